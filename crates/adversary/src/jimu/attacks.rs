@@ -4,11 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
-use brickwork::circuit::Recipient;
 use brickwork::cut_and_choose::{Bucketing, Rule};
-use brickwork::duplo::adversary::harness::ands;
 use brickwork::ihash::{self, Parameters};
-use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen, small};
+use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen};
 use brickwork::jimu::parameters::{Level, Sizes, Unit};
 use brickwork::jimu::{Cheat, msg};
 use brickwork::ot::{self, BASE_OT, extension};
@@ -114,13 +112,11 @@ mod opened {
 
     pub const MESSAGES_OF_GATES: (Tag, usize) = nth(0);
     pub const LABELS_OF_GATES: (Tag, usize) = nth(2);
-    pub const OFFSETS: (Tag, usize) = nth(3);
-    pub const SOLDERED_MESSAGES: (Tag, usize) = nth(4);
-    pub const SOLDERINGS: (Tag, usize) = nth(5);
-    pub const JOINED_MESSAGES: (Tag, usize) = nth(8);
-    pub const JOINS: (Tag, usize) = nth(9);
-    pub const INPUTS: (Tag, usize) = nth(10);
-    pub const DECODING: (Tag, usize) = nth(11);
+    pub const SOLDERED_MESSAGES: (Tag, usize) = nth(3);
+    pub const SOLDERINGS: (Tag, usize) = nth(4);
+    pub const SUMS_WITH_READ_ONES: (Tag, usize) = nth(7);
+    pub const INPUTS: (Tag, usize) = nth(8);
+    pub const DECODING: (Tag, usize) = nth(9);
     /// Bytes that open a label.
     pub const LABEL: usize = 17;
 }
@@ -133,7 +129,7 @@ pub fn catalogue() -> Vec<Attack> {
     gates(&mut all);
     components(&mut all);
     offsets(&mut all);
-    authenticators(&mut all);
+    reading(&mut all);
     solderings(&mut all);
     inputs(&mut all);
     outputs(&mut all);
@@ -249,7 +245,7 @@ fn hashes(all: &mut Catalogue) {
         let missed = all_among(n - count, n, w);
         let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Survived, missed)];
         all.add((3, variant), story, Garbler, endings, move |rng| {
-            let case = products(1, Unit::Gates, [3, 12], [2, 4], rng);
+            let case = products(1, Unit::Gates, [3, 12], rng);
             case.sends(Garbler, ihash::msg::CORRECTIONS, 0, move |message| {
                 // The parity symbols of the first word.
                 message[..count].iter_mut().for_each(|symbol| *symbol ^= 1);
@@ -261,7 +257,7 @@ fn hashes(all: &mut Catalogue) {
                  watch that, and the garbler learns no more than whether it did.";
     let endings = vec![(caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
     all.add((3, "one_share"), story, Garbler, endings, |rng| {
-        let case = products(1, Unit::Gates, [3, 12], [2, 4], rng);
+        let case = products(1, Unit::Gates, [3, 12], rng);
         case.sends(Garbler, ihash::msg::SHARES, 0, |shares| shares[0] ^= 1)
     });
     all.sends(
@@ -346,7 +342,7 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
         vec![noticed, (caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
     };
     all.add(name, story, Garbler, endings, move |rng| {
-        let case = products(cut.slots, Unit::Gates, [bucket, cut.opened], [1, 2], rng);
+        let case = products(cut.slots, Unit::Gates, [bucket, cut.opened], rng);
         case.lie(Garbler, Point::Tables, move |delta, tables| {
             let noise: Vec<u128> = delta.iter().map(|block| block.rotate_left(17) ^ 0x1234_5678).collect();
             add(tables, if opposite { delta } else { &noise }, (0..bad as usize).map(|gate| 2 * gate));
@@ -374,7 +370,7 @@ fn gates(all: &mut Catalogue) {
     });
     let story = "The garbler flips a bit of a gate that is used: the others of its bucket make up for it.";
     all.always((5, "flipped_table_in_use"), Ending::Survived, Garbler, story, |case, toy| {
-        let gate = chosen(&toy.program, &toy.sizes).0[0][2];
+        let gate = chosen(&toy.program, &toy.sizes)[0][2];
         case.lie(Garbler, Point::Tables, move |_, tables| {
             tables[96 * gate..][..96].iter_mut().step_by(48).for_each(|byte| *byte ^= 1)
         })
@@ -382,7 +378,7 @@ fn gates(all: &mut Catalogue) {
     let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, \
                  and nothing wrong is believed.";
     all.always((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case, toy| {
-        let gates = chosen(&toy.program, &toy.sizes).0[0][..3].to_vec();
+        let gates = chosen(&toy.program, &toy.sizes)[0][..3].to_vec();
         case.lie(Garbler, Point::GateOutputs, move |_, outputs| {
             gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1)
         })
@@ -421,13 +417,12 @@ fn gates(all: &mut Catalogue) {
     let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The \
                  evaluator computes the output itself, and looks as if nothing had happened.";
     all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gate = chosen(&toy.program, &toy.sizes).0[0][4];
+        let gate = chosen(&toy.program, &toy.sizes)[0][4];
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
     });
     let story = "Every bucket has two labels, to see whether many recoveries look like none.";
     all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gates: Vec<usize> =
-            chosen(&toy.program, &toy.sizes).0[0].chunks(3).map(|gates| gates[1]).collect();
+        let gates: Vec<usize> = chosen(&toy.program, &toy.sizes)[0].chunks(3).map(|gates| gates[1]).collect();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, gates.iter().copied())
         })
@@ -435,7 +430,7 @@ fn gates(all: &mut Catalogue) {
     let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see \
                  whether the run breaks off there.";
     all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gates = chosen(&toy.program, &toy.sizes).0[0].clone();
+        let gates = chosen(&toy.program, &toy.sizes)[0].clone();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, [gates[1]]);
             for bucket in gates[3..].chunks(3) {
@@ -463,7 +458,7 @@ fn bad_copies(
     };
     let endings = vec![(caught(Cheat::OpenedCopy), 1.0 - hidden), (lost, ruined), (rest, hidden - ruined)];
     all.add(name, story, Garbler, endings, move |rng| {
-        let case = products(cut.slots, Unit::Components, [cut.bucket, cut.opened], [1, 2], rng);
+        let case = products(cut.slots, Unit::Components, [cut.bucket, cut.opened], rng);
         if opposite {
             return case.opposite(0, 0..bad, 0);
         }
@@ -487,7 +482,7 @@ fn components(all: &mut Catalogue) {
     let story =
         "The garbler flips a bit of the tables of a copy in use: the others of its bucket make up for it.";
     all.always_of_components((5, "a_copy_in_use"), Ending::Survived, story, |case, toy| {
-        let copy = chosen(&toy.program, &toy.sizes).0[1][4] as u32;
+        let copy = chosen(&toy.program, &toy.sizes)[1][4] as u32;
         case.lie(Garbler, Point::CopyTables(1, copy), |_, tables| {
             tables.iter_mut().step_by(7).for_each(|byte| *byte ^= 1)
         })
@@ -499,7 +494,7 @@ fn components(all: &mut Catalogue) {
         caught(Cheat::EmptyBucket),
         story,
         |case, toy| {
-            let copies = chosen(&toy.program, &toy.sizes).0[1][3..6].to_vec();
+            let copies = chosen(&toy.program, &toy.sizes)[1][3..6].to_vec();
             copies.into_iter().fold(case, |case, copy| {
                 case.lie(Garbler, Point::CopyTables(1, copy as u32), |_, tables| tables.fill(0x5a))
             })
@@ -535,7 +530,7 @@ fn components(all: &mut Catalogue) {
                  its offset and the session's. The evaluator computes the outputs itself, and looks as if \
                  nothing had happened.";
     all.always_of_components((28, "every_component_disagrees"), Ending::Recovered, story, |case, toy| {
-        let kept = chosen(&toy.program, &toy.sizes).0;
+        let kept = chosen(&toy.program, &toy.sizes);
         let of = |kind: usize| kept[kind].chunks(3).map(|copies| copies[1] as u32).collect::<Vec<_>>();
         case.opposite(0, of(0), 0).opposite(1, of(1), 0)
     });
@@ -560,55 +555,63 @@ fn offsets(all: &mut Catalogue) {
         let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
         let endings = vec![(caught(Cheat::OpenedGate), 15.0 / 16.0), (otherwise, 1.0 / 16.0)];
         all.add((6, variant), story, Garbler, endings, move |rng| {
-            let case = products(1, Unit::Gates, [2, 2], [2, 4], rng).inputs(&[bit], &[bit]);
+            let case = products(1, Unit::Gates, [2, 2], rng).inputs(&[bit], &[bit]);
             case.lie(Garbler, Point::Colour, |_, colour| colour[0] = 0)
         });
     }
 }
 
-fn authenticators(all: &mut Catalogue) {
-    let story =
-        "No authenticator of the garbler's follows from its offset: who has Δ could not read its input.";
-    all.always((9, "none_follows"), caught(Cheat::Authenticator), Garbler, story, |case, _| {
-        case.lie(Garbler, Point::AuthenticatorOffsets, |_, offsets| offsets.fill(7))
-    });
-    let story = "Half of the authenticators of every wire do not follow, and a gate gives Δ away: the \
-                 others tell the garbler's input.";
-    all.always((9, "one_good_of_two"), Ending::Recovered, Garbler, story, |case, toy| {
-        let (gates, bad) = chosen(&toy.program, &toy.sizes);
-        let gate = gates[0][0];
-        let case = case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]));
-        case.lie(Garbler, Point::AuthenticatorOffsets, move |_, offsets| {
-            bad.iter().step_by(2).for_each(|k| offsets[16 * k] ^= 1)
-        })
-    });
-    all.sends(
-        (9, "another_offset_opened"),
-        Cheat::Label,
-        opened::OFFSETS,
-        "The garbler opens another offset of an authenticator.",
-        |offsets| offsets[5] ^= 1,
+/// Lets a gate of a bucket give the opposite label, so that the evaluator gets Δ.
+fn gives_the_offset_away(case: Case, toy: &Toy) -> Case {
+    let gate = chosen(&toy.program, &toy.sizes)[0][0];
+    case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
+}
+
+/// What is read with Δ: messages of their own, which a garbler hashes that hopes for symbols which are not
+/// watched.
+fn reading(all: &mut Catalogue) {
+    let hash = Level::of(40).expect("a level").permutations;
+    let (n, w) = (hash.n(), hash.w());
+    // Behind two of the setup, five of labels and four of messages.
+    const READ: usize = 11;
+    for (variant, count, story) in [
+        (
+            "one_symbol_of_what_is_read",
+            1,
+            "The garbler hashes messages that are read with Δ, and are no codewords in one symbol, and a \
+             gate gives Δ away: noticed if that is watched, and else the other symbols tell the garbler's \
+             input.",
+        ),
+        ("three_symbols_of_what_is_read", 3, "The same with three symbols."),
+    ] {
+        let missed = all_among(n - count, n, w);
+        let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Recovered, missed)];
+        all.add((9, variant), story, Garbler, endings, move |rng| {
+            let toy = Toy::new(Unit::Gates);
+            let case = gives_the_offset_away(toy.case(rng), &toy);
+            case.sends(Garbler, ihash::msg::CORRECTIONS, READ, move |message| {
+                // The first parity symbols of each message, of six bits.
+                let parity = 6 * (n - hash.l());
+                for bit in (0..8 * message.len() - parity + 1).step_by(parity) {
+                    (0..count).map(|k| bit + 6 * k).for_each(|bit| message[bit / 8] ^= 1 << (bit % 8));
+                }
+            })
+        });
+    }
+    let story = "The garbler proves other messages than those that are read with Δ.";
+    all.always(
+        (9, "wrong_combination_of_what_is_read"),
+        caught(ihash::Cheat::Codeword),
+        Garbler,
+        story,
+        |case, _| {
+            case.sends(Garbler, ihash::msg::ANSWER, 3, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
+        },
     );
-    let (cut, bad) = (Bucketing { slots: 4, bucket: 2, opened: 8 }, 3);
-    let hidden = choose(16 - bad, 8) / choose(16, 8);
-    let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
-    let endings = vec![
-        (caught(Cheat::Authenticator), 1.0 - hidden),
-        // A bit is read as 0 where it cannot be, which is wrong half of the time.
-        (Ending::Fooled, ruined / 2.0),
-        (Ending::Recovered, hidden - ruined / 2.0),
-    ];
-    let story = "With few authenticators, 16 for 4 inputs, three of them bad, and a gate that gives Δ away: \
-                 an input both of whose authenticators are bad is read wrongly, or not.";
-    all.add((9, "bucket_of_2_among_4"), story, Garbler, endings, move |rng| {
-        let program = ands(4, Recipient::Evaluator);
-        let case = Case::new(&program, small(&program, Unit::Gates, [2, 0], [2, 8]), rng).cheap(rng);
-        let x: Vec<bool> = (0..4).map(|_| rng.below(2) == 1).collect();
-        let case = case.inputs(&x, &[true; 4]);
-        let case = case.lie(Garbler, Point::GateOutputs, |delta, outputs| add(outputs, delta, [0]));
-        case.lie(Garbler, Point::AuthenticatorOffsets, move |_, offsets| {
-            (0..bad as usize).for_each(|k| offsets[16 * k] ^= 1)
-        })
+    let story =
+        "The garbler names other combinations of the sums with what is read than those that it opened.";
+    all.always((9, "wrong_combination_of_sums"), caught(Cheat::Permutation), Garbler, story, |case, _| {
+        case.sends(Garbler, ihash::msg::OPENINGS, 5, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
     });
 }
 
@@ -638,19 +641,12 @@ fn solderings(all: &mut Catalogue) {
         |words| words[1] ^= 0x10,
     );
     all.sends(
-        (10, "wrong_join"),
-        Cheat::Join,
-        opened::JOINS,
-        "The garbler joins a wire to an authenticator of another offset, from which nothing would be read.",
-        |offsets| offsets[16] ^= 1,
-    );
-    all.sends(
-        (10, "wrong_message_of_a_join"),
+        (10, "wrong_sum_with_what_is_read"),
         Cheat::Permutation,
-        opened::JOINED_MESSAGES,
-        "The garbler joins a wire to an authenticator with another message: who has Δ would read another \
-         bit.",
-        |words| words[0] ^= 2,
+        opened::SUMS_WITH_READ_ONES,
+        "The garbler opens another sum of a message and the one that is read in its place: who has Δ would \
+         read another bit.",
+        |words| words[0] ^= 1,
     );
     all.sends(
         (30, "one_wire_to_two"),

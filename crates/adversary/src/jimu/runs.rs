@@ -22,7 +22,7 @@ impl Toy {
     /// Makes it, with this unit of the cut-and-choose.
     pub fn new(unit: Unit) -> Self {
         let program = toy();
-        let sizes = small(&program, unit, [3, 12], [2, 4]);
+        let sizes = small(&program, unit, [3, 12]);
         Toy { program, sizes }
     }
 
@@ -34,20 +34,14 @@ impl Toy {
 
 /// Makes a run of `slots` components of an AND gate, each of a bit of either party, all results to both, with
 /// a challenge that nobody knows.
-pub(super) fn products(
-    slots: u32,
-    unit: Unit,
-    copies: [u32; 2],
-    authenticators: [u32; 2],
-    rng: &mut Rng,
-) -> Case {
+pub(super) fn products(slots: u32, unit: Unit, copies: [u32; 2], rng: &mut Rng) -> Case {
     let program = ands(slots, Recipient::Both);
-    Case::new(&program, small(&program, unit, copies, authenticators), rng).cheap(rng)
+    Case::new(&program, small(&program, unit, copies), rng).cheap(rng)
 }
 
 /// Makes a run of one AND gate, where the labels' hash is another one.
 pub(super) fn weakly_hashed(level: Level, rng: &mut Rng) -> Case {
     let program = ands(1, Recipient::Both);
-    let sizes = Sizes { level, ..small(&program, Unit::Gates, [3, 12], [2, 4]) };
+    let sizes = Sizes { level, ..small(&program, Unit::Gates, [3, 12]) };
     Case::new(&program, sizes, rng).cheap(rng)
 }

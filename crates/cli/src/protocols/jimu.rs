@@ -151,15 +151,9 @@ impl Played for Jimu {
             .flatten()
             .map(|kind| format!("  {}: {}\n", kind["name"].as_str().unwrap_or_default(), amount(kind)))
             .collect();
-        let authenticators: String = security["authenticators"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|batch| format!("  input authenticators: {}\n", amount(batch)))
-            .collect();
         format!(
             "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
-             {:.0}-bit computational security\n{copies}{authenticators}",
+             {:.0}-bit computational security\n{copies}",
             security["statistical_bits"],
             at_most(security["bound_log2"].as_f64().unwrap_or_default()),
             security["computational_bits"].as_f64().unwrap_or_default(),

@@ -257,4 +257,9 @@ impl Unsent {
     pub fn count(&self) -> usize {
         self.points.len()
     }
+
+    /// Returns the points.
+    pub(super) fn points(&self) -> &[u8] {
+        &self.points
+    }
 }

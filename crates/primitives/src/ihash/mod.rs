@@ -51,8 +51,10 @@
 
 mod code;
 mod combine;
+mod corrected;
 mod field;
 mod parameters;
+mod reading;
 mod receiver;
 mod seeds;
 mod sender;
@@ -64,6 +66,7 @@ mod words;
 pub use code::{Code, Unsent};
 pub use field::Field;
 pub use parameters::Parameters;
+pub use reading::{PendingReadable, Readable};
 pub use receiver::{Completion, Hashes, Opened, Pending, Receiver};
 pub use seeds::setup_bytes;
 pub use sender::{MORE_WORDS, Masks, Openings, Sender, WORDS};
@@ -145,13 +148,15 @@ pub fn openings_bytes(parameters: &Parameters, security: u32) -> usize {
     chosen_bytes(parameters, parameters.openings(security))
 }
 
-/// Draws the seed of combinations and sends it: when all has come that is combined.
+/// Draws the seed of combinations and sends it at once, so that both parties combine at the same time: when
+/// all has come that is combined.
 ///
 /// # Errors
 /// [`Error::Io`] if the connection fails, [`Error::Resource`] without randomness.
 pub fn ask(channel: &mut Channel) -> Result<Seed, Error> {
     let seed = Rng::new("brickwork interactive hash: combinations")?.seed();
     channel.send(msg::SEED, seed.as_bytes())?;
+    channel.flush()?;
     Ok(seed)
 }
 

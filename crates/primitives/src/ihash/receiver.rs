@@ -11,11 +11,12 @@ use zeroize::Zeroizing;
 
 use super::code::{Code, Unsent, multiply};
 use super::combine::Coefficients;
+use super::corrected::Corrected;
 use super::parameters::Parameters;
 use super::sender::{Stream, WORDS};
 use super::watch::Watch;
 use super::words::{Step, Words, packed_bytes};
-use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, openings_bytes, seeds};
+use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seeds};
 
 /// The party that holds hashes.
 pub struct Receiver {
@@ -65,7 +66,7 @@ impl Opened<'_> {
     /// [`Error::Io`] if the connection fails.
     pub fn are_right(self, channel: &mut Channel) -> Result<bool, Error> {
         let Opened { receiver, unsent, sums: [mut hashes, mut values], .. } = self;
-        let bytes = openings_bytes(receiver.code.parameters(), receiver.security);
+        let bytes = chosen_bytes(receiver.code.parameters(), hashes.count());
         let packed = channel.receive(msg::OPENINGS, bytes)?;
         let words = receiver.code.unpack(hashes.count(), &packed);
         hashes.add(&receiver.hashes(&words).0);
@@ -136,9 +137,14 @@ impl Hashes {
     /// If there are several to compare with.
     pub fn is(&self, one: Option<&Hashes>) -> Zeroizing<Vec<u8>> {
         assert!(one.is_none_or(|one| one.count() == 1), "one hash");
-        let zero = Words::zeros(self.0.symbols(), 1);
-        let one = one.map_or(zero.word(0), |one| one.0.word(0));
-        let differs = |k: usize| (!self.0.word(k).ct_eq(one)).unwrap_u8();
+        let differs = |k: usize| {
+            let word = self.0.word(k).iter();
+            let difference = match one {
+                None => word.fold(0, |all, block| all | block),
+                Some(one) => word.zip(one.0.word(0)).fold(0, |all, (block, one)| all | (block ^ one)),
+            };
+            1 ^ difference.ct_eq(&0).unwrap_u8()
+        };
         Zeroizing::new(looking(0..self.count()).map(differs).collect())
     }
 
@@ -148,6 +154,14 @@ impl Hashes {
     /// If there are not as many.
     pub fn add(&mut self, other: &Hashes) {
         self.0.add(&other.0);
+    }
+
+    /// Adds other hashes, each to so many of these that follow each other.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn add_repeated(&mut self, others: &Hashes, times: usize) {
+        self.0.add_repeated(&others.0, times);
     }
 
     /// Adds others, one to each, that come in parts, one behind the other.
@@ -282,11 +296,34 @@ impl Receiver {
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
     pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+        Ok(self.drawn(channel, count, |_| {})?.0)
+    }
+
+    /// Receives those of random words with their corrections, where they are kept.
+    pub(super) fn corrected(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<(Pending, Corrected), Error> {
+        let parity = self.code.parameters().n() - self.code.parameters().l();
+        let mut all = Words::zeros(parity, 0);
+        let (pending, first) = self.drawn(channel, count, |corrections| all.append(corrections))?;
+        Ok((pending, Corrected::new(first, all)))
+    }
+
+    /// Receives the hashes of random words; `corrected` is given what corrects some after others. Returns
+    /// where they begin in the streams, too.
+    fn drawn(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        mut corrected: impl FnMut(&Words),
+    ) -> Result<(Pending, u64), Error> {
         let parameters = *self.code.parameters();
         let (w, parity) = (parameters.w(), parameters.n() - parameters.l());
         let mut hashes = Words::zeros(w, count);
         let blocks_of = hashes.blocks();
-        self.stream.draw(count, |here, rows, blocks| {
+        let start = self.stream.draw(count, |here, rows, blocks| {
             words_of_rows(rows, blocks, &mut hashes.data_mut()[here.start * blocks_of..here.end * blocks_of]);
             Ok(())
         })?;
@@ -295,8 +332,9 @@ impl Receiver {
             let corrections = self.code.unpacked(parity, count, &packed);
             let here = &mut hashes.data_mut()[first * blocks_of..][..count * blocks_of];
             add_picked(&self.watched_parity, corrections.data(), here);
+            corrected(&corrections);
         }
-        Ok(Pending(hashes))
+        Ok((Pending(hashes), start))
     }
 
     /// Receives the hashes of the random words that will mask the combinations of others.
@@ -304,7 +342,17 @@ impl Receiver {
     /// # Errors
     /// As [`Receiver::random`].
     pub fn masks(&mut self, channel: &mut Channel) -> Result<Pending, Error> {
-        self.random(channel, self.code.parameters().masks(self.security))
+        self.random(channel, self.masks_of_combinations())
+    }
+
+    /// Combinations of what is proven, each with a mask.
+    pub(super) fn masks_of_combinations(&self) -> usize {
+        self.code.parameters().masks(self.security)
+    }
+
+    /// Returns which symbols are watched.
+    pub(super) fn watched_symbols(&self) -> &Watch {
+        &self.watch
     }
 
     /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). `seed` is this
@@ -319,16 +367,28 @@ impl Receiver {
         lists: Vec<Pending>,
         masks: Pending,
     ) -> Result<Vec<Hashes>, Error> {
+        Ok(self.verified(channel, seed, lists, masks)?.0)
+    }
+
+    /// Does what [`Receiver::verify`] does. Returns the sender's answer, too.
+    pub(super) fn verified(
+        &self,
+        channel: &mut Channel,
+        seed: &Seed,
+        lists: Vec<Pending>,
+        masks: Pending,
+    ) -> Result<(Vec<Hashes>, Words), Error> {
         let Pending(mut sums) = masks;
-        let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
-        let answer = self.code.unpack(sums.count(), &packed);
+        // Before the answer is waited for: the sender computes the same.
         let mut coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
         lists.iter().for_each(|Pending(words)| coefficients.combine(words, &mut sums, None));
+        let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
+        let answer = self.code.unpack(sums.count(), &packed);
         // Which of the combinations differ is secret; that one does is not.
         if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
         }
-        Ok(lists.into_iter().map(|Pending(words)| Hashes(words)).collect())
+        Ok((lists.into_iter().map(|Pending(words)| Hashes(words)).collect(), answer))
     }
 
     /// Receives the differences of `count` chosen words to random ones, whose hashes they are added to: see
@@ -354,8 +414,17 @@ impl Receiver {
 
     /// Begins to check openings at these points. `seed` is this party's, sent when all values had come.
     pub fn openings<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
+        self.combinations(seed, unsent, self.code.parameters().openings(self.security))
+    }
+
+    /// Begins to check openings of words that were not proven before the seed was said, as
+    /// [`Sender::openings_unproven`](super::Sender::openings_unproven).
+    pub fn openings_unproven<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
+        self.combinations(seed, unsent, self.masks_of_combinations())
+    }
+
+    fn combinations<'a>(&'a self, seed: &Seed, unsent: &'a Unsent, number: usize) -> Opened<'a> {
         let parameters = self.code.parameters();
-        let number = parameters.openings(self.security);
         let sums = [parameters.w(), unsent.count()].map(|symbols| Words::zeros(symbols, number));
         let coefficients = Coefficients::expand(seed, self.code.field(), number);
         Opened { receiver: self, unsent, sums, coefficients }

@@ -72,19 +72,48 @@ impl Stream {
         Stream { keys, field_mask, next: next.of(&WORDS) }
     }
 
+    /// Makes one that draws nothing: it makes [`Stream::rows`] again that were drawn.
+    pub(super) fn of_seeds(code: &Code, seeds: &[Seed]) -> Self {
+        Self::new(code, seeds, WORDS.none())
+    }
+
     /// Goes on with another range.
     pub(super) fn enter(&mut self, next: Range) {
         self.next = next.of(&WORDS);
     }
 
     /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
-    /// and how many blocks a row has.
+    /// and how many blocks a row has. Returns where they begin.
     pub(super) fn draw(
         &mut self,
         count: usize,
+        each: impl FnMut(std::ops::Range<usize>, &[u128], usize) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let start = self.next.draw(count.div_ceil(BLOCK) as u64)?;
+        self.made(start, count, each)?;
+        Ok(start)
+    }
+
+    /// Makes words again that begin here, as [`Stream::draw`].
+    pub(super) fn rows(
+        &self,
+        start: u64,
+        count: usize,
+        mut each: impl FnMut(std::ops::Range<usize>, &[u128], usize),
+    ) {
+        let all = self.made(start, count, |here, rows, blocks| {
+            each(here, rows, blocks);
+            Ok(())
+        });
+        all.expect("nothing fails");
+    }
+
+    fn made(
+        &self,
+        start: u64,
+        count: usize,
         mut each: impl FnMut(std::ops::Range<usize>, &[u128], usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let start = self.next.draw(count.div_ceil(BLOCK) as u64)?;
         let mut rows = Zeroizing::new(Vec::new());
         for done in (0..count).step_by(ROWS) {
             look();
@@ -235,6 +264,16 @@ impl Sender {
     pub fn openings(&self, seed: &Seed) -> Openings<'_> {
         let parameters = self.code.parameters();
         let sums = Words::zeros(parameters.l(), parameters.openings(self.security));
+        let coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
+        Openings { code: &self.code, sums, coefficients }
+    }
+
+    /// Begins to answer the receiver's seed to openings of words that were not proven before the seed was
+    /// said: the sender may still choose the symbols for which it answers, so there are as many combinations
+    /// as of words that are proven ([`Parameters::check`]).
+    pub fn openings_unproven(&self, seed: &Seed) -> Openings<'_> {
+        let parameters = self.code.parameters();
+        let sums = Words::zeros(parameters.l(), parameters.masks(self.security));
         let coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
         Openings { code: &self.code, sums, coefficients }
     }

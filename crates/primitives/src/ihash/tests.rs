@@ -285,6 +285,92 @@ fn what_survives_is_bound_by_the_other_symbols() {
     assert_eq!(hashes.unwrap().count(), 100);
 }
 
+/// Draws words that are read by who knows all seeds, with corrections that a hook alters. Returns the words,
+/// the end at the receiver, and how it reads with these seeds in the place of all.
+fn read(
+    parameters: &Parameters,
+    watch: Vec<u8>,
+    count: usize,
+    alter: fn(usize, &mut Vec<u8>),
+) -> (Words, Result<[Vec<u8>; 2], Error>, Vec<u8>) {
+    let Ends { sender: (mut sender, mut left), receiver: (mut receiver, mut right) } =
+        ends(parameters, watch, SECURITY);
+    let (all, others) = (sender.seeds().to_vec(), receiver.state().1.to_vec());
+    let point = receiver.code().seeded_evaluation(&Rng::replayable("test points").seed(), 1);
+    let mut nth = 0;
+    left.set_tamper(Box::new(move |tag, bytes| {
+        if tag == msg::CORRECTIONS {
+            alter(nth, bytes);
+            nth += 1;
+        }
+    }));
+    let values = |words: &Words| (0..words.count()).map(|k| words.symbols_of(k)[0]).collect::<Vec<u8>>();
+    let hidden = point.clone();
+    thread::scope(|scope| {
+        let end = scope.spawn(move || {
+            let pending = receiver.readable(&mut right, count)?;
+            let seed = ask(&mut right)?;
+            let (hashes, readable) = receiver.verify_readable(&mut right, &seed, pending)?;
+            assert_eq!((hashes.count(), readable.count()), (count, count));
+            let others = (0..all.len()).map(|i| others[i % others.len()].clone()).collect();
+            Ok([all, others].map(|seeds| values(&readable.read(&receiver, &seeds, &hidden))))
+        });
+        let (words, masks) = (sender.random(&mut left, count).unwrap(), sender.masks(&mut left).unwrap());
+        let expected = values(&sender.code().at(&point, &words));
+        if let Ok(seed) = asked(&mut left) {
+            let _ = sender.prove(&mut left, &seed, &[&words], masks).and_then(|()| left.flush());
+        }
+        drop(left);
+        (words, end.join().unwrap(), expected)
+    })
+}
+
+/// Who knows the seeds of all symbols reads the words at points that are never sent; who knows others reads
+/// nothing.
+#[test]
+fn who_knows_all_seeds_reads_what_is_hidden() {
+    let in_use = [(49, 31, 6, 30), (75, 48, 7, 47), (102, 48, 8, 31)];
+    let in_use = in_use.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).unwrap());
+    for parameters in in_use {
+        for count in [1, 16, 700] {
+            let (_, end, expected) = read(&parameters, some_watch(&parameters), count, |_, _| {});
+            let [found, others] = end.unwrap();
+            assert_eq!(found, expected);
+            let alike = others.iter().zip(&expected).filter(|(a, b)| a == b).count();
+            assert!(count < 700 || alike < 60, "{alike}");
+        }
+    }
+}
+
+/// Symbols that are no codeword's, where nobody watches: with all seeds they are found, and the hashed word
+/// is read from the others, also if one is left that is not watched. Where somebody watches they are refused.
+#[test]
+fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
+    let parameters = Parameters::new(49, 31, 6, 30).unwrap();
+    // The first ones of the word, or its last ones.
+    let (mut first, mut last) = (vec![0; 49], vec![0; 49]);
+    first[..30].fill(1);
+    last[19..].fill(1);
+    let all: fn(usize, &mut Vec<u8>) = |_, bytes| {
+        for start in (0..8 * bytes.len() - 107).step_by(108) {
+            (0..18).map(|k| start + 6 * k).for_each(|bit| bytes[bit / 8] ^= 1 << (bit % 8));
+        }
+    };
+    let some: fn(usize, &mut Vec<u8>) = |nth, bytes| {
+        if nth == 0 {
+            for start in (0..8 * bytes.len() - 107).step_by(108) {
+                (3..17).map(|k| start + 6 * k).for_each(|bit| bytes[bit / 8] ^= 1 << (bit % 8));
+            }
+        }
+    };
+    for alter in [all, some] {
+        let (_, end, expected) = read(&parameters, first.clone(), 40, alter);
+        assert_eq!(end.unwrap()[0], expected);
+        let (_, end, _) = read(&parameters, last.clone(), 40, alter);
+        assert!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
+    }
+}
+
 #[test]
 fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     let parameters = Parameters::PERMUTATIONS;

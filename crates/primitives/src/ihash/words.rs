@@ -251,6 +251,21 @@ impl Words {
         self.data.iter_mut().zip(&*other.data).for_each(|(block, other)| *block ^= other);
     }
 
+    /// Adds other words, each to so many of these that follow each other.
+    ///
+    /// # Panics
+    /// If there are not as many, of as many symbols.
+    pub fn add_repeated(&mut self, others: &Words, times: usize) {
+        assert_eq!((self.symbols, self.count), (others.symbols, others.count * times), "words for each");
+        let blocks = self.blocks().max(1);
+        let words = self.data.chunks_exact_mut(blocks * times.max(1)).zip(others.data.chunks_exact(blocks));
+        for (words, other) in looking(words) {
+            for word in words.chunks_exact_mut(blocks) {
+                word.iter_mut().zip(other).for_each(|(block, other)| *block ^= other);
+            }
+        }
+    }
+
     /// Adds others, one to each, that come in parts, one behind the other.
     ///
     /// # Panics
@@ -546,6 +561,9 @@ mod tests {
         assert!(
             sums.symbols_of(0).iter().all(|&symbol| symbol == 0) && bool::from(sums.is(2, words.word(2)))
         );
+        let mut repeated = words.select([0, 0, 3, 3].into_iter());
+        repeated.add_repeated(&words.select([0, 3].into_iter()), 2);
+        assert!(repeated.data().iter().all(|&block| block == 0));
         let mut last = sums.range(4..6);
         last.add_range(&sums, 1..3);
         assert!(last.symbols_of(0).iter().all(|&symbol| symbol == 0));

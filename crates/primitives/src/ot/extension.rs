@@ -57,7 +57,7 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
-pub use super::rows::{CHECK_LOG2, ReceiverState, SenderState, msg};
+pub use super::rows::{CHECK_LOG2, KeysAgain, ReceiverState, SenderState, msg};
 
 /// The party that chooses the offset.
 pub struct Sender {
@@ -151,6 +151,11 @@ impl Receiver {
     /// If there are not 128 pairs.
     pub fn new(series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         Ok(Receiver { side: ReceiverSide::new(series, both(seeds))?, pairs: seeds.to_vec() })
+    }
+
+    /// Returns what makes the keys again that [`CotReceiver::keys`] makes next.
+    pub fn keys_again(&self) -> KeysAgain {
+        self.side.keys_again()
     }
 
     /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:

@@ -121,6 +121,22 @@ impl KeyHash {
     }
 }
 
+/// What makes keys of OTs again, of other labels than the keys that were made: who gets to know the offset
+/// makes the keys that it did not choose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Zeroize)]
+pub struct KeysAgain {
+    key: [u8; 32],
+    first: u64,
+}
+
+impl KeysAgain {
+    /// Returns the keys that these labels stand for, in the place of those from number `skipped` on.
+    pub fn keys(&self, skipped: usize, labels: &[Label]) -> Vec<Seed> {
+        let hash = KeyHash { key: self.key, numbers: KEYS.none() };
+        hash.keys(self.first + skipped as u64, labels.iter().copied())
+    }
+}
+
 /// Gives the check's seed for a call's rows.
 struct Oracle(blake3::Hasher);
 
@@ -587,6 +603,11 @@ impl ReceiverSide {
     pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
         let first = self.hash.numbers.draw(labels.len() as u64)?;
         Ok(self.hash.keys(first, labels.iter().copied()))
+    }
+
+    /// Returns what makes the next keys again.
+    pub fn keys_again(&self) -> KeysAgain {
+        KeysAgain { key: self.hash.key, first: self.hash.numbers.next() }
     }
 
     /// Returns the number of the next key.

@@ -94,33 +94,31 @@ pub fn sizes(program: &Program, unit: Unit) -> Sizes {
     Layout::new(program, unit, 40, None).expect("a program that can be run").sizes.clone()
 }
 
-/// Sizes that are far from safe: of a bucket and how many are opened, of all kinds of copies and of
-/// authenticators.
+/// Sizes that are far from safe: of a bucket and how many are opened, of all kinds of copies.
 ///
 /// # Panics
 /// If the program cannot be run.
-pub fn small(program: &Program, unit: Unit, copies: [u32; 2], authenticators: [u32; 2]) -> Sizes {
+pub fn small(program: &Program, unit: Unit, copies: [u32; 2]) -> Sizes {
     let safe = sizes(program, unit);
     let cut = |slots: u32, [bucket, opened]: [u32; 2]| Bucketing { slots, bucket, opened };
     Sizes {
         level: Level::of(40).expect("a level"),
         unit,
         copies: safe.copies.iter().map(|safe| cut(safe.slots, copies)).collect(),
-        authenticators: cut(safe.authenticators.slots, authenticators),
     }
 }
 
-/// Returns the copies in buckets of each kind, bucket after bucket, and the authenticators likewise, if the
-/// challenge is the one that tests know.
+/// Returns the copies in buckets of each kind, bucket after bucket, if the challenge is the one that tests
+/// know.
 ///
 /// # Panics
 /// If the program cannot be run.
-pub fn chosen(program: &Program, sizes: &Sizes) -> (Vec<Vec<usize>>, Vec<usize>) {
+pub fn chosen(program: &Program, sizes: &Sizes) -> Vec<Vec<usize>> {
     let layout =
         Layout::new(program, sizes.unit, 40, Some(sizes.clone())).expect("a program that can be run");
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &layout);
     let kept = |kept: Vec<u32>| kept.into_iter().map(|k| k as usize).collect();
-    (choice.copies.into_iter().map(|chosen| kept(chosen.kept)).collect(), kept(choice.authenticators.kept))
+    choice.copies.into_iter().map(|chosen| kept(chosen.kept)).collect()
 }
 
 impl Case {

@@ -137,8 +137,15 @@ impl<'a> Checks<'a> {
     pub fn kinds(&self, hashed: &Hashes, offsets: Option<&Hashes>, labels: &Words) -> Kinds {
         let mut rest = self.labels.hashes(labels);
         rest.add(hashed);
-        let equal =
-            |differs: Zeroizing<Vec<u8>>| Zeroizing::new(differs.iter().map(|differs| 1 ^ differs).collect());
+        self.kinds_of(rest, offsets)
+    }
+
+    /// Which of both labels it is whose hash differs from the hashed one by this.
+    fn kinds_of(&self, mut rest: Hashes, offsets: Option<&Hashes>) -> Kinds {
+        let equal = |mut differs: Zeroizing<Vec<u8>>| {
+            differs.iter_mut().for_each(|differs| *differs ^= 1);
+            differs
+        };
         let same = equal(rest.is(None));
         let other = match offsets {
             None => equal(rest.is(Some(self.offset))),
@@ -168,8 +175,9 @@ impl<'a> Checks<'a> {
     ) -> Result<(Words, Zeroizing<Vec<u8>>), Cheat> {
         let slots = outputs.count();
         assert_eq!(results.count(), slots * bucket, "a result of each gate");
-        let Kinds { same, other } =
-            self.kinds(&outputs.select((0..slots * bucket).map(|k| k / bucket)), None, results);
+        let mut rest = self.labels.hashes(results);
+        rest.add_repeated(outputs, bucket);
+        let Kinds { same, other } = self.kinds_of(rest, None);
         let mut labels = Words::zeros(results.symbols(), slots);
         let mut kinds = Zeroizing::new(vec![0; slots]);
         let mut two = Words::zeros(results.symbols(), 2);

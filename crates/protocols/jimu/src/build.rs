@@ -1,5 +1,5 @@
-//! Copies are soldered into buckets and to one another, wires are joined to authenticators, and the evaluator
-//! gets the labels of the garbler's inputs.
+//! Copies are soldered into buckets and to one another, and the evaluator gets the labels of the garbler's
+//! inputs, and what it would read their bits by if it knew Δ.
 //!
 //! What it receives it believes when the combinations are right, whose seed it says when all has come.
 
@@ -8,19 +8,19 @@ use std::borrow::Cow;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{self, Hashes, Openings, Words};
+use brickwork_primitives::ihash::{self, Hashes, Openings, PendingReadable, Words};
 use zeroize::Zeroizing;
 
-use crate::authenticators::Joined;
 use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Choice, numbers};
-use crate::gates::{Garbling, first_blocks};
+use crate::gates::{Garbling, VALUES, first_blocks, values_of};
 use crate::hooks::Point;
 use crate::layout::{Kind, Layout};
 use crate::msg;
 use crate::open::Checked;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made};
+use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
 
@@ -78,12 +78,6 @@ fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
     })
 }
 
-/// The wires that are joined, one for each authenticator in a bucket.
-fn joined(layout: &Layout) -> Vec<usize> {
-    let bucket = layout.sizes.authenticators.bucket as usize;
-    layout.authenticated().flat_map(|wire| std::iter::repeat_n(wire, bucket)).collect()
-}
-
 /// What copies of a kind are soldered with, at the garbler.
 fn solders<'a>(
     copies: &'a Copies,
@@ -120,46 +114,55 @@ fn hashed_solders<'a>(
     ]
 }
 
-/// All wires of the circuit, at the garbler. `theirs` are the permutation bits of the evaluator's inputs.
-fn circuit(party: &Garbler, layout: &Layout, made: &Made, theirs: &[u8]) -> Wires {
-    let level = &party.level;
-    // Permutation messages with these bits that anybody knows: all symbols are the bit.
-    let known = |bits: &[u8]| Words::repeated(level.permutations.l(), bits.iter().copied());
-    let heads = heads(layout, &made.choice);
-    let given = |zero: Words, theirs: &Words, of: fn(&Wires) -> &Words| {
-        let outputs = match layout.kinds.first() {
-            Some(Kind::Gate) => of(&made.copies[0].outputs).select(heads.iter().copied()),
-            _ => of(&made.wires).clone(),
-        };
-        Words::join(&[&zero, of(&made.inputs), theirs, &outputs]).follow(&layout.steps)
+/// One hash of all wires of the circuit, of what is given: the constant, the evaluator's inputs, and what was
+/// made.
+fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wires) -> &Words) -> Words {
+    let outputs = match layout.kinds.first() {
+        Some(Kind::Gate) => of(&made.copies[0].outputs).select(heads(layout, &made.choice).into_iter()),
+        _ => of(&made.wires).clone(),
     };
-    Wires {
-        labels: given(Words::zeros(level.labels.l(), 1), &made.ots, |wires| &wires.labels),
-        permutations: given(known(&[1]), &known(theirs), |wires| &wires.permutations),
-    }
+    Words::join(&[zero, of(&made.inputs), theirs, &outputs]).follow(&layout.steps)
+}
+
+/// What of the circuit does not depend on what the evaluator says of its input.
+pub(super) struct Begun {
+    /// Labels of all wires.
+    labels: Words,
+    /// Which wires are soldered, of each kind of copies.
+    pairs: Vec<KindPairs>,
+}
+
+/// Begins, while the evaluator looks at what was opened.
+pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> Begun {
+    let zero = Words::zeros(party.level.labels.l(), 1);
+    let pairs = (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice));
+    Begun { labels: given(layout, made, [&zero, &made.ots], |wires| &wires.labels), pairs: pairs.collect() }
 }
 
 /// Returns all wires of the circuit. `theirs` are the permutation bits of the evaluator's inputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
-    made: &Made,
+    (made, begun): (&Made, Begun),
     input: &[bool],
     theirs: &[u8],
 ) -> Result<Wires, Error> {
     party.run.phase("build");
-    let mut circuit = circuit(party, layout, made, theirs);
+    // Permutation messages with these bits that anybody knows: all symbols are the bit.
+    let known = |bits: &[u8]| Words::repeated(party.level.permutations.l(), bits.iter().copied());
+    let Begun { labels, pairs } = begun;
+    let permutations = given(layout, made, [&known(&[1]), &known(theirs)], |wires| &wires.permutations);
+    let mut circuit = Wires { labels, permutations };
     party.hooks.alter(Point::Circuit, circuit.labels.data_mut());
     let delta = party.offset.wide.clone();
-    let pairs: Vec<KindPairs> =
-        (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice)).collect();
     let of = |kind: usize| solders(&made.copies[kind], &circuit, (&pairs[kind], &layout.kinds[kind]), &delta);
     let mut bits = Vec::new();
     for kind in 0..layout.kinds.len() {
         let [inputs, outputs] = of(kind);
         bits.push([inputs.open(party)?, outputs.open(party)?]);
     }
-    let mut rest = Rest::of(party, layout, made, &circuit, input);
+    let drawn = reading::garbler(party, layout)?;
+    let mut rest = Rest::of(party, layout, made, &circuit, (input, &drawn.words));
     party.hooks.alter(Point::InputLabels, rest.inputs.data_mut());
     rest.open(party)?;
     party.run.channel.flush()?;
@@ -173,20 +176,19 @@ pub(super) fn garbler(
         outputs.prove(&mut permutations, &mut labels, of_outputs);
     }
     rest.offsets.iter().for_each(|offsets| labels.add(offsets));
-    permutations.add(&rest.joined.permutations);
     permutations.add(&rest.decoding);
     let all = |words: &Words| {
         let mut openings: Openings = party.labels.openings(&seed);
         openings.add(words);
         openings
     };
-    let (of_joins, of_inputs) = (all(&rest.joined.labels), all(&rest.inputs));
+    let of_inputs = all(&rest.inputs);
     let channel = &mut party.run.channel;
     permutations.send(channel)?;
     labels.send(channel)?;
-    of_joins.send(channel)?;
     of_inputs.send(channel)?;
-    channel.flush()?;
+    reading::prove(party, &seed, drawn, &rest.tied)?;
+    party.run.channel.flush()?;
     Ok(circuit)
 }
 
@@ -211,8 +213,8 @@ pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
 struct Rest {
     /// Of each kind of components `S = Δ ⊕ Δ_c` of the copies in buckets.
     offsets: Vec<Words>,
-    /// Sums of permutation messages and of offsets.
-    joined: Wires,
+    /// Sums of permutation messages with those that are read.
+    tied: Words,
     /// The active labels of its inputs, and which of both hashed ones they are.
     inputs: Words,
     kinds: Zeroizing<Vec<u8>>,
@@ -221,26 +223,24 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(party: &Garbler, layout: &Layout, made: &Made, circuit: &Wires, input: &[bool]) -> Self {
+    fn of(
+        party: &Garbler,
+        layout: &Layout,
+        made: &Made,
+        circuit: &Wires,
+        (input, read): (&[bool], &Words),
+    ) -> Self {
         let delta = party.offset.wide.word(0);
         let kinds = layout.kinds.iter().zip(&made.copies).zip(&made.choice.copies);
         let offsets = kinds
             .filter(|((kind, _), _)| kind.has_offsets())
             .map(|((_, copies), chosen)| plus_delta(copies.offsets.select(numbers(&chosen.kept)), delta))
             .collect();
-        let kept = &made.choice.authenticators.kept;
-        let mut permutations = circuit.permutations.select(joined(layout).into_iter());
-        permutations.add(&made.authenticators.permutations.select(numbers(kept)));
-        let labels = plus_delta(made.authenticators.labels.select(numbers(kept)), delta);
+        let mut tied = circuit.permutations.select(layout.readable().collect::<Vec<_>>().into_iter());
+        tied.add(read);
         let (inputs, kinds) = active_inputs(party, &made.inputs, input);
         let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
-        Rest {
-            offsets,
-            joined: Wires { labels, permutations },
-            inputs,
-            kinds,
-            decoding: circuit.permutations.select(decoded.into_iter()),
-        }
+        Rest { offsets, tied, inputs, kinds, decoding: circuit.permutations.select(decoded.into_iter()) }
     }
 
     fn open(&self, party: &mut Garbler) -> Result<(), Error> {
@@ -249,8 +249,7 @@ impl Rest {
         for offsets in &self.offsets {
             labels.open(channel, &points.openings, offsets)?;
         }
-        permutations.open(channel, &points.permutation, &self.joined.permutations)?;
-        labels.open(channel, &points.openings, &self.joined.labels)?;
+        permutations.open(channel, &points.permutation, &self.tied)?;
         channel.send(msg::KINDS, &pack(self.kinds.iter().copied()))?;
         labels.open(channel, &points.openings, &self.inputs)?;
         permutations.open(channel, &points.permutation, &self.decoding)?;
@@ -285,30 +284,20 @@ pub(super) enum Soldered<'a> {
         numbers: &'a [u32],
         /// δ of inputs, compressed, `[slot][copy][input]`.
         inputs: Zeroizing<Vec<u128>>,
-        /// S, compressed, `[slot][copy]`.
-        offsets: Zeroizing<Vec<u128>>,
-        /// δ of outputs, compressed, `[slot][copy][output]`, and the sums of permutation bits.
-        outputs: Zeroizing<Vec<u128>>,
+        /// What opened S, `[slot][copy]`.
+        offsets: Zeroizing<Vec<[u128; VALUES]>>,
+        /// What opened δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
+        outputs: Zeroizing<Vec<[u128; VALUES]>>,
         bits: Zeroizing<Vec<u8>>,
     },
-}
-
-/// Authenticators in buckets of one size, wire after wire, and what joins them to the wires.
-pub(super) struct Authenticated {
-    pub bucket: usize,
-    /// Their numbers in the session.
-    pub numbers: Vec<u64>,
-    /// Hashes of their permutation messages.
-    pub hashed: Hashes,
-    pub joined: Joined,
 }
 
 /// The circuit at the evaluator.
 pub(super) struct HashedCircuit<'a> {
     /// Of each kind of copies.
     pub soldered: Vec<Soldered<'a>>,
-    /// Those of all wires that have some, some wires after others.
-    pub authenticated: Vec<Authenticated>,
+    /// What reads the permutation bits of the garbler's inputs and outputs, with Δ.
+    pub read: Read,
     /// Labels of the garbler's inputs, and which of both they are.
     pub inputs: (Words, Zeroizing<Vec<u8>>),
     /// The choices of the evaluator's OTs, which say the same of its own, and the labels.
@@ -342,8 +331,9 @@ fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &Checked, own: &[
 /// What opens the rest, as it was received.
 struct OpenedRest {
     offsets: Vec<Words>,
-    /// Sums of permutation messages, and of offsets.
-    joined: [Words; 2],
+    /// Sums of permutation messages with those that are read, and these.
+    tied: Words,
+    read: Option<PendingReadable>,
     inputs: (Vec<u8>, Words),
     decoding: Words,
 }
@@ -368,8 +358,8 @@ pub(super) fn evaluator<'a>(
         let [inputs, outputs] = of(kind);
         opened.push([inputs.opened(party)?, outputs.opened(party)?]);
     }
-    let rest = receive_rest(party, layout, checked)?;
-    verify(party, layout, checked, (&wires, &rest), |permutations, labels| {
+    let mut rest = receive_rest(party, layout, checked)?;
+    let read = verify(party, layout, checked, (&wires, &mut rest), |permutations, labels| {
         opened.iter().flatten().flatten().for_each(|part| part.check(permutations, labels));
     })?;
     let mut offsets = rest.offsets.iter();
@@ -378,19 +368,12 @@ pub(super) fn evaluator<'a>(
         soldered_of(party, layout, (kind, checked), &opened[kind], offsets)
     });
     let soldered = soldered.collect();
-    let OpenedRest { joined: [messages, offsets], inputs: (kinds, values), decoding, .. } = rest;
+    let OpenedRest { inputs: (kinds, values), decoding, .. } = rest;
     let mut hashed = checked.inputs.labels.clone();
     hashed.add_where(&party.offset, &kinds);
-    let kept = &checked.choice.authenticators.kept;
-    let authenticated = Authenticated {
-        bucket: layout.sizes.authenticators.bucket as usize,
-        numbers: checked.authenticators_of(kept),
-        hashed: checked.authenticators.permutations.select(numbers(kept)),
-        joined: Joined { permutations: messages, offsets: first_blocks(&offsets) },
-    };
     Ok(HashedCircuit {
         soldered,
-        authenticated: vec![authenticated],
+        read,
         inputs: (party.completion.words(&hashed, &values), Zeroizing::new(kinds)),
         own: (&checked.ots.1, &checked.ots.2),
         decoding: lowest_bits(&decoding),
@@ -398,6 +381,7 @@ pub(super) fn evaluator<'a>(
 }
 
 fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &Checked) -> Result<OpenedRest, Error> {
+    let read = reading::evaluator(party, layout)?;
     let Evaluator { run, labels, permutations, .. } = party;
     let channel = &mut run.channel;
     let kinds = layout.kinds.iter().zip(&checked.choice.copies).filter(|(kind, _)| kind.has_offsets());
@@ -405,28 +389,26 @@ fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &Checked) -> Re
     for (_, chosen) in kinds {
         offsets.push(labels.opened(channel, chosen.kept.len())?);
     }
-    let kept = checked.choice.authenticators.kept.len();
-    let joined = [permutations.opened(channel, kept)?, labels.opened(channel, kept)?];
+    let tied = permutations.opened(channel, layout.readable().count())?;
     let inputs = layout.inputs(Party::Garbler);
     let kinds = unpack(&channel.receive(msg::KINDS, inputs.div_ceil(8))?, inputs)?;
     let inputs = (kinds, labels.opened(channel, inputs)?);
     let decoding = permutations.opened(channel, layout.outputs(Party::Evaluator).count())?;
-    Ok(OpenedRest { offsets, joined, inputs, decoding })
+    Ok(OpenedRest { offsets, tied, read, inputs, decoding })
 }
 
-/// Checks that what was opened are sums of hashed words.
+/// Checks that what was opened are sums of hashed words. Returns what reads permutation bits.
 fn verify(
     party: &mut Evaluator,
     layout: &Layout,
     checked: &Checked,
-    (wires, rest): (&HashedWires, &OpenedRest),
+    (wires, rest): (&HashedWires, &mut OpenedRest),
     solderings: impl FnOnce(&mut ihash::Opened, &mut ihash::Opened),
-) -> Result<(), Error> {
+) -> Result<Read, Error> {
     let seed = ihash::ask(&mut party.run.channel)?;
     let Evaluator { run, labels, permutations, points, offset, .. } = party;
     let mut of_permutations = permutations.openings(&seed, &points.permutation);
-    let [mut of_solderings, mut of_joins, mut of_inputs] =
-        [(); 3].map(|()| labels.openings(&seed, &points.openings));
+    let [mut of_solderings, mut of_inputs] = [(); 2].map(|()| labels.openings(&seed, &points.openings));
     solderings(&mut of_permutations, &mut of_solderings);
     let kinds = layout.kinds.iter().zip(&checked.copies).zip(&checked.choice.copies);
     let kinds = kinds.filter(|((kind, _), _)| kind.has_offsets());
@@ -435,15 +417,8 @@ fn verify(
         sums.add_where(offset, &vec![1; chosen.kept.len()]);
         of_solderings.add(&sums, opened);
     }
-    let kept = &checked.choice.authenticators.kept;
-    let mut sums = wires.permutations.select(joined(layout).into_iter());
-    sums.add(&checked.authenticators.permutations.select(numbers(kept)));
-    of_permutations.add(&sums, &rest.joined[0]);
     let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
     of_permutations.add(&wires.permutations.select(decoded.into_iter()), &rest.decoding);
-    let mut sums = checked.authenticators.labels.select(numbers(kept));
-    sums.add_where(offset, &vec![1; kept.len()]);
-    of_joins.add(&sums, &rest.joined[1]);
     let mut hashed = checked.inputs.labels.clone();
     hashed.add_where(offset, &rest.inputs.0);
     of_inputs.add(&hashed, &rest.inputs.1);
@@ -451,14 +426,15 @@ fn verify(
     for (check, cheat) in [
         (of_permutations, Cheat::Permutation),
         (of_solderings, Cheat::Soldering),
-        (of_joins, Cheat::Join),
         (of_inputs, Cheat::InputLabel),
     ] {
         if !check.are_right(&mut run.channel)? {
             return Err(cheat.into());
         }
     }
-    Ok(())
+    let tied = wires.permutations.select(layout.readable().collect::<Vec<_>>().into_iter());
+    let opened = std::mem::replace(&mut rest.tied, Words::zeros(1, 0));
+    reading::verify(party, &seed, rest.read.take(), (tied, opened))
 }
 
 /// What the evaluator keeps of solderings of a kind that are right; `offsets` opened S.
@@ -476,14 +452,17 @@ fn soldered_of<'a>(
     };
     match &copies.garbled {
         Garbled::Components { .. } => {
+            let values = |words: &Words| -> Vec<[u128; VALUES]> {
+                (0..words.count()).map(|k| values_of(words, k)).collect()
+            };
             let bits = outputs.iter().flat_map(|part| lowest_bits(&part.permutations.1).to_vec());
             Soldered::Components {
                 copies,
                 numbers: kept,
                 inputs: short(inputs),
-                offsets: offsets.map(first_blocks).unwrap_or_default(),
+                offsets: Zeroizing::new(offsets.into_iter().flat_map(values).collect()),
                 bits: Zeroizing::new(bits.collect()),
-                outputs: short(outputs),
+                outputs: Zeroizing::new(outputs.iter().flat_map(|part| values(&part.labels.1)).collect()),
             }
         }
         Garbled::Gates(garbling, rows) => {

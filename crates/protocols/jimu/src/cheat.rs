@@ -13,9 +13,6 @@ cheats! {
         Permutation = "a difference of permutation messages is not the hashed one",
         /// Section 5.1, step 3(a)ii: a soldering is not the difference of the hashed labels or offsets.
         Soldering = "a soldering is not the difference of what is hashed",
-        /// In the place of section 5.1, step 5(b): what joins a wire to an authenticator is not the
-        /// difference of the hashed offsets.
-        Join = "a difference of offsets is not the hashed one",
         /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is not the hashed
         /// one.
         InputLabel = "the label of an input is not the hashed one",
@@ -26,12 +23,9 @@ cheats! {
         Choices = "the choices of OTs differ between the parts of labels",
         /// The label that the evaluator sends of an output of the garbler's is none of the wire's.
         OutputLabel = "the label of an output is none of its wire",
-        /// In the place of section 5.1, step 5(b): an opened input authenticator is none.
-        Authenticator = "an input authenticator does not follow from its offset",
         /// Section 5.1, step 3(a)iv: none of a bucket's gates or copies has outputs that are hashed.
         EmptyBucket = "no copy of a bucket has valid outputs",
-        /// Section 5.1, step 4(c): a label or offset of an opened gate, copy or authenticator is not the
-        /// hashed one.
+        /// Section 5.1, step 4(c): a label or offset of an opened gate or copy is not the hashed one.
         Label = "a label of an opened item is not the hashed one",
         /// Likewise: an opened gate has another output than AND.
         OpenedGate = "an opened gate does not compute AND",

@@ -15,10 +15,9 @@ pub(super) struct Chosen {
     pub bits: Vec<u8>,
 }
 
-/// The challenge: of each kind of copies, and of authenticators.
+/// The challenge: of each kind of copies.
 pub(super) struct Choice {
     pub copies: Vec<Chosen>,
-    pub authenticators: Chosen,
 }
 
 impl Choice {
@@ -31,8 +30,7 @@ impl Choice {
             Chosen { opened, kept, bits }
         };
         let copies = supply.sizes.copies.iter().zip(&supply.kinds);
-        let copies = copies.map(|(bucketing, kind)| draw(bucketing, !kind.has_offsets())).collect();
-        Choice { copies, authenticators: draw(&supply.sizes.authenticators, false) }
+        Choice { copies: copies.map(|(bucketing, kind)| draw(bucketing, !kind.has_offsets())).collect() }
     }
 }
 

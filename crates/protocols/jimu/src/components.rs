@@ -25,7 +25,7 @@ use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule,
 use brickwork_primitives::ihash::Words;
 use zeroize::Zeroizing;
 
-use crate::gates::colour;
+use crate::gates::{colour, mask};
 use crate::hash::LabelHash;
 
 /// Copies that are garbled side by side, and bytes of tables that these may have, unless one has more.
@@ -35,6 +35,9 @@ const MOST_TABLES: usize = 64 << 20;
 /// Bytes of tables of more copies that are sent at a time, and as many copies at most.
 const TABLES: usize = 1 << 20;
 const MOST_COPIES: usize = 1 << 12;
+
+/// Blocks of a label, at most.
+const MOST_BLOCKS: usize = 4;
 
 /// Bytes of the hash of a copy's tables.
 pub const HASH: usize = 32;
@@ -145,20 +148,27 @@ impl ComponentGarbling {
             (label.bits(), copies[copy] as usize * outputs + output)
         });
         let hashes = self.rows.of(&asked.collect::<Secrets<(u128, usize)>>());
-        let mut rows = Words::zeros(given.outputs.symbols(), 2);
-        for (k, hashes) in hashes.chunks_exact(2 * self.blocks).enumerate() {
-            let (copy, colour) = (k / outputs, colour(labels[k].bits()));
-            rows.data_mut().fill(0);
-            for (bit, hash) in hashes.chunks_exact(self.blocks).enumerate() {
-                for place in 0..2 {
-                    // Constant time: what is added elsewhere is nothing.
-                    let here = u8::from(place == bit) ^ colour;
-                    rows.add_to(place, hash, here);
-                    rows.add_to(place, given.outputs.word(k), here);
-                    rows.add_to(place, wide.word(copy), here & bit as u8);
+        let of_copy = hashes.chunks_exact((2 * self.blocks * outputs).max(1));
+        for (copy, (hashes, tables)) in of_copy.zip(&mut tables).enumerate() {
+            let colours = labels[copy * outputs..][..outputs].iter().map(|label| colour(label.bits()));
+            let words = (copy * outputs..(copy + 1) * outputs).map(|k| given.outputs.word(k));
+            let of_output = colours.zip(words).zip(hashes.chunks_exact(2 * self.blocks));
+            for ((colour, word), hashes) in of_output {
+                // Of the label of 0 and of that of 1 what it is to give, in the order of their colours: in
+                // constant time.
+                let (of_0, of_1) = hashes.split_at(self.blocks);
+                let swaps = mask(colour);
+                let mut rows = Zeroizing::new([[0; MOST_BLOCKS]; 2]);
+                for block in 0..self.blocks {
+                    let zero = of_0[block] ^ word[block];
+                    let one = of_1[block] ^ word[block] ^ wide.word(copy)[block];
+                    let both = (zero ^ one) & swaps;
+                    (rows[0][block], rows[1][block]) = (zero ^ both, one ^ both);
+                }
+                for row in &*rows {
+                    tables.extend_from_slice(bytemuck::cast_slice(&row[..self.blocks]));
                 }
             }
-            tables[copy].extend_from_slice(rows.bytes());
         }
         Ok(tables)
     }
@@ -188,14 +198,12 @@ impl ComponentGarbling {
         for (k, hash) in hashes.chunks_exact((self.blocks).max(1)).enumerate() {
             let rows =
                 &tables[k / outputs][self.table_bytes - 2 * row * outputs..][2 * row * (k % outputs)..];
-            let colour = colour(labels[k].bits());
-            active.add_to(k, hash, 1);
-            let label = active.word_mut(k);
-            for (place, row) in rows[..2 * row].chunks_exact(row).enumerate() {
-                let mask = u128::from(place as u8 ^ 1 ^ colour).wrapping_neg();
-                for (block, bytes) in label.iter_mut().zip(row.as_chunks().0) {
-                    *block ^= u128::from_le_bytes(*bytes) & mask;
-                }
+            let (first, second) = rows[..2 * row].split_at(row);
+            let second_counts = mask(colour(labels[k].bits()));
+            let rows = first.as_chunks().0.iter().zip(second.as_chunks().0);
+            for ((block, hash), (first, second)) in active.word_mut(k).iter_mut().zip(hash).zip(rows) {
+                let [first, second] = [first, second].map(|bytes| u128::from_le_bytes(*bytes));
+                *block = hash ^ first ^ ((first ^ second) & second_counts);
             }
         }
         Ok(active)

@@ -1,7 +1,7 @@
 //! Labels become outputs. The evaluator decodes its own ones by permutation bits that were opened, and sends
 //! compressed labels of the garbler's.
 //!
-//! If it knows Δ, the garbler cheated: then it reads the garbler's input, by its authenticators, and computes
+//! If it knows Δ, the garbler cheated: then it reads the garbler's input ([`crate::reading`]), and computes
 //! in the clear. It does all of that in any case, and sends the same, so that the garbler cannot tell which
 //! it was: that would be a bit of the evaluator's input.
 
@@ -10,9 +10,8 @@ use brickwork_base::{Error, Party};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::authenticators;
 use crate::buckets::{Recovery, Wires, permutation_bits};
-use crate::build::{Authenticated, HashedCircuit};
+use crate::build::HashedCircuit;
 use crate::cheat::Cheat;
 use crate::evaluate::Active;
 use crate::gates::compressed;
@@ -58,17 +57,8 @@ pub(super) fn evaluator(
 ) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
     let known = recovery.is_known().unwrap_u8();
-    let offset = recovery.offset().word(0)[0];
-    let checks = authenticators::Checks {
-        session: &party.session,
-        permutations: &party.permutations,
-        point: &party.points.permutation,
-    };
-    let count = layout.authenticated().count();
-    let mut flips = Zeroizing::new(Vec::with_capacity(count));
-    for Authenticated { bucket, numbers, hashed, joined } in &circuit.authenticated {
-        flips.extend_from_slice(&checks.read(numbers, *bucket, hashed, joined, offset));
-    }
+    let offset = compressed(party.labels.code(), &party.points.compression, recovery.offset())[0];
+    let flips = circuit.read.bits(party, recovery.offset().word(0));
     let (of_inputs, of_outputs) = flips.split_at(layout.inputs(Party::Garbler));
     // Which of both labels each is, and with the permutation bit its bit.
     let theirs = of_inputs.iter().zip(&*circuit.inputs.1).map(|(flip, kind)| flip ^ kind == 1);

@@ -11,7 +11,7 @@ use crate::buckets::{Checks, Kinds, Recovery};
 use crate::build::{GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
 use crate::components::ComponentGarbling;
-use crate::gates::compressed;
+use crate::gates::{VALUES, compressed, values_of};
 use crate::layout::{Layout, Slot};
 use crate::preprocess::{Garbled, HashedCopies};
 use crate::setup::Evaluator;
@@ -60,7 +60,7 @@ impl Active {
     }
 }
 
-/// Returns the labels of all wires, and what was found of Δ, compressed.
+/// Returns the labels of all wires, and what was found of Δ.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -71,7 +71,8 @@ pub(super) fn evaluator(
     let mut active = Active::new(party, layout, circuit);
     let checks = Checks::new(&party.labels, &party.offset)?;
     let wide = active.wide.is_some();
-    let mut recovery = Recovery::new(if wide { party.level.labels.l() } else { 16 });
+    let hidden = party.points.openings.count();
+    let mut recovery = Recovery::new(if wide { party.level.labels.l() } else { hidden });
     for layer in looking(&layout.layers) {
         for &wire in looking(&layer.sums) {
             active.sum(wire as usize, layout.sum(wire));
@@ -99,8 +100,9 @@ pub(super) fn evaluator(
             }
         }
     }
-    let compress = |offset: &Words| party.labels.code().at(&party.points.compression, offset);
-    Ok((active, if wide { recovery.map(compress) } else { recovery }))
+    // Where copies of components gave Δ away, it is by its values at the points that open labels.
+    let completed = |values: &Words| party.completion.words(&party.offset, values);
+    Ok((active, if wide { recovery } else { recovery.map(completed) }))
 }
 
 /// Slots of a kind that are evaluated at a time.
@@ -181,7 +183,7 @@ impl Group<'_> {
         for (k, &place) in places.iter().enumerate() {
             for (input, &wire) in self.layout.operands(self.slots[k / bucket]).iter().enumerate() {
                 let mask = u128::from(active.kinds[wire as usize]).wrapping_neg();
-                let soldering = inputs[place * kind.inputs() + input] ^ (offsets[place] & mask);
+                let soldering = inputs[place * kind.inputs() + input] ^ (offsets[place][0] & mask);
                 labels.push(active.short[wire as usize] ^ soldering);
             }
         }
@@ -194,11 +196,11 @@ impl Group<'_> {
         let all = (0..results.count()).map(|k| copies[k / wires] as usize * wires + k % wires);
         let each = (0..results.count()).map(|k| copies[k / wires] as usize);
         let found = checks.kinds(&hashed.labels.select(all), Some(&own.select(each)), &results);
-        let short = compressed(self.party.labels.code(), &self.party.points.compression, &results);
+        let values = self.party.labels.code().at(&self.party.points.openings, &results);
         let translated = Translated::of(
             &found,
             (wires, &places),
-            |k| short[k],
+            |k| values_of(&values, k),
             |at| (outputs[at], bits[at], offsets[at / wires]),
         );
         self.judge(wires, &translated, active, recovery)
@@ -216,23 +218,27 @@ impl Group<'_> {
         let mut empty = Choice::from(0);
         for (s, slot) in looking(self.slots.iter().enumerate()) {
             for output in 0..wires {
-                let mut two = [0_u128; 2];
+                let mut two = [[0_u128; VALUES]; 2];
                 let mut found = [Choice::from(0); 2];
                 for copy in s * bucket..(s + 1) * bucket {
                     let k = copy * wires + output;
                     for kind in 0..2_u8 {
                         let is = Choice::from(results.valid[copy]) & results.kinds[k].ct_eq(&kind);
                         let first = is & !found[usize::from(kind)];
-                        two[usize::from(kind)] ^=
-                            results.short[k] & u128::from(first.unwrap_u8()).wrapping_neg();
+                        let mask = u128::from(first.unwrap_u8()).wrapping_neg();
+                        let label = results.values[k].iter();
+                        two[usize::from(kind)]
+                            .iter_mut()
+                            .zip(label)
+                            .for_each(|(sum, value)| *sum ^= value & mask);
                         found[usize::from(kind)] |= first;
                     }
                 }
                 empty |= !found[0] & !found[1];
                 let other = u128::from((!found[0]).unwrap_u8()).wrapping_neg();
-                active.short[slot.output + output] = two[0] ^ (two[1] & other);
+                active.short[slot.output + output] = two[0][0] ^ (two[1][0] & other);
                 active.kinds[slot.output + output] = (!found[0]).unwrap_u8();
-                recovery.offer(&two[..1], &two[1..], found[0] & found[1]);
+                recovery.offer(&two[0], &two[1], found[0] & found[1]);
             }
         }
         if bool::from(empty) { Err(Cheat::EmptyBucket.into()) } else { Ok(()) }
@@ -243,32 +249,36 @@ impl Group<'_> {
 struct Translated {
     /// Of each copy whether all its outputs are valid.
     valid: Vec<u8>,
-    short: Zeroizing<Vec<u128>>,
+    /// Labels, by their values at the points that open them, their compressions first.
+    values: Zeroizing<Vec<[u128; VALUES]>>,
     kinds: Zeroizing<Vec<u8>>,
 }
 
 impl Translated {
     /// Of copies at these places, with so many outputs: `found` says of what came out which label it is,
-    /// `short` are the compressions, and `soldering` gives δ, the sum of permutation bits and S of each
-    /// output.
+    /// `label` are the values that open it, and `soldering` gives δ, the sum of permutation bits and S of
+    /// each output.
     fn of(
         found: &Kinds,
         (wires, places): (usize, &[usize]),
-        short: impl Fn(usize) -> u128,
-        soldering: impl Fn(usize) -> (u128, u8, u128),
+        label: impl Fn(usize) -> [u128; VALUES],
+        soldering: impl Fn(usize) -> ([u128; VALUES], u8, [u128; VALUES]),
     ) -> Self {
         let count = places.len() * wires;
         let mut valid = vec![1; places.len()];
-        let mut labels = Zeroizing::new(vec![0; count]);
+        let mut labels = Zeroizing::new(vec![[0; VALUES]; count]);
         let mut kinds = Zeroizing::new(vec![0; count]);
         for k in 0..count {
             let (copy, output) = (k / wires, k % wires);
             valid[copy] &= found.same[k] | found.other[k];
             let (difference, bit, offset) = soldering(places[copy] * wires + output);
             let mask = u128::from(found.other[k]).wrapping_neg();
-            labels[k] = short(k) ^ difference ^ (offset & mask);
+            let label = label(k);
+            for block in 0..VALUES {
+                labels[k][block] = label[block] ^ difference[block] ^ (offset[block] & mask);
+            }
             kinds[k] = found.other[k] ^ bit;
         }
-        Translated { valid, short: labels, kinds }
+        Translated { valid, values: labels, kinds }
     }
 }

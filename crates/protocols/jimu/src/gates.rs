@@ -68,6 +68,14 @@ pub fn first_blocks(words: &Words) -> Zeroizing<Vec<u128>> {
     Zeroizing::new(words.data().iter().step_by(blocks).copied().collect())
 }
 
+/// Blocks of what opens a label: more than a block of bytes are hidden, and fewer than two.
+pub(crate) const VALUES: usize = 2;
+
+/// Returns the blocks of what opens one of many labels.
+pub(crate) fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
+    *values.word(k).first_chunk().expect("what opens a label is more than a block")
+}
+
 /// Returns the colour of a compressed label.
 pub fn colour(short: u128) -> u8 {
     short as u8 & 1
@@ -212,9 +220,10 @@ impl Garbling {
 /// Of which lengths labels can be.
 const OF_BLOCKS: &str = "labels have two, three or four blocks";
 
-/// All ones for 1, zeros for 0. The compiler must not know that it is nothing else: it would make two loops
-/// of one that uses it, and the bit would be in its time (it did; `cargo xtask constant-time` shows it).
-fn mask(bit: u8) -> u128 {
+/// Returns all ones for 1, zeros for 0. The compiler must not know that it is nothing else: it would make two
+/// loops of one that uses it, and the bit would be in its time (it did; `cargo xtask constant-time` shows
+/// it).
+pub(crate) fn mask(bit: u8) -> u128 {
     std::hint::black_box(u128::from(bit).wrapping_neg())
 }
 

@@ -9,6 +9,9 @@ use brickwork_kernels::{Aes128, Secrets};
 /// Most calls of the hash under one key (decision 2 of the design).
 const MAX_CALLS: usize = 1 << 15;
 
+/// Labels that are hashed one by one, as it is not worth while to put those of a key together.
+const FEW: usize = 16;
+
 /// Labels of a wire: a garbler hashes both with the same index.
 const LABELS: usize = 2;
 
@@ -55,6 +58,16 @@ impl LabelHash {
         assert_eq!(self.blocks, N, "blocks of a label");
         let each = indices_of_a_key(N);
         let key_of = |&(_, index): &(u128, usize)| index / each;
+        if labels.len() <= FEW {
+            let mut hashes = Secrets::zeros(labels.len() * N);
+            for (to, label) in hashes.as_chunks_mut::<N>().0.iter_mut().zip(labels) {
+                let input = input::<N>(label.0, label.1 % each);
+                *to = input;
+                self.keys[key_of(label)].encrypt(to);
+                to.iter_mut().zip(input).for_each(|(hash, input)| *hash ^= input);
+            }
+            return hashes;
+        }
         if labels.is_sorted_by_key(key_of) {
             let inputs = labels.iter().map(|&(label, index)| input::<N>(label, index % each));
             let runs = labels.chunk_by(|a, b| key_of(a) == key_of(b)).map(|run| (key_of(&run[0]), run.len()));
@@ -126,8 +139,9 @@ mod tests {
             let hash = LabelHash::new("test", 7, 2 * each + 1, blocks);
             assert_eq!(hash.keys.len(), 3);
             let asked = [(5 << 70 | 3, 0), (9, each - 1), (9, each), (1, 2 * each), (9, each - 1)];
-            // All of them, and those whose keys are in order.
-            for asked in [&asked[..], &asked[..4]] {
+            let many = asked.repeat(FEW);
+            // All of them, those whose keys are in order, and many.
+            for asked in [&asked[..], &asked[..4], &many, &[asked[0]; FEW + 1]] {
                 let hashes = hash.hashes::<N>(asked);
                 assert_eq!(hashes.len(), asked.len() * blocks);
                 for (k, &(x, index)) in asked.iter().enumerate() {

@@ -33,9 +33,6 @@ pub enum Point {
     /// Garbler: the tables of one of these copies, each time that it is garbled: of AND gates, then two rows
     /// of each output.
     CopyTables(usize, u32),
-    /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay.
-    /// Compressed.
-    AuthenticatorOffsets,
     /// Garbler: the labels of the circuit's wires that solderings are made with, where the labels of inputs
     /// that it gives stay. Labels, `[wire]`, the constant first.
     Circuit,

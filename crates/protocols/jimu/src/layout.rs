@@ -195,9 +195,9 @@ impl<'p> Layout<'p> {
     /// # Errors
     /// [`Error::Limit`] if it has more wires than can be numbered, else as [`Sizes::choose`].
     pub fn new(program: &'p Program, unit: Unit, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
-        Self::of(program, unit, |slots, wires| match sizes {
+        Self::of(program, unit, |slots| match sizes {
             Some(sizes) => Ok(sizes),
-            None => Sizes::choose(security, unit, slots, wires),
+            None => Sizes::choose(security, unit, slots),
         })
     }
 
@@ -207,9 +207,7 @@ impl<'p> Layout<'p> {
     /// As [`Layout::new`].
     pub fn from_stock(program: &'p Program, level: Level) -> Result<Self, Error> {
         let nothing = Bucketing { slots: 0, bucket: 1, opened: 0 };
-        Self::of(program, Unit::Gates, |_, _| {
-            Ok(Sizes { level, unit: Unit::Gates, copies: vec![nothing], authenticators: nothing })
-        })
+        Self::of(program, Unit::Gates, |_| Ok(Sizes { level, unit: Unit::Gates, copies: vec![nothing] }))
     }
 
     /// Takes the gates from batches with these numbers of buckets: the first slots from the first one. Each
@@ -231,7 +229,7 @@ impl<'p> Layout<'p> {
     fn of(
         program: &'p Program,
         unit: Unit,
-        sizes: impl FnOnce(&[u32], u32) -> Result<Sizes, Error>,
+        sizes: impl FnOnce(&[u32]) -> Result<Sizes, Error>,
     ) -> Result<Self, Error> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
@@ -287,13 +285,11 @@ impl<'p> Layout<'p> {
         for layer in &mut layers {
             layer.slots.sort_by_key(|&slot| slots[slot as usize].kind);
         }
-        let garblers = outputs.iter().filter(|(_, to)| to.includes(Party::Garbler)).count();
-        let wires = program.input_width(Party::Garbler) + garblers;
         let count = |count: usize| {
             u32::try_from(count).map_err(|_| Error::Limit("the program has too many wires".into()))
         };
         let places = places.iter().map(|&slots| count(slots)).collect::<Result<Vec<_>, _>>()?;
-        let sizes = sizes(&places, count(wires)?)?;
+        let sizes = sizes(&places)?;
         let slot_wires = match unit {
             Unit::Gates => 0,
             Unit::Components => slots.iter().map(|slot| kinds[slot.kind].outputs()).sum(),
@@ -343,8 +339,8 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Returns the wires that have authenticators: the garbler's inputs, and its outputs.
-    pub fn authenticated(&self) -> impl Iterator<Item = usize> {
+    /// Returns the wires whose bits an evaluator that knows Δ reads: the garbler's inputs, and its outputs.
+    pub fn readable(&self) -> impl Iterator<Item = usize> {
         self.input_wires(Party::Garbler).chain(self.outputs(Party::Garbler))
     }
 
@@ -363,7 +359,7 @@ impl<'p> Layout<'p> {
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU program");
         hasher.update(&self.program.digest()).update(&[self.unit() as u8]);
-        for bucketing in self.sizes.copies.iter().chain([&self.sizes.authenticators]) {
+        for bucketing in &self.sizes.copies {
             for count in [bucketing.slots, bucketing.bucket, bucketing.opened] {
                 hasher.update(&count.to_le_bytes());
             }

@@ -30,7 +30,6 @@
 
 #[cfg(any(test, feature = "adversary"))]
 pub mod adversary;
-pub mod authenticators;
 pub mod buckets;
 mod build;
 mod cheat;
@@ -49,6 +48,7 @@ mod ots;
 pub mod parameters;
 mod prepare;
 mod preprocess;
+mod reading;
 mod report;
 mod setup;
 mod solder;
@@ -136,8 +136,9 @@ fn garbler_with(
     let mut party = setup::garbler(run, &job.terms(), Purpose::run(&layout), hooks)?; // 1, 2, 3, 4
     let made = preprocess::garbler(&mut party, &layout)?; // 5, 6, 7, 8
     open::garbler(&mut party, &layout, &made)?; // 8, 9
+    let begun = build::begin(&party, &layout, &made);
     let theirs = prepare::garbler(&mut party, &layout)?; // 10
-    let circuit = build::garbler(&mut party, &layout, &made, input, &theirs)?; // 11, 12
+    let circuit = build::garbler(&mut party, &layout, (&made, begun), input, &theirs)?; // 11, 12
     let outputs = decode::garbler(&mut party, &layout, &circuit)?; // 13
     Ok(report(outputs, party.close()?, &layout, Aside::default()))
 }

@@ -4,7 +4,6 @@ use brickwork_base::Error;
 use brickwork_primitives::ihash::{self, Words};
 use zeroize::Zeroizing;
 
-use crate::authenticators;
 use crate::buckets::{Checks, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Chosen, numbers, wires_of};
@@ -65,7 +64,6 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply, made: &Made) -> Resu
         }
         permutations.push(copies.outputs.permutations.select(outputs()));
     }
-    labels.push(made.authenticators.labels.select(numbers(&made.choice.authenticators.opened)));
     let Garbler { run, labels: hash, permutations: message_hash, points, .. } = party;
     for words in &permutations {
         message_hash.open(&mut run.channel, &points.permutation, words)?;
@@ -122,12 +120,10 @@ pub(super) fn evaluator(
 ) -> Result<Checked, Error> {
     party.run.phase("preprocess");
     let mut opened = receive_openings(party, supply, &received)?;
-    let others = received.choice.authenticators.opened.len();
-    let offsets = party.labels.opened(&mut party.run.channel, others)?;
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
         receive_tables(party, copies, &chosen.kept)?;
     }
-    verify(party, supply, &received, &opened, &offsets)?;
+    verify(party, supply, &received, &opened)?;
 
     let checks = Checks::new(&party.labels, &party.offset)?;
     let (hashed, choices, labels) = &received.ots;
@@ -142,14 +138,6 @@ pub(super) fn evaluator(
             }
         }
     }
-    let numbers_of = received.authenticators_of(&received.choice.authenticators.opened);
-    let checks = authenticators::Checks {
-        session: &party.session,
-        permutations: &party.permutations,
-        point: &party.points.permutation,
-    };
-    let hashed = received.authenticators.permutations.select(numbers(&received.choice.authenticators.opened));
-    checks.opened(&numbers_of, &hashed, &first_blocks(&offsets))?;
     // Of opened gates nothing is needed any more.
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
         if let Garbled::Gates(_, rows) = &mut copies.garbled {
@@ -209,7 +197,6 @@ fn verify(
     supply: &Supply,
     received: &Received,
     opened: &[OpenedCopies],
-    offsets: &Words,
 ) -> Result<(), Error> {
     let seed = ihash::ask(&mut party.run.channel)?;
     let kinds = || supply.kinds.iter().zip(&received.copies).zip(&received.choice.copies).zip(opened);
@@ -238,8 +225,6 @@ fn verify(
             check.add(&inputs, &opened.inputs);
         }
     }
-    let others = numbers(&received.choice.authenticators.opened);
-    check.add(&received.authenticators.labels.select(others), offsets);
     match check.are_right(&mut party.run.channel)? {
         true => Ok(()),
         false => Err(Cheat::Label.into()),

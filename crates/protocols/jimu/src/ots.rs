@@ -41,7 +41,8 @@ use brickwork_base::stop::look;
 use brickwork_kernels::Secrets;
 use brickwork_primitives::Labels;
 use brickwork_primitives::ihash::Words;
-use brickwork_primitives::ot::{CotReceiver, CotSender, extension};
+use brickwork_primitives::ot::extension::{self, KeysAgain};
+use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
@@ -94,16 +95,32 @@ fn wide(series: &[Labels]) -> Words {
 /// The sums of labels in combinations, each with a label of its own, and likewise of the choices. `labels`
 /// are those of all OTs, the last of them the masks.
 fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Words, Zeroizing<Vec<u8>>) {
+    match labels.blocks() {
+        2 => combine_of::<2>(seed, counts, labels, choices),
+        3 => combine_of::<3>(seed, counts, labels, choices),
+        _ => combine_of::<4>(seed, counts, labels, choices),
+    }
+}
+
+/// [`combine`] of labels of N blocks.
+fn combine_of<const N: usize>(
+    seed: &Seed,
+    counts: Counts,
+    labels: &Words,
+    choices: &[u8],
+) -> (Words, Zeroizing<Vec<u8>>) {
     let mut sums = labels.range(counts.ots..counts.all());
     let mut bits = Zeroizing::new(choices[counts.ots..].to_vec());
     let mut rng = Rng::expand(seed, "brickwork JIMU combinations of OTs");
     let mut random = vec![0; counts.ots];
-    for v in 0..counts.combinations {
+    let words = labels.data().as_chunks::<N>().0;
+    for (sum, bit) in sums.data_mut().as_chunks_mut::<N>().0.iter_mut().zip(&mut *bits) {
         look();
         rng.fill(&mut random);
-        for (j, random) in random.iter().enumerate() {
-            sums.add_to(v, labels.word(j), *random);
-            bits[v] ^= random & choices[j];
+        for ((random, word), choice) in random.iter().zip(words).zip(choices) {
+            let mask = u128::from(random & 1).wrapping_neg();
+            *sum = std::array::from_fn(|block| sum[block] ^ word[block] & mask);
+            *bit ^= random & choice;
         }
     }
     (sums, bits)
@@ -156,6 +173,32 @@ pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) ->
     let each = series.iter_mut().enumerate();
     let each = each.map(|(block, series)| series.keys(&of_block(labels, block)));
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// The keys of OTs again, with other labels, behind so many others.
+fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> {
+    let each = series.iter().enumerate();
+    joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
+}
+
+/// What gives, with Δ, the seeds of all symbols of permutation messages: the labels of the OTs in which the
+/// evaluator chose which of them it watches, and what makes keys of the same OTs.
+pub(super) struct AllSeeds {
+    /// Labels, one for each symbol.
+    pub labels: Words,
+    /// Of each series what makes keys.
+    pub again: Vec<KeysAgain>,
+}
+
+impl AllSeeds {
+    /// Returns the seeds: the keys of choice 1, by the `choices` that were made and Δ. There were so many
+    /// other keys before these.
+    pub fn with(&self, before: usize, choices: &[u8], delta: &[u128]) -> Vec<Seed> {
+        let mut labels = self.labels.clone();
+        let others: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(|choice| 1 ^ choice).collect());
+        labels.add_where(delta, &others);
+        keys_again(&self.again, before, &labels)
+    }
 }
 
 /// Makes OTs of labels.

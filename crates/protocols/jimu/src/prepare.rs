@@ -30,6 +30,7 @@ pub(super) fn evaluator(
     let bits: Vec<u8> = input.iter().zip(choices.0).map(|(&bit, c)| u8::from(bit) ^ c).collect();
     if !bits.is_empty() {
         party.run.channel.send(msg::CHOICES, &pack(bits.iter().copied()))?;
+        party.run.channel.flush()?;
     }
     Ok(bits)
 }

@@ -1,4 +1,4 @@
-//! Copies and authenticators are made and hashed. All random words are hashed before the evaluator says the
+//! Copies are made and hashed. All random words are hashed before the evaluator says the
 //! seed of their combinations, and the garbler has proven these before the evaluator says what is opened: the
 //! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
 //! The labels of OTs are hashed when the evaluator has proven its choices.
@@ -11,7 +11,6 @@ use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
 
-use crate::authenticators;
 use crate::buckets::{HashedWires, Wires, permutation_bits};
 use crate::choice::{Choice, numbers, wires_of};
 use crate::components::{ComponentGarbling, Given, HASH};
@@ -30,8 +29,7 @@ pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 
 /// Returns the lists of random words, labels and permutation messages, in their order: of each kind of copies
 /// those of inputs, of outputs, and offsets, which have no permutation messages; the garbler's inputs;
-/// outputs of slots that have words of their own; authenticators; OTs, which have no permutation messages
-/// either.
+/// outputs of slots that have words of their own; OTs, which have no permutation messages either.
 pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
@@ -41,8 +39,7 @@ pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
         permutations.extend(wires);
         labels.push(if kind.has_offsets() { copies } else { 0 });
     }
-    let authenticators = supply.sizes.authenticators.copies() as usize;
-    let rest = [supply.inputs, supply.slot_wires, authenticators];
+    let rest = [supply.inputs, supply.slot_wires];
     labels.extend(rest);
     permutations.extend(rest);
     labels.push(supply.ots);
@@ -87,8 +84,6 @@ pub(super) struct Made {
     pub inputs: Wires,
     /// Outputs of slots, of components.
     pub wires: Wires,
-    /// Offsets and permutation messages.
-    pub authenticators: Wires,
     /// Labels of choice 0.
     pub ots: Words,
     pub choice: Choice,
@@ -131,20 +126,9 @@ pub(super) struct Received {
     pub copies: Vec<HashedCopies>,
     pub inputs: HashedWires,
     pub wires: HashedWires,
-    /// Of permutation messages, and of offsets as labels.
-    pub authenticators: HashedWires,
-    /// The number of the first authenticator in the session; the others follow.
-    pub first_authenticator: u64,
     /// Hashes of the labels of its inputs' OTs, its choices and labels.
     pub ots: (Hashes, Secrets<u8>, Words),
     pub choice: Choice,
-}
-
-impl Received {
-    /// Returns the numbers in the session of authenticators.
-    pub fn authenticators_of(&self, some: &[u32]) -> Vec<u64> {
-        some.iter().map(|&k| self.first_authenticator + u64::from(k)).collect()
-    }
 }
 
 /// Makes and hashes all.
@@ -175,9 +159,8 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
         });
         copies.push(made);
     }
-    let [inputs, slots, mut authenticators] = [(); 3].map(|()| wires(list()));
+    let [inputs, slots] = [(); 2].map(|()| wires(list()));
     let random_ots = list();
-    let messages = follow(party, &mut authenticators)?;
     party.run.channel.flush()?;
 
     let channel = &mut party.run.channel;
@@ -186,10 +169,10 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     let seed = ihash::asked(channel)?;
     let lists = copies.iter().zip(&replaced);
     let lists = lists.flat_map(|(copies, replaced)| copies.random(replaced));
-    let rest = [&inputs.labels, &slots.labels, &authenticators.labels, &random_ots];
+    let rest = [&inputs.labels, &slots.labels, &random_ots];
     party.labels.prove(channel, &seed, &lists.chain(rest).collect::<Vec<_>>(), masks)?;
     let lists = copies.iter().flat_map(|Copies { inputs, outputs, .. }| [inputs, outputs]);
-    let lists = lists.chain([&inputs, &slots]).map(|wires| &wires.permutations).chain([&messages]);
+    let lists = lists.chain([&inputs, &slots]).map(|wires| &wires.permutations);
     party.permutations.prove(channel, &seed, &lists.collect::<Vec<_>>(), rho_masks)?;
     let ots = match checked {
         None => random_ots,
@@ -199,7 +182,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     let mut challenge = [0; SEED_BYTES];
     party.run.channel.receive_into(msg::CHALLENGE, &mut challenge)?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
-    Ok(Made { copies, inputs, wires: slots, authenticators, ots, choice })
+    Ok(Made { copies, inputs, wires: slots, ots, choice })
 }
 
 /// Garbles gates, and hashes and sends them. Returns the random words in whose place their outputs are.
@@ -303,20 +286,6 @@ pub(super) fn garble_copies(
     Ok(tables)
 }
 
-/// Hashes the permutation messages of authenticators, which follow from their offsets. Returns the random
-/// ones in whose place these are.
-fn follow(party: &mut Garbler, authenticators: &mut Wires) -> Result<Words, Error> {
-    let mut from = compressed(party.labels.code(), &party.points.compression, &authenticators.labels);
-    party.hooks.alter(Point::AuthenticatorOffsets, &mut from);
-    let first = party.counters.authenticators(from.len() as u64)?;
-    let all: Vec<u64> = (first..first + from.len() as u64).collect();
-    let mut follow = authenticators::permutations(&party.session, party.permutations.code(), &all, &from);
-    let random = std::mem::replace(&mut authenticators.permutations, follow.clone());
-    follow.add(&random);
-    party.permutations.chosen(&mut party.run.channel, &follow)?;
-    Ok(random)
-}
-
 /// Hashes the labels of OTs in the place of random words. Returns them.
 fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words, Error> {
     party.hooks.alter(Point::OtLabels, ots.data_mut());
@@ -355,10 +324,6 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
             Kind::Component(component) => receive_components(party, &component.circuit, start, copies)?,
         });
     }
-    let authenticators = supply.sizes.authenticators.copies() as usize;
-    let first_authenticator = party.counters.authenticators(authenticators as u64)?;
-    let follow = party.permutations.chosen(&mut party.run.channel, authenticators)?;
-
     let channel = &mut party.run.channel;
     let mut labels = party.labels.verify(channel, &seed, labels, masks)?.into_iter();
     let mut rho = party.permutations.verify(channel, &seed, rho, rho_masks)?.into_iter();
@@ -375,8 +340,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
         }
         copies.push(HashedCopies { inputs, outputs, offsets, garbled });
     }
-    let [inputs, slots, mut authenticators] = [(); 3].map(|()| wires(list()));
-    authenticators.permutations.add(&party.permutations.hashes(&follow));
+    let [inputs, slots] = [(); 2].map(|()| wires(list()));
     let mut hashed = list();
     let ots = match own {
         None => (hashed, Default::default(), Words::zeros(party.level.labels.l(), 0)),
@@ -389,8 +353,9 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
     party.hooks.alter(Point::Challenge, &mut challenge);
     channel.send(msg::CHALLENGE, &challenge)?;
+    channel.flush()?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
-    Ok(Received { copies, inputs, wires: slots, authenticators, first_authenticator, ots, choice })
+    Ok(Received { copies, inputs, wires: slots, ots, choice })
 }
 
 /// Receives gates.

@@ -72,8 +72,6 @@ pub struct SecurityReport {
     pub unit: Unit,
     /// What is garbled; of a program from stock each batch that it took from.
     pub copies: Vec<Copies>,
-    /// Input authenticators, likewise.
-    pub authenticators: Vec<Amount>,
 }
 
 impl SecurityReport {
@@ -88,7 +86,6 @@ impl SecurityReport {
             budget,
             unit: Unit::Gates,
             copies: Vec::new(),
-            authenticators: Vec::new(),
         }
     }
 
@@ -119,7 +116,6 @@ impl SecurityReport {
                 .collect(),
             unit: sizes.unit,
             copies: copies.collect(),
-            authenticators: vec![sizes.authenticators.into()],
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::gates::{Labels, colour, compressed};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::msg;
-use crate::ots::{self, Counts};
+use crate::ots::{self, AllSeeds, Counts};
 use crate::parameters::{COMPRESSED, Level};
 use crate::report::Jimu;
 
@@ -85,6 +85,8 @@ pub(super) struct Evaluator {
     /// What makes opened labels.
     pub completion: Completion,
     pub series: Vec<extension::Receiver>,
+    /// What reads permutation messages, with Δ.
+    pub all_seeds: AllSeeds,
     pub counters: Counters,
     pub hooks: Hooks,
 }
@@ -290,7 +292,9 @@ fn evaluator_of(
     let (counts, watched) = (setup_ots(&level), watching.len());
     let made = ots::evaluator(channel, &mut series, counts, &watching, &mut rng, &mut hooks)?;
     let (choices, ots) = made.prove(channel, &session)?;
+    let again = series.iter().map(extension::Receiver::keys_again).collect();
     let keys = ots::keys_chosen(&mut series, &ots.range(0..watched))?;
+    let all_seeds = AllSeeds { labels: ots.range(level.labels.n()..watched), again };
     let (choices, ots) = (&choices[watched..], ots.range(watched..counts.ots));
     let (of_labels, of_permutations) = keys.split_at(level.labels.n());
     let [watch, of_messages] = watches;
@@ -322,6 +326,7 @@ fn evaluator_of(
         points,
         completion,
         series,
+        all_seeds,
         counters: Counters::of_setup()?,
         hooks,
     })

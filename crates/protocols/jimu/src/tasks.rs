@@ -16,7 +16,7 @@ use crate::choice::{numbers, wires_of};
 use crate::gates::Labels;
 use crate::hooks::Hooks;
 use crate::layout::{Kind, Supply};
-use crate::parameters::{Level, NONE, Sizes, Unit};
+use crate::parameters::{Level, Sizes, Unit};
 use crate::preprocess::{self, Garbled};
 use crate::report::Jimu;
 use crate::setup::{self, Evaluator, Garbler, Purpose};
@@ -167,7 +167,7 @@ fn gone() -> Error {
 fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error> {
     let bucketing = Bucketing { slots: half as u32, bucket: 1, opened: half as u32 };
     let level = Level::of(security)?;
-    let sizes = Sizes { level, unit: Unit::Gates, copies: vec![bucketing], authenticators: NONE };
+    let sizes = Sizes { level, unit: Unit::Gates, copies: vec![bucketing] };
     let supply = Supply { sizes, kinds: vec![Kind::Gate], inputs: 0, slot_wires: 0, ots: 0 };
     let terms = Terms {
         security: security.into(),

@@ -118,17 +118,18 @@ pub fn script_from_stock(program: &Program, epochs: u64, security: u32) -> Resul
     script.work(Garbler, &SOLDERED, 2 * slots as u64, 1);
     parts(2 * slots).for_each(|part| both(&mut script, [part.len(); 2])); // 11
     script.work(Evaluator, &SOLDERED, 2 * slots as u64, 1);
+    readable(&mut script, &layout);
     script.message(Garbler, layout.inputs(Garbler).div_ceil(8) as u64);
     script.message(Garbler, opened_bytes(&level.labels, layout.inputs(Garbler)) as u64);
-    for learner in [Garbler, Evaluator] {
-        let outputs = layout.outputs(learner).count();
-        script.message(Garbler, opened_bytes(&level.permutations, outputs) as u64);
+    for opened in [layout.readable().count(), layout.outputs(Evaluator).count()] {
+        script.message(Garbler, opened_bytes(&level.permutations, opened) as u64);
     }
     script.message(Evaluator, SEED_BYTES as u64); // 12
     let [of_permutations, of_labels] =
         [&level.permutations, &level.labels].map(|hash| openings_bytes(hash, level.hashes()) as u64);
     script.message(Garbler, of_permutations);
     script.messages(Garbler, of_labels, 2);
+    read(&mut script, &layout);
     script.phase("evaluate");
     script.work(Evaluator, &COMPARE, kept, 1);
     script.phase("decode");
@@ -242,9 +243,6 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for kind in 0..layout.kinds.len() {
         copies(script, layout, kind);
     }
-    let authenticators = &layout.sizes.authenticators;
-    let follow = chosen_bytes(&level.permutations, authenticators.copies() as usize);
-    script.message(Garbler, follow as u64);
     for hash in hashes {
         script.message(Garbler, answer_bytes(hash, security) as u64);
     }
@@ -301,7 +299,6 @@ fn opened(script: &mut Script, layout: &Layout) {
             labels(script, count);
         }
     }
-    labels(script, layout.sizes.authenticators.opened as usize);
     for (kind, bucketing) in kinds() {
         let Some(circuit) = kind.circuit() else { continue };
         let (each, kept) = (table_bytes(circuit, level.blocks()), bucketing.kept() as usize);
@@ -352,9 +349,8 @@ fn build(script: &mut Script, layout: &Layout) {
             labels(script, bucketing.kept() as usize);
         }
     }
-    let joined = layout.sizes.authenticators.kept() as usize;
-    permutations(script, joined);
-    labels(script, joined);
+    readable(script, layout);
+    permutations(script, layout.readable().count());
     script.message(Garbler, layout.inputs(Garbler).div_ceil(8) as u64);
     labels(script, layout.inputs(Garbler));
     permutations(script, layout.outputs(Evaluator).count());
@@ -362,7 +358,24 @@ fn build(script: &mut Script, layout: &Layout) {
     let [of_permutations, of_labels] =
         [&level.permutations, &level.labels].map(|hash| openings_bytes(hash, level.hashes()) as u64);
     script.message(Garbler, of_permutations);
-    script.messages(Garbler, of_labels, 3);
+    script.messages(Garbler, of_labels, 2);
+    read(script, layout);
+}
+
+/// Messages that are read with Δ, and what masks their combinations.
+fn readable(script: &mut Script, layout: &Layout) {
+    let (count, level) = (layout.readable().count(), layout.level());
+    if count > 0 {
+        random(script, &level.permutations, &[count], level.hashes());
+    }
+}
+
+/// What proves them, and their sums with the wires' own.
+fn read(script: &mut Script, layout: &Layout) {
+    let level = layout.level();
+    if layout.readable().count() > 0 {
+        script.messages(Garbler, answer_bytes(&level.permutations, level.hashes()) as u64, 2);
+    }
 }
 
 fn evaluate(script: &mut Script, layout: &Layout) {

@@ -9,7 +9,7 @@ use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
 use super::needs::{Request, kind};
-use super::origins::{CutAndChoose, Header, bound_of_epoch};
+use super::origins::{Header, bound_of_epoch};
 use crate::report::Jimu;
 
 /// Returns what a store holds of this protocol, oldest first; burned epochs too.
@@ -29,21 +29,18 @@ impl Kinds for Ours {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::GATES => "gates",
-            kind::INPUTS => "input authenticators",
+            kind::INPUTS => "inputs",
             _ => "ots",
         }
     }
 
     fn cuts(batch: &Batch, _: GivenUp) -> Result<(Vec<CutInventory>, Option<f64>), Error> {
-        let cut = |of: &'static str, bucketing: Bucketing| {
+        let cut = |bucketing: Bucketing| {
             let Bucketing { bucket: bucket_size, opened, .. } = bucketing;
-            CutInventory { of, bucket_size, items: bucketing.copies(), opened }
+            CutInventory { of: "gates", bucket_size, items: bucketing.copies(), opened }
         };
         let header = Header::decode(&batch.header)?;
-        let cuts = header.cut.map(|of| match of {
-            CutAndChoose::Gates(gates) => cut("gates", gates),
-            CutAndChoose::Inputs(inputs) => cut("input authenticators", inputs),
-        });
+        let cuts = header.cut.map(|gates| cut(gates.0));
         Ok((cuts.into_iter().collect(), header.bound_log2()?))
     }
 

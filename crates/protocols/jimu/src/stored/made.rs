@@ -1,10 +1,9 @@
-//! What a step makes: buckets of gates, wires with their authenticators, and OTs. What is in a bucket is
-//! soldered to the bucket's first gate, and authenticators are joined to their wires, before anybody knows
-//! the program; so a program solders one gate a bucket.
+//! What a step makes: buckets of gates, wires, and OTs. What is in a bucket is soldered to the bucket's first
+//! gate, before anybody knows the program; so a program solders one gate a bucket.
 //!
 //! ```text
 //!   as in a run    5, 6, 7, 8, 9
-//!   G -> E         solderings to the first gates of buckets; joins of authenticators to wires
+//!   G -> E         solderings to the first gates of buckets
 //!   E <> G         seed of combinations, combinations of all that
 //! ```
 
@@ -14,9 +13,7 @@ use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
 
 use super::records::{EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
-use crate::authenticators::Joined;
 use crate::buckets::{HashedWires, Wires};
-use crate::build::plus_delta;
 use crate::cheat::Cheat;
 use crate::choice::{Choice, numbers};
 use crate::gates::first_blocks;
@@ -67,12 +64,6 @@ fn heads(supply: &Supply, choice: &Choice) -> impl ExactSizeIterator<Item = usiz
     })
 }
 
-/// Whose wires are joined: of each authenticator in a bucket that of the bucket.
-fn wires(supply: &Supply) -> impl ExactSizeIterator<Item = usize> + Clone {
-    let cut = supply.sizes.authenticators;
-    (0..cut.kept() as usize).map(move |k| k / cut.bucket as usize)
-}
-
 /// Makes what a step is for.
 pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMade, Error> {
     let made = preprocess::garbler(party, supply)?;
@@ -87,12 +78,8 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
             Solder { pairs: &outputs, from: &gates.outputs, to: &gates.outputs, offset: offset() },
         ]
     });
-    let kept = &choice.authenticators.kept;
-    let mut permutations = made.inputs.permutations.select(wires(supply));
-    permutations.add(&made.authenticators.permutations.select(numbers(kept)));
-    let offsets = plus_delta(made.authenticators.labels.select(numbers(kept)), delta.word(0));
-    if gates.is_some() || supply.inputs > 0 {
-        prove(party, solders.as_ref(), &Wires { labels: offsets, permutations })?;
+    if let Some(solders) = &solders {
+        prove(party, solders)?;
     }
     let heads = gates.map(|gates| {
         let all = |of: fn(&Wires) -> &Words| {
@@ -114,74 +101,52 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
     })
 }
 
-/// Opens solderings and joins, and answers the evaluator's seed.
-fn prove(party: &mut Garbler, solders: Option<&[Solder; 2]>, joined: &Wires) -> Result<(), Error> {
+/// Opens solderings, and answers the evaluator's seed.
+fn prove(party: &mut Garbler, solders: &[Solder; 2]) -> Result<(), Error> {
     let mut bits = Vec::new();
-    for solder in solders.into_iter().flatten() {
+    for solder in solders {
         bits.push(solder.open(party)?);
     }
-    let Garbler { run, labels, permutations, points, .. } = party;
-    permutations.open(&mut run.channel, &points.permutation, &joined.permutations)?;
-    labels.open(&mut run.channel, &points.openings, &joined.labels)?;
+    let Garbler { run, labels, permutations, .. } = party;
     run.channel.flush()?;
     let seed = ihash::asked(&mut run.channel)?;
     let mut of_permutations = permutations.openings(&seed);
-    let [mut of_solderings, mut of_joins] = [(); 2].map(|()| labels.openings(&seed));
-    for (solder, bits) in solders.into_iter().flatten().zip(&bits) {
+    let mut of_solderings = labels.openings(&seed);
+    for (solder, bits) in solders.iter().zip(&bits) {
         solder.prove(&mut of_permutations, &mut of_solderings, bits);
     }
-    of_permutations.add(&joined.permutations);
-    of_joins.add(&joined.labels);
     of_permutations.send(&mut run.channel)?;
     of_solderings.send(&mut run.channel)?;
-    of_joins.send(&mut run.channel)?;
     run.channel.flush()
 }
 
-/// What a step's buckets are joined by, at the evaluator: solderings of operands and outputs, and joins of
-/// permutation messages and of offsets. All of it is right.
-struct Soldered {
-    parts: [Vec<Part>; 2],
-    joined: [Words; 2],
-}
-
-/// Receives solderings and joins, and checks them.
-fn verify(
-    party: &mut Evaluator,
-    solders: Option<&[HashedSolder; 2]>,
-    hashed: &HashedWires,
-) -> Result<Soldered, Error> {
+/// Receives solderings of operands and outputs, and checks them.
+fn verify(party: &mut Evaluator, solders: &[HashedSolder; 2]) -> Result<[Vec<Part>; 2], Error> {
     let mut parts = [Vec::new(), Vec::new()];
-    for (solder, parts) in solders.into_iter().flatten().zip(&mut parts) {
+    for (solder, parts) in solders.iter().zip(&mut parts) {
         *parts = solder.opened(party)?;
     }
     let Evaluator { run, labels, permutations, points, .. } = party;
-    let count = hashed.permutations.count();
-    let joined = [permutations.opened(&mut run.channel, count)?, labels.opened(&mut run.channel, count)?];
     let seed = ihash::ask(&mut run.channel)?;
     let mut of_permutations = permutations.openings(&seed, &points.permutation);
-    let [mut of_solderings, mut of_joins] = [(); 2].map(|()| labels.openings(&seed, &points.openings));
+    let mut of_solderings = labels.openings(&seed, &points.openings);
     parts.iter().flatten().for_each(|part| part.check(&mut of_permutations, &mut of_solderings));
-    of_permutations.add(&hashed.permutations, &joined[0]);
-    of_joins.add(&hashed.labels, &joined[1]);
-    for (check, cheat) in
-        [(of_permutations, Cheat::Permutation), (of_solderings, Cheat::Soldering), (of_joins, Cheat::Join)]
-    {
+    for (check, cheat) in [(of_permutations, Cheat::Permutation), (of_solderings, Cheat::Soldering)] {
         if !check.are_right(&mut run.channel)? {
             return Err(cheat.into());
         }
     }
-    Ok(Soldered { parts, joined })
+    Ok(parts)
 }
 
 /// Makes what a step is for.
 pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<EvaluatorMade, Error> {
     let received = preprocess::evaluator(party, supply)?;
-    let Received { mut copies, inputs, authenticators, first_authenticator, ots, choice, .. } =
+    let Received { mut copies, inputs, ots, choice, .. } =
         open::evaluator(party, supply, received)?.into_received();
     let of_buckets = pairs(supply, &choice);
-    let (kept, delta) = (&choice.authenticators.kept, party.offset.clone());
-    let soldered = {
+    let delta = party.offset.clone();
+    let parts = {
         let solders = copies.first().map(|gates| {
             let offset = || Target::Session(&delta);
             [
@@ -199,20 +164,8 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Evalua
                 },
             ]
         });
-        let mut permutations = inputs.permutations.select(wires(supply));
-        permutations.add(&authenticators.permutations.select(numbers(kept)));
-        let mut labels = authenticators.labels.select(numbers(kept));
-        labels.add_where(&delta, &vec![1; kept.len()]);
-        let hashed = HashedWires { labels, permutations };
-        match solders.is_some() || supply.inputs > 0 {
-            true => Some(verify(party, solders.as_ref(), &hashed)?),
-            false => None,
-        }
+        solders.map(|solders| verify(party, &solders)).transpose()?.unwrap_or_default()
     };
-    let Soldered { parts, joined: [messages, offsets] } = soldered.unwrap_or_else(|| Soldered {
-        parts: [Vec::new(), Vec::new()],
-        joined: [Words::zeros(1, 0), Words::zeros(1, 0)],
-    });
     let gates = copies.pop().and_then(|gates| {
         let all = |of: fn(&HashedWires) -> &Hashes| {
             Hashes::join(&[of(&gates.inputs), of(&gates.outputs)]).select(heads(supply, &choice))
@@ -237,17 +190,10 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Evalua
         };
         Some((start, of_gates))
     });
-    let numbers_of: Vec<u64> = kept.iter().map(|&k| first_authenticator + u64::from(k)).collect();
     let (labels, choices, hashes) = (ots.2, ots.1, ots.0);
     Ok(Made {
         gates,
-        inputs: (supply.inputs > 0).then(|| EvaluatorInputs {
-            bucket: supply.sizes.authenticators.bucket as usize,
-            hashes: inputs,
-            numbers: numbers_of,
-            hashed: authenticators.permutations.select(numbers(kept)),
-            joined: Joined { permutations: messages, offsets: first_blocks(&offsets) },
-        }),
+        inputs: (supply.inputs > 0).then_some(EvaluatorInputs(inputs)),
         ots: (supply.ots > 0).then_some(EvaluatorOts { hashes, choices, labels }),
     })
 }

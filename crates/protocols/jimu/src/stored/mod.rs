@@ -71,7 +71,7 @@ pub fn compare_stores(
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
 pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport, Error> {
     let steps = Request::of(program)?.steps(security)?;
-    let cuts = steps.iter().flat_map(|step| step.cuts()).flatten();
+    let cuts = steps.iter().filter_map(|step| step.cut());
     let origins: Vec<Origin> = (0..).zip(cuts).map(|(serial, cut)| Origin { serial, cut }).collect();
     origins::report(&origins, GivenUp::default(), security)
 }

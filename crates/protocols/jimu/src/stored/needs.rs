@@ -10,7 +10,7 @@ use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::Serial;
 
-use super::origins::{CutAndChoose, Header, Origin, report};
+use super::origins::{Cut, Header, Origin, report};
 use crate::layout::{Kind, Layout, Supply};
 use crate::parameters::{Level, Sizes};
 
@@ -18,7 +18,7 @@ use crate::parameters::{Level, Sizes};
 pub(super) mod kind {
     /// Buckets of AND gates.
     pub const GATES: u8 = 0;
-    /// Wires of inputs or outputs of the garbler, each with a bucket of authenticators.
+    /// Wires of the garbler's inputs.
     pub const INPUTS: u8 = 1;
     /// OTs, whose labels are hashed.
     pub const OTS: u8 = 2;
@@ -30,15 +30,12 @@ const GATES_OF_A_STEP: u64 = 1 << 16;
 /// Inputs of either party that are made in one step, at most.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
 
-/// AND gates, and inputs of the garbler, that one preprocessing has room for at any level, sixteen steps of
-/// each ([`Level::of_stock`]); for somewhat more at some.
+/// AND gates that one preprocessing has room for at any level, sixteen steps of them
+/// ([`Level::of_stock`]); for somewhat more at some.
 const ROOM: u64 = 16 << 16;
 
 /// The share of the budget that one preprocessing may spend: a program may draw on four of them.
 const STOCK_SHARE: f64 = 0.25;
-
-/// The part of it that goes to gates, where inputs are asked for, too.
-const OF_GATES: f64 = 0.5;
 
 /// More of anything is not asked for at once.
 const MOST: u64 = 1 << 32;
@@ -48,7 +45,7 @@ const MOST: u64 = 1 << 32;
 pub struct Request {
     /// AND gates, in buckets.
     pub gates: u64,
-    /// Wires of the garbler: one for each bit of its inputs, and one for each bit that it learns.
+    /// Wires of the garbler: one for each bit of its inputs.
     pub inputs: u64,
     /// OTs: one for each bit of the evaluator's input.
     pub ots: u64,
@@ -69,11 +66,9 @@ impl Request {
     /// # Errors
     /// [`Error::Limit`] if it is more than can be asked for.
     pub fn of(program: &Program) -> Result<Self, Error> {
-        let to_garbler = program.outputs().iter().filter(|port| port.to.includes(Party::Garbler));
-        let outputs: usize = to_garbler.map(|port| port.wires.len()).sum();
         let request = Request {
             gates: program.and_gates(),
-            inputs: (program.input_width(Party::Garbler) + outputs) as u64,
+            inputs: program.input_width(Party::Garbler) as u64,
             ots: program.input_width(Party::Evaluator) as u64,
         };
         let ticket = u64::from(request.is_empty());
@@ -81,7 +76,7 @@ impl Request {
     }
 
     pub(crate) fn of_layout(layout: &Layout) -> Self {
-        let [gates, inputs] = [layout.slots.len(), layout.authenticated().count()];
+        let [gates, inputs] = [layout.slots.len(), layout.inputs(Party::Garbler)];
         let ots = match gates + inputs + layout.ots {
             0 => 1,
             _ => layout.ots,
@@ -131,8 +126,7 @@ impl Request {
         *self == Request::default()
     }
 
-    /// Lists the steps in which it is made. Each kind has its part of the share of one preprocessing, and
-    /// each step of a kind has as much of it.
+    /// Lists the steps in which it is made. Each step of gates has as much of the share of one preprocessing.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it for one
@@ -144,13 +138,7 @@ impl Request {
         };
         let gates = cut(self.gates, GATES_OF_A_STEP);
         let (inputs, ots) = (cut(self.inputs, INPUTS_OF_A_STEP), cut(self.ots, INPUTS_OF_A_STEP));
-        let of_gates = match (gates.is_empty(), inputs.is_empty()) {
-            (false, false) => OF_GATES,
-            (false, true) => 1.0,
-            _ => 0.0,
-        };
-        let share = |part: f64, steps: usize| STOCK_SHARE * part / steps.max(1) as f64;
-        let (gate_share, input_share) = (share(of_gates, gates.len()), share(1.0 - of_gates, inputs.len()));
+        let share = STOCK_SHARE / gates.len().max(1) as f64;
         let of_gates = gates.iter().map(|&gates| Request { gates, ..Request::default() });
         let at = |counts: &[u64], k: usize| counts.get(k).copied().unwrap_or(0);
         let of_inputs = (0..inputs.len().max(ots.len())).map(|k| Request {
@@ -159,15 +147,13 @@ impl Request {
             ots: at(&ots, k),
         });
         // Most of them are alike.
-        let mut known: HashMap<[u64; 2], Sizes> = HashMap::new();
+        let mut known: HashMap<u64, Sizes> = HashMap::new();
         let mut steps = Vec::new();
         for request in of_gates.chain(of_inputs) {
-            let counts = [request.gates, request.inputs];
-            let sizes = match known.entry(counts) {
+            let sizes = match known.entry(request.gates) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => {
-                    let [gates, wires] = [(counts[0] as u32, gate_share), (counts[1] as u32, input_share)];
-                    let sizes = Sizes::of_step(level, gates, wires);
+                    let sizes = Sizes::of_step(level, request.gates as u32, share);
                     place.insert(sizes.map_err(|error| self.too_much(error, security))?).clone()
                 }
             };
@@ -181,8 +167,7 @@ impl Request {
         match error {
             Error::Limit(_) => Error::Limit(format!(
                 "{self} are more than one preprocessing has room for in its share of 2^-{security}; for \
-                 {ROOM} AND gates and as many inputs there is: make it in several goes, of which a program \
-                 may draw on four"
+                 {ROOM} AND gates there is: make it in several goes, of which a program may draw on four"
             )),
             other => other,
         }
@@ -241,19 +226,14 @@ impl Filling {
         Supply { sizes: self.sizes.clone(), kinds, inputs: inputs as usize, slot_wires: 0, ots: ots as usize }
     }
 
-    /// Returns its cut-and-chooses: of gates, and of input authenticators.
-    pub fn cuts(&self) -> [Option<CutAndChoose>; 2] {
-        let Sizes { copies, authenticators, .. } = &self.sizes;
-        let inputs = (authenticators.slots > 0).then_some(CutAndChoose::Inputs(*authenticators));
-        [copies.first().copied().map(CutAndChoose::Gates), inputs]
+    /// Returns its cut-and-choose, if it makes gates.
+    pub fn cut(&self) -> Option<Cut> {
+        self.sizes.copies.first().copied().map(Cut)
     }
 
     /// Returns what it may leak, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
-        let cuts = self.cuts().into_iter().flatten();
-        cuts.map(|cut| cut.bound(&self.sizes.level))
-            .sum::<brickwork_primitives::cut_and_choose::Upper>()
-            .to_fixed()
+        self.cut().map_or(0, |cut| cut.bound(&self.sizes.level).to_fixed())
     }
 }
 
@@ -266,7 +246,7 @@ impl Asked for Filling {
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 jimu stock parameters");
         digest.number(self.sizes.level.security).length(self.sizes.copies.len());
-        for cut in self.sizes.copies.iter().chain([&self.sizes.authenticators]) {
+        for cut in &self.sizes.copies {
             digest.number(cut.slots).number(cut.bucket).number(cut.opened);
         }
         digest.done()

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   10  E -> G  where its input differs from its choices
-//!   11  G -> E  solderings to first gates; labels of its inputs; what ties its outputs to wires that have
-//!               authenticators; what decodes the evaluator's outputs
+//!   11  G -> E  messages that are read with Δ; solderings to first gates; labels of its inputs; sums of
+//!               messages that are read with its inputs' and outputs'; what decodes the evaluator's outputs
 //!   12  E <> G  seed of combinations, combinations of all that
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
@@ -22,13 +22,13 @@ use brickwork_session::stock::Stand;
 use zeroize::Zeroizing;
 
 use super::records::{EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems};
-use crate::authenticators::Joined;
 use crate::buckets::{HashedWires, Recovery, Wires, lowest_bits};
-use crate::build::{Authenticated, GateBuckets, HashedCircuit, Soldered, active_inputs};
+use crate::build::{GateBuckets, HashedCircuit, Soldered, active_inputs};
 use crate::cheat::Cheat;
 use crate::gates::first_blocks;
 use crate::hooks::Point;
 use crate::layout::Layout;
+use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
 use crate::{decode, evaluate, msg, prepare};
@@ -111,15 +111,12 @@ fn opens(
     let (pairs, delta, own) = (pairs(layout), party.offset.wide.clone(), layout.inputs(Party::Garbler));
     let solder = Solder { pairs: &pairs, from: circuit, to: heads, offset: Target::Session(&delta) };
     let bits = solder.open(party)?;
-    let some = |range: std::ops::Range<usize>| Wires {
-        labels: wires.labels.range(range.clone()),
-        permutations: wires.permutations.range(range),
-    };
-    let (mut labels, kinds) = active_inputs(party, &some(0..own), input);
+    let wires = Wires { labels: wires.labels.range(0..own), permutations: wires.permutations.range(0..own) };
+    let (mut labels, kinds) = active_inputs(party, &wires, input);
     party.hooks.alter(Point::InputLabels, labels.data_mut());
-    let learns: Vec<usize> = layout.outputs(Party::Garbler).collect();
-    let mut tied = circuit.permutations.select(learns.iter().copied());
-    tied.add(&some(own..own + learns.len()).permutations);
+    let drawn = reading::garbler(party, layout)?;
+    let mut tied = circuit.permutations.select(layout.readable().collect::<Vec<_>>().into_iter());
+    tied.add(&drawn.words);
     let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
     let decoding = circuit.permutations.select(decoded.into_iter());
 
@@ -133,14 +130,14 @@ fn opens(
     let mut of_permutations = permutations.openings(&seed);
     let mut of_labels = hash.openings(&seed);
     solder.prove(&mut of_permutations, &mut of_labels, &bits);
-    of_permutations.add(&tied);
     of_permutations.add(&decoding);
     let mut of_inputs: Openings = hash.openings(&seed);
     of_inputs.add(&labels);
     of_permutations.send(&mut run.channel)?;
     of_labels.send(&mut run.channel)?;
     of_inputs.send(&mut run.channel)?;
-    run.channel.flush()
+    reading::prove(party, &seed, drawn, &tied)?;
+    party.run.channel.flush()
 }
 
 /// What opened all that a program needs, and is right.
@@ -148,7 +145,7 @@ struct OpenedRun {
     solderings: Vec<Part>,
     /// Labels of the garbler's inputs, and which of both they are.
     inputs: (Words, Zeroizing<Vec<u8>>),
-    tied: Words,
+    read: Read,
     decoding: Words,
 }
 
@@ -171,13 +168,13 @@ pub(super) fn evaluator(
     };
     let (mut of_gates, mut of_inputs) = (none(), none());
     gates.iter().for_each(|gates| of_gates.append(&gates.hashes));
-    inputs.iter().for_each(|inputs| of_inputs.append(&inputs.hashes));
+    inputs.iter().for_each(|inputs| of_inputs.append(&inputs.0));
     let circuit = hashed_circuit(party, layout, (&of_gates, &of_inputs), ots, &own);
     let heads = of_gates.select(operands(layout.slots.len()));
     let opened = verify(party, layout, (&circuit, &heads), &of_inputs)?; // 11, 12
     let circuit = HashedCircuit {
         soldered: soldered(party, gates, &opened.solderings)?,
-        authenticated: authenticated(layout, inputs, &opened.tied),
+        read: opened.read,
         inputs: opened.inputs,
         own: (&ots.choices[..layout.ots], &ots.labels),
         decoding: lowest_bits(&opened.decoding),
@@ -222,12 +219,12 @@ fn verify(
     let (pairs, delta, theirs) = (pairs(layout), party.offset.clone(), layout.inputs(Party::Garbler));
     let solder = HashedSolder { pairs: &pairs, from: circuit, to: heads, offset: Target::Session(&delta) };
     let solderings = solder.opened(party)?;
+    let read = reading::evaluator(party, layout)?;
     let Evaluator { run, labels, permutations, points, completion, .. } = party;
     let channel = &mut run.channel;
     let kinds = Zeroizing::new(unpack(&channel.receive(msg::KINDS, theirs.div_ceil(8))?, theirs)?);
     let values = labels.opened(channel, theirs)?;
-    let learns: Vec<usize> = layout.outputs(Party::Garbler).collect();
-    let tied = permutations.opened(channel, learns.len())?;
+    let tied = permutations.opened(channel, layout.readable().count())?;
     let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
     let decoding = permutations.opened(channel, decoded.len())?;
 
@@ -235,9 +232,6 @@ fn verify(
     let mut of_permutations = permutations.openings(&seed, &points.permutation);
     let [mut of_labels, mut of_inputs] = [(); 2].map(|()| labels.openings(&seed, &points.openings));
     solderings.iter().for_each(|part| part.check(&mut of_permutations, &mut of_labels));
-    let mut sums = circuit.permutations.select(learns.iter().copied());
-    sums.add(&wires.permutations.range(theirs..theirs + learns.len()));
-    of_permutations.add(&sums, &tied);
     of_permutations.add(&circuit.permutations.select(decoded.into_iter()), &decoding);
     let mut hashed = wires.labels.range(0..theirs);
     hashed.add_where(&delta, &kinds);
@@ -249,7 +243,10 @@ fn verify(
             return Err(cheat.into());
         }
     }
-    Ok(OpenedRun { solderings, inputs: (completion.words(&hashed, &values), kinds), tied, decoding })
+    let inputs = (completion.words(&hashed, &values), kinds);
+    let sums = circuit.permutations.select(layout.readable().collect::<Vec<_>>().into_iter());
+    let read = reading::verify(party, &seed, read, (sums, tied))?;
+    Ok(OpenedRun { solderings, inputs, read, decoding })
 }
 
 /// What the gates of each batch are evaluated by: to a gate leads the soldering to the first one of its
@@ -292,29 +289,4 @@ fn soldered<'a>(
         })
     };
     gates.iter().map(of_batch).collect()
-}
-
-/// The authenticators of the garbler's inputs and outputs, of each batch; `tied` is what ties outputs to
-/// their wires, behind those of the inputs.
-fn authenticated(layout: &Layout, inputs: &[EvaluatorInputs], tied: &Words) -> Vec<Authenticated> {
-    let theirs = layout.inputs(Party::Garbler);
-    let mut first = 0;
-    let of_batch = |inputs: &EvaluatorInputs| {
-        let EvaluatorInputs { bucket, hashes, numbers, hashed, joined } = inputs;
-        let mut permutations = joined.permutations.clone();
-        for k in 0..numbers.len() {
-            let wire = first + k / bucket;
-            if wire >= theirs {
-                permutations.add_to(k, tied.word(wire - theirs), 1);
-            }
-        }
-        first += hashes.labels.count();
-        Authenticated {
-            bucket: *bucket,
-            numbers: numbers.clone(),
-            hashed: hashed.clone(),
-            joined: Joined { permutations, offsets: joined.offsets.clone() },
-        }
-    };
-    inputs.iter().map(of_batch).collect()
 }

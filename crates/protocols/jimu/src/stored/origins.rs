@@ -13,43 +13,28 @@ use crate::parameters::{GATES, Level};
 use crate::report::SecurityReport;
 
 /// Version of headers and records.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The share of the budget that steps may have spent that were given up, for another one to be begun in the
 /// same epoch: beyond it, what is made would soon be of use to no program.
 const GIVEN_UP_SHARE: f64 = 0.5;
 
-/// The cut-and-choose of a batch.
+/// The cut-and-choose of a batch of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum CutAndChoose {
-    /// Of gates.
-    Gates(Bucketing),
-    /// Of input authenticators.
-    Inputs(Bucketing),
-}
+pub(crate) struct Cut(pub Bucketing);
 
-impl CutAndChoose {
+impl Cut {
     /// Whether somebody would choose it.
     fn is_sensible(&self) -> bool {
-        let (CutAndChoose::Gates(cut) | CutAndChoose::Inputs(cut)) = self;
+        let Cut(cut) = self;
         cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
     }
 
     /// Returns the bound of what a garbler achieves with it. It takes a while and the same one serves many
     /// programs, so it is remembered.
     pub fn bound(&self, level: &Level) -> Upper {
-        static KNOWN: LazyLock<KnownBounds<(CutAndChoose, u32)>> = LazyLock::new(KnownBounds::default);
-        KNOWN.of((*self, level.security), |(cut, _)| match cut {
-            CutAndChoose::Gates(cut) => level.of_copies(GATES, cut),
-            CutAndChoose::Inputs(cut) => level.of_authenticators(cut),
-        })
-    }
-
-    fn check(&self) -> &'static str {
-        match self {
-            CutAndChoose::Gates(_) => "bad gates",
-            CutAndChoose::Inputs(_) => "bad input authenticators",
-        }
+        static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
+        KNOWN.of((*self, level.security), |(Cut(cut), _)| level.of_copies(GATES, cut))
     }
 }
 
@@ -57,7 +42,7 @@ impl CutAndChoose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub serial: Serial,
-    pub cut: CutAndChoose,
+    pub cut: Cut,
 }
 
 /// What the items of a batch have in common.
@@ -66,14 +51,14 @@ pub(crate) struct Header {
     version: u32,
     /// s.
     security: u32,
-    /// None of OTs, of which none are opened.
-    pub cut: Option<CutAndChoose>,
+    /// None of wires and OTs, of which none are opened.
+    pub cut: Option<Cut>,
     /// Start of the gates' hash keys.
     pub start: u128,
 }
 
 impl Header {
-    pub fn new(security: u32, cut: Option<CutAndChoose>, start: u128) -> Self {
+    pub fn new(security: u32, cut: Option<Cut>, start: u128) -> Self {
         Header { version: VERSION, security, cut, start }
     }
 
@@ -111,19 +96,8 @@ impl Header {
     /// [`Error::Stock`] if it is another one.
     pub fn gates(&self) -> Result<Bucketing, Error> {
         match self.cut {
-            Some(CutAndChoose::Gates(cut)) => Ok(cut),
-            _ => Err(Error::Stock("the header of a batch is of another kind".into())),
-        }
-    }
-
-    /// Returns the cut of a batch of input authenticators.
-    ///
-    /// # Errors
-    /// As [`Header::gates`].
-    pub fn inputs(&self) -> Result<Bucketing, Error> {
-        match self.cut {
-            Some(CutAndChoose::Inputs(cut)) => Ok(cut),
-            _ => Err(Error::Stock("the header of a batch is of another kind".into())),
+            Some(Cut(cut)) => Ok(cut),
+            None => Err(Error::Stock("the header of a batch is of another kind".into())),
         }
     }
 }
@@ -160,17 +134,12 @@ pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Re
     let mut budget: Vec<Spent> =
         level.checks().into_iter().map(|(check, bound)| part(check, bound)).collect();
     let origins = distinct(origins);
-    budget.extend(origins.iter().map(|origin| part(origin.cut.check(), origin.cut.bound(&level))));
+    budget.extend(origins.iter().map(|origin| part("bad gates", origin.cut.bound(&level))));
     if given_up.risk > 0 {
         budget.push(part("steps that were given up", Upper::fixed(given_up.risk)));
     }
     let mut report = SecurityReport::of_stock(&level, spent, budget);
-    for origin in &origins {
-        match origin.cut {
-            CutAndChoose::Gates(cut) => report.add_gates(cut),
-            CutAndChoose::Inputs(cut) => report.authenticators.push(cut.into()),
-        }
-    }
+    origins.iter().for_each(|origin| report.add_gates(origin.cut.0));
     Ok(report)
 }
 

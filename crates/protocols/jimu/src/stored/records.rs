@@ -1,6 +1,6 @@
 //! The items of a stock as records. Kept is what a later program needs: of gates the words of the first one
 //! in each bucket, to which programs are soldered, and at the evaluator what the bucket is evaluated with; of
-//! the garbler's wires the words, and at the evaluator what reads their bits with Δ; of OTs their labels.
+//! the garbler's wires the words, at the evaluator their hashes; of OTs their labels.
 
 use std::ops::Range;
 
@@ -11,7 +11,6 @@ use brickwork_session::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;
 
 use super::origins::Header;
-use crate::authenticators::Joined;
 use crate::buckets::HashedWires;
 use crate::gates::Garbling;
 use crate::open::CheckedChoices;
@@ -230,69 +229,32 @@ impl Records for EvaluatorGates {
     }
 }
 
-/// Wires of the garbler's of one batch, as the evaluator keeps them.
-pub(crate) struct EvaluatorInputs {
-    /// Authenticators of a wire.
-    pub bucket: usize,
-    /// Hashes of the wires.
-    pub hashes: HashedWires,
-    /// Of the authenticators, `[wire][authenticator]`: their numbers in the session, hashes of their
-    /// permutation messages, and what joins them to the wire.
-    pub numbers: Vec<u64>,
-    pub hashed: Hashes,
-    pub joined: Joined,
-}
+/// Wires of the garbler's of one batch, as the evaluator keeps them: their hashes.
+pub(crate) struct EvaluatorInputs(pub HashedWires);
 
 impl Records for EvaluatorInputs {
     type Context<'c> = Context<'c>;
 
     fn count(&self) -> usize {
-        self.hashes.labels.count()
+        self.0.labels.count()
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
-        write_hashes(&self.hashes.labels, items.clone(), out);
-        write_hashes(&self.hashes.permutations, items.clone(), out);
-        let some = values(&items, self.bucket);
-        out.pods(&self.numbers[some.clone()]);
-        write_hashes(&self.hashed, some.clone(), out);
-        write_words(&self.joined.permutations, some.clone(), out);
-        out.pods(&self.joined.offsets[some]);
+        write_hashes(&self.0.labels, items.clone(), out);
+        write_hashes(&self.0.permutations, items, out);
         Ok(())
     }
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
-        let bucket = context.header.inputs()?.bucket as usize;
-        let hashes = context.read_wires(record, count)?;
-        let count = count * bucket;
-        let numbers = record.pods(count)?;
-        let hashed = context.read_hashes(1, record, count)?;
-        let symbols = context.level.permutations.l() - context.level.permutations.w();
-        let permutations = read_words(record, symbols, count)?;
-        let joined = Joined { permutations, offsets: Zeroizing::new(record.pods(count)?) };
-        Ok(EvaluatorInputs { bucket, hashes, numbers, hashed, joined })
+        context.read_wires(record, count).map(EvaluatorInputs)
     }
 
     fn some(&self, items: Range<usize>) -> Self {
-        let some = values(&items, self.bucket);
-        EvaluatorInputs {
-            bucket: self.bucket,
-            hashes: self.hashes.range(items),
-            numbers: self.numbers[some.clone()].to_vec(),
-            hashed: self.hashed.range(some.clone()),
-            joined: Joined {
-                permutations: self.joined.permutations.range(some.clone()),
-                offsets: Zeroizing::new(self.joined.offsets[some].to_vec()),
-            },
-        }
+        EvaluatorInputs(self.0.range(items))
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.hashes.append(&others.hashes);
-        self.numbers.extend(&others.numbers);
-        self.hashed.append(&others.hashed);
-        self.joined.permutations.append(&others.joined.permutations);
-        self.joined.offsets.extend_from_slice(&others.joined.offsets);
+        self.0.append(&others.0);
         Ok(())
     }
 }
@@ -364,7 +326,7 @@ mod tests {
     use brickwork_testing::Replayable as _;
 
     use crate::buckets::tests::Hash;
-    use crate::stored::origins::CutAndChoose;
+    use crate::stored::origins::Cut;
 
     /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
     /// something behind the last symbol of a word, the other role's.
@@ -373,7 +335,7 @@ mod tests {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
         let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
-        let header = Header::new(40, Some(CutAndChoose::Gates(cut)), 7);
+        let header = Header::new(40, Some(Cut(cut)), 7);
         let receivers = [&hashes[0].receiver.0, &hashes[1].receiver.0];
         let context = |hashes| Context { header: &header, level: &level, shape: Shape::OTS, hashes };
         let decoded = |bytes: &[u8]| {

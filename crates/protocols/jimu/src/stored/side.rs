@@ -5,7 +5,8 @@ use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ihash::{MORE_WORDS, Receiver, Sender, WORDS, Words};
-use brickwork_primitives::ot::{CotReceiver as _, CotSender as _, extension};
+use brickwork_primitives::ot::extension::{self, KeysAgain};
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
@@ -17,17 +18,18 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::made::{self, EvaluatorMade, GarblerMade, Made};
 use super::needs::{Execution, Filling, Request, kind};
 use super::online::{self, EvaluatorMaterial, GarblerMaterial};
-use super::origins::{self, CutAndChoose, Header, Origin};
+use super::origins::{self, Cut, Header, Origin};
 use super::records::{Context, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
 use crate::gates::Labels;
 use crate::hooks::Hooks;
 use crate::layout::Layout;
+use crate::ots::AllSeeds;
 use crate::parameters::Level;
 use crate::report::{Jimu, SecurityReport};
 use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
 
 /// Version of the secrets.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 type SeedBytes = [u8; SEED_BYTES];
 
@@ -102,6 +104,9 @@ struct OfEvaluator<O: Zeroize> {
     points: [SeedBytes; 2],
     /// The hash of Δ.
     offset: Vec<u128>,
+    /// The labels of the OTs that the seeds of permutation messages are keys of, and what makes these keys.
+    labels: Vec<u128>,
+    again: Vec<KeysAgain>,
     ots: Vec<O>,
 }
 
@@ -268,6 +273,10 @@ impl Role for Evaluator {
         if offset.count() != 1 {
             return Err(malformed());
         }
+        let of_ots = Words::stored(level.labels.l(), secrets.labels.clone())?;
+        if (of_ots.count(), secrets.again.len()) != (level.permutations.n(), level.blocks()) {
+            return Err(malformed());
+        }
         let seeds = secrets.points.map(Seed::from_bytes);
         let points = Points::new(labels.code(), permutations.code(), [&seeds[0], &seeds[1]]);
         Ok(Evaluator {
@@ -281,6 +290,7 @@ impl Role for Evaluator {
             permutations,
             points,
             series: all,
+            all_seeds: AllSeeds { labels: of_ots, again: secrets.again.clone() },
             counters: Counters::none(),
             hooks,
         })
@@ -295,6 +305,8 @@ impl Role for Evaluator {
             seeds: [stored(labels.1), stored(permutations.1)],
             points: self.points.seeds.each_ref().map(|seed| *seed.as_bytes()),
             offset: self.offset.data().to_vec(),
+            labels: self.all_seeds.labels.data().to_vec(),
+            again: self.all_seeds.again.clone(),
             ots: self.series.iter().map(|series| series.state()).collect(),
         })
     }
@@ -437,8 +449,8 @@ impl<R: Role> Side for OnDisk<R> {
         let nothing = || Error::Usage("nothing was made".into());
         let Made { gates, inputs, ots } = self.made.take().ok_or_else(nothing)?;
         let (security, counters) = (step.sizes.level.security, self.party.counters());
-        let [of_gates, of_inputs] = step.cuts();
-        let mut keep = |kind: u8, name: &str, cut: Option<CutAndChoose>, start: u128| {
+        let of_gates = step.cut();
+        let mut keep = |kind: u8, name: &str, cut: Option<Cut>, start: u128| {
             let header = Header::new(security, cut, start).encode();
             let batch = Batch { kind, name: name.into(), component: [0; 32], header };
             counters.serial().map(|serial| (serial, batch))
@@ -448,7 +460,7 @@ impl<R: Role> Side for OnDisk<R> {
             keeper.put(serial, &batch, gates)?;
         }
         if let Some(inputs) = inputs {
-            let (serial, batch) = keep(kind::INPUTS, "inputs", of_inputs, 0)?;
+            let (serial, batch) = keep(kind::INPUTS, "inputs", None, 0)?;
             keeper.put(serial, &batch, inputs)?;
         }
         if let Some(ots) = ots {
@@ -535,6 +547,8 @@ mod tests {
         [Vec<SeedBytes>; 2],
         [SeedBytes; 2],
         Vec<u128>,
+        Vec<u128>,
+        Vec<([u8; 32], u64)>,
         Vec<Vec<[SeedBytes; 2]>>,
     );
 
@@ -551,7 +565,9 @@ mod tests {
             let watched = hashes.map(|hash| (0..hash.n()).map(|i| u8::from(i < hash.w())).collect());
             let seeds = hashes.map(|hash| vec![seed; hash.w()]);
             let points = [[2; SEED_BYTES], [4; SEED_BYTES]];
-            (VERSION, [3; 32], watched, seeds, points, vec![7, 8], vec![vec![[seed; 2]; 128]; 3])
+            let (labels, again) = (vec![9; 3 * level.permutations.n()], vec![([6; 32], 5); 3]);
+            let ots = vec![vec![[seed; 2]; 128]; 3];
+            (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again, ots)
         };
         // They are written again as they were read.
         let again = |secrets: Zeroizing<Vec<u8>>, expected: Vec<u8>| assert_eq!(*secrets, expected);
@@ -574,7 +590,7 @@ mod tests {
             change(&mut secrets);
             refused(k, restored::<Garbler>(&secrets).map(drop));
         }
-        let evaluators: [fn(&mut Evaluators); 9] = [
+        let evaluators: [fn(&mut Evaluators); 12] = [
             |s| s.0 += 1,
             |s| s.2[0][0] = 0,
             |s| s.2[1][0] = 2,
@@ -583,7 +599,10 @@ mod tests {
             |s| s.5.truncate(1),
             |s| s.5.extend([7, 8]),
             |s| s.5[1] = u128::MAX,
-            |s| s.6[2].truncate(127),
+            |s| s.6.truncate(2),
+            |s| s.6.extend([9; 3]),
+            |s| s.7.truncate(2),
+            |s| s.8[2].truncate(127),
         ];
         for (k, change) in evaluators.into_iter().enumerate() {
             let mut secrets = evaluator();

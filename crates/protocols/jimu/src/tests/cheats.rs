@@ -76,10 +76,10 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
         let layout = Layout::new(&program, unit, 40, None).unwrap();
         let kinds = 0..layout.kinds.len();
         // Of opened copies the messages of inputs and of outputs, then labels: of gates those of inputs, of
-        // components those of outputs and offsets, too; offsets of authenticators.
+        // components those of outputs and offsets, too.
         let mut all = vec![Cheat::Permutation; 2 * kinds.len()];
         let lists = if unit == Unit::Gates { 1 } else { 3 };
-        all.extend(vec![Cheat::Label; lists * kinds.len() + 1]);
+        all.extend(vec![Cheat::Label; lists * kinds.len()]);
         for pairs in kinds.clone().flat_map(|kind| build::soldered(&layout, kind)) {
             solder::parts(pairs).for_each(|_| all.extend([Cheat::Permutation, Cheat::Soldering]));
         }
@@ -87,8 +87,8 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
             // Offsets of copies.
             all.extend(vec![Cheat::Soldering; kinds.len()]);
         }
-        // Joins, the garbler's inputs, what decodes.
-        all.extend([Cheat::Permutation, Cheat::Join, Cheat::InputLabel, Cheat::Permutation]);
+        // Sums with what is read, the garbler's inputs, what decodes.
+        all.extend([Cheat::Permutation, Cheat::InputLabel, Cheat::Permutation]);
         for (nth, &cheat) in all.iter().enumerate() {
             let opened = (ihash::msg::OPENED, nth);
             for at in [0, -1] {
@@ -105,8 +105,8 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
             Cheat::Label,
             Cheat::Permutation,
             Cheat::Soldering,
-            Cheat::Join,
             Cheat::InputLabel,
+            Cheat::Permutation,
         ];
         for (nth, cheat) in answers.into_iter().enumerate() {
             let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);

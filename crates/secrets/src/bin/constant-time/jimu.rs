@@ -3,12 +3,13 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use brickwork::ihash::{Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
+use brickwork::Error;
+use brickwork::ihash::{self, Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
 use brickwork::jimu::buckets::{Checks, Recovery, lowest_bits};
 use brickwork::jimu::gates::{Garbling, Labels};
 use brickwork::jimu::parameters::{COMPRESSED, Level};
 use brickwork::random::{Rng, Seed};
-use brickwork::wire::memory_pair;
+use brickwork::wire::{Channel, memory_pair};
 
 use crate::subjects::{Call, Subject, bits, secret, subject};
 
@@ -22,23 +23,59 @@ fn words(class: bool, symbols: usize, count: usize, rng: &mut Rng) -> Words {
     words
 }
 
-/// A party that holds hashes.
-fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
+/// Both parties of a hash; what they do with their ends of a channel besides.
+fn parties<T: Send>(
+    parameters: &Parameters,
+    rng: &mut Rng,
+    sends: impl FnOnce(&mut Sender, &mut Channel) -> Result<(), Error> + Send,
+    receives: impl FnOnce(&mut Receiver, &mut Channel) -> Result<T, Error>,
+) -> (Sender, Receiver, T) {
     let watch = Receiver::watch(parameters).expect("randomness");
     let pairs: Vec<[Seed; 2]> = (0..parameters.n()).map(|_| [rng.seed(), rng.seed()]).collect();
     let chosen = pairs.iter().zip(watch.choices()).map(|(pair, &bit)| pair[usize::from(bit)].clone());
     let chosen: Vec<Seed> = chosen.collect();
     let (mut left, mut right) = memory_pair();
     std::thread::scope(|scope| {
-        let sender = scope.spawn(move || Sender::set_up(&mut left, parameters, pairs, 40).map(drop));
-        let receiver = Receiver::set_up(&mut right, parameters, watch, &chosen, 40);
-        sender.join().expect("no panic").expect("an honest sender");
-        receiver.expect("an honest sender")
+        let sender = scope.spawn(move || {
+            let mut sender = Sender::set_up(&mut left, parameters, pairs, 40)?;
+            sends(&mut sender, &mut left)?;
+            left.flush()?;
+            Ok::<_, Error>(sender)
+        });
+        let mut receiver =
+            Receiver::set_up(&mut right, parameters, watch, &chosen, 40).expect("an honest sender");
+        let received = receives(&mut receiver, &mut right).expect("an honest sender");
+        (sender.join().expect("no panic").expect("an honest receiver"), receiver, received)
     })
 }
 
+/// A party that holds hashes.
+fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
+    parties(parameters, rng, |_, _| Ok(()), |_, _| Ok(())).1
+}
+
+/// Who reads words with the seeds of all symbols: a function that is given the seeds.
+fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]) -> Words + use<>) {
+    let (sender, receiver, readable) = parties(
+        parameters,
+        rng,
+        |sender, channel| {
+            let (words, masks) = (sender.random(channel, GATES)?, sender.masks(channel)?);
+            let seed = ihash::asked(channel)?;
+            sender.prove(channel, &seed, &[&words], masks)
+        },
+        |receiver, channel| {
+            let pending = receiver.readable(channel, GATES)?;
+            let seed = ihash::ask(channel)?;
+            receiver.verify_readable(channel, &seed, pending)
+        },
+    );
+    let point = receiver.code().seeded_evaluation(&rng.seed(), 1);
+    (sender.seeds().to_vec(), move |seeds: &[Seed]| readable.1.read(&receiver, seeds, &point))
+}
+
 /// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
-/// label or with two.
+/// label or with two; what is read with the offset or without.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = Level::of(40).expect("a level");
@@ -89,10 +126,21 @@ pub fn subjects() -> Vec<Subject> {
             black_box(recovery.offset());
         })
     };
+    let (seeds, reader) = reader(&level.permutations, &mut rng);
+    let reader = Rc::new(reader);
+    let read = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        // The seeds of all symbols, or others: whether the offset is known.
+        let others: Vec<Seed> = seeds.iter().map(|_| rng.seed()).collect();
+        let (reader, seeds) = (reader.clone(), if class { seeds.clone() } else { others });
+        Box::new(move || {
+            black_box(reader(&seeds));
+        })
+    };
     vec![
         subject("JIMU: garble gates", garble),
         subject("JIMU: evaluate gates", evaluate),
         subject("JIMU: choose labels", choose),
         subject("JIMU: buckets with one label or two", judge),
+        subject("JIMU: read messages with all seeds or with others", read),
     ]
 }

@@ -1,0 +1,139 @@
+//! Who gets to know the seeds of all symbols reads what was hashed.
+//!
+//! A hash tells all but ℓ − w symbols of a word, and the streams of symbols that are not watched tell these:
+//! symbol i of a codeword is what its stream says, plus its correction. That is so of an honest sender. One
+//! that cheats may have hashed symbols of no codeword where nobody watched. So the receiver finds A, the
+//! symbols in which the answer to its combinations agrees with the combinations of what was hashed, as only
+//! who knows all seeds can. All watched symbols are among them, and ℓ others with them, but for what
+//! [`Parameters::binding`](super::Parameters::binding) counts; and on A all words are codewords, but for what
+//! [`Parameters::check`](super::Parameters::check) counts. So ℓ − w symbols of A that are not watched make
+//! the hashed word, and no other.
+//!
+//! All is done in the same steps with any seeds, so that a receiver that knows none can do it, too: time and
+//! memory accesses depend on sizes alone.
+
+use brickwork_base::Error;
+use brickwork_base::random::Seed;
+use brickwork_kernels::Matrix;
+use brickwork_wire::Channel;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::code::{Code, Unsent, multiply};
+use super::combine::Coefficients;
+use super::corrected::Corrected;
+use super::receiver::{Hashes, Pending, Receiver};
+use super::sender::Stream;
+use super::watch::Watch;
+use super::words::Words;
+
+/// Random words that were hashed, and the words that mask their combinations: their hashes are not checked
+/// yet.
+#[must_use = "hashes are of use when they are checked"]
+pub struct PendingReadable {
+    words: (Pending, Corrected),
+    masks: (Pending, Corrected),
+}
+
+/// Random words that are read by who knows the seeds of all symbols.
+pub struct Readable {
+    words: Corrected,
+    masks: Corrected,
+    seed: Seed,
+    answer: Words,
+}
+
+impl Readable {
+    /// Returns no words.
+    pub fn none(code: &Code) -> Self {
+        let none = |symbols: usize| Corrected::new(0, Words::zeros(symbols, 0));
+        let parity = code.parameters().n() - code.parameters().l();
+        let answer = Words::zeros(code.parameters().l(), 0);
+        Readable { words: none(parity), masks: none(parity), seed: Seed::from_bytes([0; 16]), answer }
+    }
+
+    /// Returns how many there are.
+    pub fn count(&self) -> usize {
+        self.words.count()
+    }
+
+    /// Reads the values of the words at these points, `[word][point]`, with the seeds of all n symbols. With
+    /// other seeds it takes the same steps, and the values say nothing.
+    ///
+    /// # Panics
+    /// If there are not n seeds.
+    pub fn read(&self, receiver: &Receiver, seeds: &[Seed], unsent: &Unsent) -> Words {
+        let code = receiver.code();
+        assert_eq!(seeds.len(), code.parameters().n(), "a seed for each symbol");
+        let stream = Stream::of_seeds(code, seeds);
+        let words = self.words.symbols(code, &stream);
+        let mut sums = self.masks.symbols(code, &stream);
+        Coefficients::expand(&self.seed, code.field(), sums.count()).combine(&words, &mut sums, None);
+        sums.add(&code.encode(&self.answer));
+        let differ = (0..sums.count()).fold(Zeroizing::new(vec![0; seeds.len()]), |mut differ, v| {
+            differ.iter_mut().zip(sums.symbols_of(v)).for_each(|(all, here)| *all |= here);
+            differ
+        });
+        let agree: Vec<u8> = differ.iter().map(|differs| differs.ct_eq(&0).unwrap_u8()).collect();
+        let matrix = values_of(code, receiver.watched_symbols(), &Zeroizing::new(agree), unsent);
+        let mut values = Words::zeros(unsent.count(), words.count());
+        multiply(&matrix, words.data(), values.data_mut());
+        values
+    }
+}
+
+/// Makes the values of a codeword at these points of its watched symbols and of ℓ − w others that agree: 1
+/// for each of n symbols that does. In constant time.
+fn values_of(code: &Code, watch: &Watch, agree: &[u8], unsent: &Unsent) -> Matrix {
+    let (field, l, n, w) =
+        (code.field(), code.parameters().l(), code.parameters().n(), code.parameters().w());
+    let mut places = Zeroizing::new(Vec::with_capacity(l));
+    places.extend((0..w).map(|o| watch.place(o)));
+    // The first ones that agree and are not watched.
+    let others = agree.iter().zip(watch.choices()).map(|(agree, watched)| agree & (1 ^ watched));
+    let others = Watch::of(others.collect());
+    places.extend((0..l - w).map(|o| others.place(o)));
+    let mut coefficients = Zeroizing::new(vec![0; unsent.count() * n]);
+    for (row, &x) in coefficients.chunks_exact_mut(n).zip(unsent.points()) {
+        for (j, &place) in places.iter().enumerate() {
+            let others = (0..l).filter(|&m| m != j).map(|m| places[m]);
+            let (above, below) = others.fold((1, 1), |(above, below), other| {
+                (field.mul(above, x ^ other), field.mul(below, place ^ other))
+            });
+            let coefficient = field.mul(above, field.inverse(below));
+            for (i, sum) in row.iter_mut().enumerate() {
+                *sum ^= coefficient & (i as u8).ct_eq(&place).unwrap_u8().wrapping_neg();
+            }
+        }
+    }
+    Matrix::new(unsent.count(), n, |i, j| field.factor(coefficients[i * n + j]))
+}
+
+impl Receiver {
+    /// Receives the hashes of random words, as [`Receiver::random`] and [`Receiver::masks`] do, of which
+    /// [`Receiver::verify_readable`] makes what can be read later.
+    ///
+    /// # Errors
+    /// As [`Receiver::random`].
+    pub fn readable(&mut self, channel: &mut Channel, count: usize) -> Result<PendingReadable, Error> {
+        let words = self.corrected(channel, count)?;
+        let masks = self.corrected(channel, self.masks_of_combinations())?;
+        Ok(PendingReadable { words, masks })
+    }
+
+    /// Checks them, as [`Receiver::verify`]. Returns the hashes, and what reads the words.
+    ///
+    /// # Errors
+    /// As [`Receiver::verify`].
+    pub fn verify_readable(
+        &self,
+        channel: &mut Channel,
+        seed: &Seed,
+        pending: PendingReadable,
+    ) -> Result<(Hashes, Readable), Error> {
+        let PendingReadable { words: (words, of_words), masks: (masks, of_masks) } = pending;
+        let (mut hashes, answer) = self.verified(channel, seed, vec![words], masks)?;
+        let readable = Readable { words: of_words, masks: of_masks, seed: seed.clone(), answer };
+        Ok((hashes.remove(0), readable))
+    }
+}
