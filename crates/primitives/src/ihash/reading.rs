@@ -4,7 +4,7 @@
 //! symbol i of a codeword is what its stream says, plus its correction. That is so of an honest sender. One
 //! that cheats may have hashed symbols of no codeword where nobody watched. So the receiver finds A, the
 //! symbols in which the answer to its combinations agrees with the combinations of what was hashed, as only
-//! who knows all seeds can. All watched symbols are among them, and ℓ others with them, but for what
+//! who knows all seeds can. All watched symbols are among them, and they are ℓ in all, but for what
 //! [`Parameters::binding`](super::Parameters::binding) counts; and on A all words are codewords, but for what
 //! [`Parameters::check`](super::Parameters::check) counts. So ℓ − w symbols of A that are not watched make
 //! the hashed word, and no other.

@@ -636,9 +636,9 @@ mod tests {
             }
             sum += best_attack(copies, half, 300);
         }
-        // The offset, and two lists of OTs whose choices are checked; three extensions of each series.
+        // The offset, and two lists of OTs whose choices are checked; two extensions of each series.
         let series = hashes[0][1] / 16;
-        sum += power(-bits) * of(3, 1) + power(-115) * of(3 * series, 1) + power(-127);
+        sum += power(-bits) * of(3, 1) + power(-115) * of(2 * series, 1) + power(-127);
         log2(&sum)
     }
 
