@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use crate::Attack;
 
-/// Standard deviations by which a count may be off: missed once in 150 000 comparisons.
-const SIGMAS: f64 = 4.5;
+/// How unlikely a count or a more extreme one may be: as 4.5 standard deviations to one side, where there are
+/// many. The catalogue is some hundred counts.
+const UNLIKELY: f64 = 3.4e-6;
 
 /// How often an attack ended in one way.
 #[derive(Clone, Debug, Serialize)]
@@ -63,11 +64,25 @@ pub fn who(cheater: Option<Party>) -> &'static str {
     }
 }
 
-/// Returns whether `count` of `trials` is what probability `p` makes likely. What must always happen, or
-/// never, does.
+/// Returns whether `count` of `trials` is what probability `p` makes likely, by the exact distribution: few
+/// are expected of what is rare. What must always happen, or never, does.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
-    let (n, k) = (trials as f64, count as f64);
-    (k - n * p).abs() <= SIGMAS * (n * p * (1.0 - p)).sqrt() + if p > 0.0 && p < 1.0 { 0.5 } else { 0.0 }
+    if p <= 0.0 || p >= 1.0 {
+        return count == if p <= 0.0 { 0 } else { trials };
+    }
+    let (n, odds) = (trials as f64, p / (1.0 - p));
+    // That it happens k times, from the ratio of one k to the next.
+    let log2 = (0..count)
+        .fold(n * (1.0 - p).log2(), |log2, k| log2 + ((n - k as f64) / (k as f64 + 1.0) * odds).log2());
+    let mut one = log2.exp2();
+    let mut tail = one;
+    let mut k = count as f64;
+    while one > 1e-12 * tail {
+        one *= if count as f64 > n * p { (n - k) / (k + 1.0) * odds } else { k / (n - k + 1.0) / odds };
+        k += if count as f64 > n * p { 1.0 } else { -1.0 };
+        tail += one;
+    }
+    tail >= UNLIKELY
 }
 
 /// Plays an attack.
@@ -137,4 +152,21 @@ pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
         .endings
         .iter()
         .filter_map(|(ending, _)| if let Ending::Caught(cheat) = ending { Some(*cheat) } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_judged_by_their_exact_distribution() {
+        // Two of thirty at 0.0013 are one in 1 360 times, three one in 115 000, four one in 13 million.
+        assert!([0, 1, 2, 3].iter().all(|&count| within(count, 30, 0.0013)));
+        assert!(!within(4, 30, 0.0013));
+        // Of many as of a normal distribution: 500 and 15.8.
+        assert!([430, 500, 570].iter().all(|&count| within(count, 1000, 0.5)));
+        assert!([0, 425, 575, 1000].iter().all(|&count| !within(count, 1000, 0.5)));
+        assert!(within(0, 9, 0.0) && !within(1, 9, 0.0) && within(9, 9, 1.0) && !within(8, 9, 1.0));
+        assert!(within(1_000_000, 2_000_000, 0.5) && !within(990_000, 2_000_000, 0.5));
+    }
 }
