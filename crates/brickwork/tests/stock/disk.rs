@@ -497,7 +497,16 @@ fn row_23_segments_that_are_not_what_they_were_are_refused() {
             let (mine, theirs) =
                 if party == Party::Garbler { (&results[0], &results[1]) } else { (&results[1], &results[0]) };
             assert!(matches!(mine, Err(Error::Stock(_))), "{mine:?}");
-            assert!(matches!(theirs, Err(Error::Io(_) | Error::Stock(_))), "{theirs:?}");
+            match theirs {
+                // Who has what it needs may be done before the other reads what is altered.
+                Ok((done, _)) if is_altered => {
+                    let peer = BOTH[usize::from(party == Party::Garbler)];
+                    let expected = program.simulate(&inputs.0, &inputs.1);
+                    assert_eq!(done.outputs, program.output_bits(peer, &expected));
+                }
+                Err(Error::Io(_) | Error::Stock(_)) => {}
+                _ => panic!("{theirs:?}"),
+            }
             std::fs::write(last, &good).unwrap();
         }
         // What was read and found altered is burned; the rest is as good as before.
