@@ -366,6 +366,20 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
         pair.check(range(12))
 
 
+def test_a_lane_ends_with_its_raylet() -> None:
+    """A worker whose parent is killed ends by itself, and so lets go of its store: nobody else ends it."""
+    worker = "import time; from brickwork.ray.lane import end_with_parent; end_with_parent(); "
+    worker += "print('there', flush=True); time.sleep(60); print('still there')"
+    parent = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    command = [sys.executable, "-c", parent, worker]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as raylet:
+        assert raylet.stdout is not None
+        assert raylet.stdout.readline() == "there\n"
+        raylet.kill()
+        # Both write there, so it ends when both have ended.
+        assert raylet.stdout.read() == ""
+
+
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
 def test_coordinators_and_raylets_die(pair: Pair) -> None:
     """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, then

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,6 +21,9 @@ from .files import Sink, Source
 
 _PATIENCE = 30.0
 """Seconds that a worker may take until it listens."""
+
+_LOOK_EVERY = 0.5
+"""Seconds between two looks whether the parent is there."""
 
 
 def cause(error: BaseException) -> str:
@@ -165,10 +169,25 @@ def _say(method: str, error: BaseException) -> None:
     print(f"brickwork: the lane ends in {method}: {why}", file=sys.stderr, flush=True)
 
 
+def end_with_parent() -> None:
+    """Ends this process once its parent has: a raylet that dies while it is to end a worker ends it no more,
+    and then nobody does. It would keep the lane's store locked, and each attempt after it would be lost.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class Guarded:
     """A `Lane` whose errors are events, so that no exception of a worker passes through Ray."""
 
     def __init__(self, *arguments: Any) -> None:
+        end_with_parent()
         self._lane = Lane(*arguments)
 
     def call(self, method: str, *arguments: Any) -> tuple[str, Any]:
