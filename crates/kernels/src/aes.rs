@@ -102,6 +102,53 @@ pub fn ctr_rows_with(
     }
 }
 
+/// Encrypts lists of at most four blocks in place, each under a key of its own: that of `blocks[k]` is
+/// `key_of(k)`.
+pub fn encrypt_each<'a, const N: usize>(blocks: &mut [[u128; N]], key_of: impl Fn(usize) -> &'a Aes128) {
+    encrypt_each_with(Kernel::best(), blocks, key_of);
+}
+
+/// Does what [`encrypt_each`] does with a kernel of the caller's choice.
+pub fn encrypt_each_with<'a, const N: usize>(
+    kernel: Kernel,
+    blocks: &mut [[u128; N]],
+    key_of: impl Fn(usize) -> &'a Aes128,
+) {
+    const { assert!(N <= 4, "as many blocks as the widest register has") };
+    kernel.run(EncryptEach { blocks, key_of });
+}
+
+struct EncryptEach<'b, K, const N: usize> {
+    blocks: &'b mut [[u128; N]],
+    key_of: K,
+}
+
+impl<'a, K: Fn(usize) -> &'a Aes128, const N: usize> Task for EncryptEach<'_, K, N> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let zero = 0;
+        let mut nowhere = 0;
+        let nowhere = &raw mut nowhere;
+        for (k, blocks) in self.blocks.iter_mut().enumerate() {
+            let round_keys = (self.key_of)(k).round_keys();
+            let at = blocks.as_mut_ptr();
+            // SAFETY: the caller vouches for the features of `V`; there are `N` blocks.
+            unsafe {
+                let keys = V::keys(round_keys);
+                for first in (0..N).step_by(V::BLOCKS) {
+                    let from = |i: usize| if first + i < N { at.add(first + i).cast_const() } else { &zero };
+                    let to = |i: usize| if first + i < N { at.add(first + i) } else { nowhere };
+                    let [encrypted] = V::encrypt(&keys, [V::gather(from)]);
+                    encrypted.scatter(to);
+                }
+            }
+        }
+        // SAFETY: it is the variable above. What was written there is an encryption of 0.
+        unsafe { nowhere.write_volatile(0) };
+    }
+}
+
 struct Expand<'a> {
     keys: &'a [u128],
     expanded: &'a mut [Aes128],

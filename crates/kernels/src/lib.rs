@@ -49,7 +49,7 @@ mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use aes::{Aes128, ctr_rows, ctr_rows_with};
+pub use aes::{Aes128, ctr_rows, ctr_rows_with, encrypt_each, encrypt_each_with};
 pub use blake3::{
     CHUNK_BYTES, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, parent_values, parent_values_with,
     subtree_values, subtree_values_with,
@@ -70,9 +70,10 @@ pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
 pub use secrets::Secrets;
 pub use symbols::{
-    Matrix, Picks, Scale, add_picked, add_picked_with, add_products, add_products_with, add_scaled,
-    add_scaled_with, words_of_rows, words_of_rows_with,
+    Matrix, Picks, ROW_BLOCKS, Scale, add_picked, add_picked_with, add_products, add_products_with,
+    add_row_products, add_row_products_with, add_scaled, add_scaled_with, words_of_rows, words_of_rows_with,
 };
 pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
 pub use trees::Trees;
+pub use vector::prefetch;

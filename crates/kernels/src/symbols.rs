@@ -6,11 +6,14 @@
 //!
 //! Time and memory accesses depend on sizes alone: words may be secret, and so may factors.
 
+use std::hint::black_box;
+
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::Kernel;
+use crate::erase::erase;
 use crate::factors::{Factor, Factors};
 use crate::vector::{Task, Vector};
+use crate::{Kernel, Secrets};
 
 /// Symbols in a block.
 const BLOCK: usize = 16;
@@ -91,49 +94,249 @@ impl Task for Multiply<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         const { assert!(V::BLOCKS <= 4) };
-        let Multiply { matrix: Matrix { inputs, factors, .. }, words, sums, blocks, sum_blocks } = self;
+        let Multiply { matrix, words, sums, blocks, sum_blocks } = self;
         let tile = BLOCK * V::BLOCKS;
-        // The same symbol of all words of a tile, symbol after symbol; and of 16 symbols of the products.
-        let mut rows = Zeroizing::new(vec![0; blocks * BLOCK * V::BLOCKS]);
-        let mut products = Zeroizing::new([0; 4 * BLOCK]);
-        for (words, sums) in words.chunks(tile * blocks).zip(sums.chunks_mut(tile * sum_blocks)) {
-            // SAFETY: the caller vouches for the features of `V`. `rows` has a register for each symbol of a
-            // word, `products` for sixteen; there is a factor for each input of each group of outputs, and as
-            // many groups as fill the blocks of the sums, or one fewer.
-            unsafe {
-                for block in 0..blocks {
-                    let columns = read_tile::<V>(words, block, blocks);
-                    for (k, column) in columns.into_iter().enumerate() {
-                        column.store(rows.as_mut_ptr().add((block * BLOCK + k) * V::BLOCKS));
+        // Those that are too few for a tile go by eights, where the machine has a way.
+        let count = words.len() / blocks;
+        let by_eights = V::EIGHTS && blocks.max(sum_blocks) <= EIGHT_BLOCKS;
+        let few = if by_eights && count % tile <= MOST_BY_EIGHTS { count % tile } else { 0 };
+        let (words, few_words) = words.split_at((count - few) * blocks);
+        let (sums, few_sums) = sums.split_at_mut((count - few) * sum_blocks);
+        // SAFETY: the caller vouches for the features of `V`; by eights go words of a few blocks only, if
+        // the machine has a way.
+        unsafe {
+            if !words.is_empty() {
+                multiply_tiles::<V>(matrix, words, sums, [blocks, sum_blocks]);
+            }
+            for (words, sums) in few_words.chunks(8 * blocks).zip(few_sums.chunks_mut(8 * sum_blocks)) {
+                multiply_eight::<V>(matrix, words, sums, [blocks, sum_blocks]);
+            }
+        }
+    }
+}
+
+/// Adds products, sixteen words for each block of a register at a time.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn multiply_tiles<V: Vector>(
+    matrix: &Matrix,
+    words: &[u128],
+    sums: &mut [u128],
+    [blocks, sum_blocks]: [usize; 2],
+) {
+    let tile = BLOCK * V::BLOCKS;
+    // The same symbol of all words of a tile, symbol after symbol; and of 16 symbols of the products.
+    let mut rows = Secrets::<u128>::zeros(blocks * BLOCK * V::BLOCKS);
+    let mut products = Zeroizing::new([0_u128; 4 * BLOCK]);
+    // The compiler would take the products apart into words of the machine, as it knows where they go.
+    let [rows, products] = [rows.as_mut_ptr(), products.as_mut_ptr()].map(black_box);
+    for (words, sums) in words.chunks(tile * blocks).zip(sums.chunks_mut(tile * sum_blocks)) {
+        // SAFETY: the caller vouches for the features of `V`. `rows` has a register for each symbol of a
+        // word, `products` for sixteen.
+        unsafe {
+            for block in 0..blocks {
+                let columns = read_tile::<V>(words, block, blocks);
+                for (k, column) in columns.into_iter().enumerate() {
+                    column.store(rows.add((block * BLOCK + k) * V::BLOCKS));
+                }
+            }
+            for block in 0..sum_blocks {
+                for half in 0..2 {
+                    let sum = group_products::<V>(matrix, rows, 2 * block + half, [V::splat(0); GROUP]);
+                    for (k, sum) in sum.into_iter().enumerate() {
+                        sum.store(products.add((half * GROUP + k) * V::BLOCKS));
                     }
                 }
-                let groups = factors.rows.len() / (GROUP * inputs);
-                for block in 0..sum_blocks {
-                    for half in 0..2 {
-                        let group = 2 * block + half;
-                        let mut sum = [V::splat(0); GROUP];
-                        if group < groups {
-                            for j in 0..*inputs {
-                                let bytes = V::load(rows.as_ptr().add(j * V::BLOCKS)).bytes();
-                                let first = (group * inputs + j) * GROUP;
-                                for (k, sum) in sum.iter_mut().enumerate() {
-                                    *sum = sum.xor(V::times(&bytes, factors, first + k));
-                                }
-                            }
-                        }
-                        for (k, sum) in sum.into_iter().enumerate() {
-                            sum.store(products.as_mut_ptr().add((half * GROUP + k) * V::BLOCKS));
-                        }
-                    }
-                    let mut columns = [V::splat(0); BLOCK];
-                    for (k, column) in columns.iter_mut().enumerate() {
-                        *column = V::load(products.as_ptr().add(k * V::BLOCKS));
-                    }
-                    write_tile::<V, true>(transposed(columns), sums, block, sum_blocks);
+                let mut columns = [V::splat(0); BLOCK];
+                for (k, column) in columns.iter_mut().enumerate() {
+                    *column = V::load(products.add(k * V::BLOCKS));
+                }
+                write_tile::<V, true>(transposed(columns), sums, block, sum_blocks);
+            }
+        }
+    }
+}
+
+/// Adds to `sum` a group of outputs, if the matrix has so many: `rows` has a register for each input.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn group_products<V: Vector>(
+    Matrix { inputs, factors, .. }: &Matrix,
+    rows: *const u128,
+    group: usize,
+    mut sum: [V; GROUP],
+) -> [V; GROUP] {
+    if group < factors.rows.len() / (GROUP * inputs) {
+        for j in 0..*inputs {
+            // SAFETY: the caller vouches for the features of `V` and for the rows; there is a factor for
+            // each input of each group of outputs.
+            unsafe {
+                let bytes = V::load(rows.add(j * V::BLOCKS)).bytes();
+                let first = (group * inputs + j) * GROUP;
+                for (k, sum) in sum.iter_mut().enumerate() {
+                    *sum = sum.xor(V::times(&bytes, factors, first + k));
                 }
             }
         }
     }
+    sum
+}
+
+/// Blocks in the widest register: rows are padded to as many.
+pub const ROW_BLOCKS: usize = 4;
+
+/// Adds products as [`add_products`], of words in rows: row `i` has the symbols `i` of all words, or of all
+/// sums, in `row_blocks` blocks, a multiple of [`ROW_BLOCKS`].
+///
+/// # Panics
+/// If there are not as many rows.
+pub fn add_row_products(matrix: &Matrix, rows: &[u128], sums: &mut [u128], row_blocks: usize) {
+    add_row_products_with(Kernel::best(), matrix, rows, sums, row_blocks);
+}
+
+/// Does what [`add_row_products`] does, with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`add_row_products`].
+pub fn add_row_products_with(
+    kernel: Kernel,
+    matrix: &Matrix,
+    rows: &[u128],
+    sums: &mut [u128],
+    row_blocks: usize,
+) {
+    assert!(row_blocks.is_multiple_of(ROW_BLOCKS), "rows of whole registers");
+    let [inputs, outputs] = [matrix.inputs, matrix.outputs].map(|symbols| symbols * row_blocks);
+    assert_eq!((rows.len(), sums.len()), (inputs, outputs), "a row of each symbol");
+    kernel.run(MultiplyRows { matrix, rows, sums, row_blocks });
+}
+
+struct MultiplyRows<'a> {
+    matrix: &'a Matrix,
+    rows: &'a [u128],
+    sums: &'a mut [u128],
+    row_blocks: usize,
+}
+
+impl Task for MultiplyRows<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        const { assert!(ROW_BLOCKS.is_multiple_of(V::BLOCKS)) };
+        let MultiplyRows { matrix, rows, sums, row_blocks } = self;
+        // One register of each row, side by side.
+        let mut here = Secrets::<u128>::zeros(matrix.inputs * V::BLOCKS);
+        let here = here.as_mut_ptr();
+        for first in (0..row_blocks).step_by(V::BLOCKS) {
+            // SAFETY: the caller vouches for the features of `V`; rows and sums are as many as the matrix
+            // takes and gives, of whole registers.
+            unsafe {
+                for j in 0..matrix.inputs {
+                    V::load(rows.as_ptr().add(j * row_blocks + first)).store(here.add(j * V::BLOCKS));
+                }
+                for group in 0..matrix.outputs.div_ceil(GROUP) {
+                    let outputs = GROUP.min(matrix.outputs - group * GROUP);
+                    let at = sums.as_mut_ptr().add(group * GROUP * row_blocks + first);
+                    let products = group_products::<V>(matrix, here, group, [V::splat(0); GROUP]);
+                    for (k, product) in products.into_iter().enumerate() {
+                        if k < outputs {
+                            let at = at.add(k * row_blocks);
+                            V::load(at).xor(product).store(at);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Most blocks of words, and of products, that are made by eights.
+const EIGHT_BLOCKS: usize = 4;
+
+/// Words that are made by eights, at most: more of them take no longer as a tile.
+const MOST_BY_EIGHTS: usize = 40;
+
+/// Adds the products of at most eight words: a register has the same symbol of all of them in each of eight
+/// places, and takes the factors of eight outputs at a time.
+///
+/// # Safety
+/// The machine has the features of `V`, which has [`Vector::EIGHTS`]; there are at most eight words, and at
+/// most [`EIGHT_BLOCKS`] blocks of words and of sums.
+#[inline(always)]
+unsafe fn multiply_eight<V: Vector>(
+    matrix: &Matrix,
+    words: &[u128],
+    sums: &mut [u128],
+    [blocks, sum_blocks]: [usize; 2],
+) {
+    let Matrix { inputs, factors, .. } = matrix;
+    let (count, groups) = (words.len() / blocks, factors.rows.len() / (GROUP * inputs));
+    // Eight registers each: of a block the symbols `2·k` and `2·k + 1` of all words are in block `k`.
+    let mut room = [[0_u128; 8 * EIGHT_BLOCKS]; 2];
+    let [symbols, products] = room.each_mut().map(|room| black_box(room.as_mut_ptr()));
+    let (zero, mut nowhere) = (0_u128, 0);
+    let nowhere = &raw mut nowhere;
+    // SAFETY: the caller vouches for the features of `V`, for the number of words and for that of blocks; a
+    // word that there is has its blocks. There is a factor for each input of each group of outputs, and as
+    // many groups as fill the blocks of the sums, or one fewer.
+    unsafe {
+        let mut registers = [V::splat(0); 8];
+        for (word, register) in registers.iter_mut().enumerate().take(count) {
+            let at = words.as_ptr().add(word * blocks);
+            *register = V::gather(|k| if k < blocks { at.add(k) } else { &raw const zero });
+        }
+        // Of the seven bits of a byte's place, three of the register and four within a block, each step
+        // takes the first to the end: here three times, and four times on the way back.
+        for (k, register) in turned::<V, 3>(registers).into_iter().enumerate() {
+            register.scatter(|block| symbols.add(8 * block + k));
+        }
+        let symbols = symbols.cast::<u64>();
+        for block in 0..sum_blocks {
+            // The last block may have one group; what the other one gives is left out.
+            let [first, second] = [2 * block, (2 * block + 1).min(groups - 1)].map(|group| group * inputs);
+            let mut sums = [V::splat(0); 2];
+            for j in 0..*inputs {
+                let symbol = symbols.add(j).read();
+                sums[0] = sums[0].xor(V::times_eight(symbol, factors, (first + j) * GROUP));
+                sums[1] = sums[1].xor(V::times_eight(symbol, factors, (second + j) * GROUP));
+            }
+            sums[0].store(products.add(8 * block));
+            let second = if first == second { V::splat(0) } else { sums[1] };
+            second.store(products.add(8 * block + 4));
+        }
+        for (k, register) in registers.iter_mut().enumerate() {
+            *register = V::gather(|block| products.add(8 * block + k).cast_const());
+        }
+        for (word, register) in turned::<V, 4>(registers).into_iter().enumerate().take(count) {
+            let at = sums.as_mut_ptr().add(word * sum_blocks);
+            let place = |k: usize| if k < sum_blocks { at.add(k) } else { nowhere };
+            V::gather(|k| place(k).cast_const()).xor(register).scatter(place);
+        }
+        nowhere.write_volatile(0);
+    }
+    erase(room.as_flattened_mut());
+}
+
+/// Takes the first of the seven bits of each byte's place, three of the register and four within its block,
+/// to the end, N times.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn turned<V: Vector, const N: usize>(mut registers: [V; 8]) -> [V; 8] {
+    for _ in 0..N {
+        let mut next = registers;
+        for k in 0..4 {
+            // SAFETY: the caller vouches for the features of `V`.
+            (next[2 * k], next[2 * k + 1]) = unsafe { registers[k].interleave8(registers[k + 4]) };
+        }
+        registers = next;
+    }
+    registers
 }
 
 /// Transposes the 16 × 16 bytes that registers hold in each place of a block.
@@ -432,25 +635,46 @@ impl Task for AddScaled<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let AddScaled { scale: Scale(factors), coefficients, first, data, chunk, sums } = self;
-        for (some, data) in data.chunks(CHUNKS * chunk).enumerate() {
-            let (first, count) = (first + some * CHUNKS, data.len() / chunk);
-            for place in (0..chunk).step_by(V::BLOCKS) {
-                // SAFETY: the caller vouches for the features of `V`; chunks and sums are whole registers
-                // long, and every byte has a factor.
-                unsafe {
-                    let mut bytes = [V::splat(0).bytes(); CHUNKS];
-                    for (c, bytes) in bytes[..count].iter_mut().enumerate() {
-                        *bytes = V::load(data.as_ptr().add(c * chunk + place)).bytes();
-                    }
-                    for (v, coefficients) in coefficients.iter().enumerate() {
-                        let at = sums.as_mut_ptr().add(v * chunk + place);
-                        let mut sum = V::load(at);
-                        for (bytes, coefficient) in bytes[..count].iter().zip(&coefficients[first..]) {
-                            sum = sum.xor(V::times(bytes, factors, usize::from(*coefficient)));
-                        }
-                        sum.store(at);
-                    }
+        let whole = data.len() / (CHUNKS * chunk) * CHUNKS;
+        for c in (0..whole).step_by(CHUNKS) {
+            // SAFETY: the caller vouches for the features of `V`; chunks and sums are whole registers long.
+            unsafe { add_chunks::<V, CHUNKS>(factors, coefficients, first + c, &data[c * chunk..], sums) };
+        }
+        for c in whole..data.len() / chunk {
+            // SAFETY: likewise.
+            unsafe { add_chunks::<V, 1>(factors, coefficients, first + c, &data[c * chunk..], sums) };
+        }
+    }
+}
+
+/// Adds `N` chunks to the sums, whose coefficients are those from number `first` on.
+///
+/// # Safety
+/// The machine has the features of `V`; a sum has whole registers, and the data `N` chunks as long as it.
+#[inline(always)]
+unsafe fn add_chunks<V: Vector, const N: usize>(
+    factors: &Factors,
+    coefficients: &[Vec<u8>],
+    first: usize,
+    data: &[u128],
+    sums: &mut [u128],
+) {
+    let chunk = sums.len() / coefficients.len().max(1);
+    for place in (0..chunk).step_by(V::BLOCKS) {
+        // SAFETY: the caller vouches for the features of `V` and for the lengths; every byte has a factor.
+        unsafe {
+            let mut bytes = [V::splat(0).bytes(); N];
+            for (c, bytes) in bytes.iter_mut().enumerate() {
+                *bytes = V::load(data.as_ptr().add(c * chunk + place)).bytes();
+            }
+            for (v, coefficients) in coefficients.iter().enumerate() {
+                let at = sums.as_mut_ptr().add(v * chunk + place);
+                let coefficients = coefficients[first..].first_chunk::<N>().expect("one for each chunk");
+                let mut sum = V::load(at);
+                for (bytes, coefficient) in bytes.iter().zip(coefficients) {
+                    sum = sum.xor(V::times(bytes, factors, usize::from(*coefficient)));
                 }
+                sum.store(at);
             }
         }
     }

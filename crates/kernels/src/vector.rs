@@ -148,6 +148,14 @@ pub(crate) trait Vector: Copy {
     unsafe fn bytes(self) -> Self::Bytes;
     /// Returns what factor number `k`, which must be there, makes of every byte.
     unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
+    /// Whether there is [`Vector::times_eight`]; only where a register has four blocks.
+    const EIGHTS: bool = false;
+    /// Returns what each of the factors from number `k` on makes of eight bytes, those of one factor after
+    /// the other: as many of them as a register has room for, which must be there.
+    #[inline(always)]
+    unsafe fn times_eight(_bytes: u64, _factors: &Factors, _k: usize) -> Self {
+        unreachable!("there is no way")
+    }
 
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
@@ -225,7 +233,7 @@ pub(crate) trait Task {
 /// Asks for what is at an address to be brought into the cache, where the machine can; the address need not
 /// be valid.
 #[inline(always)]
-pub(crate) fn prefetch(_at: *const u8) {
+pub fn prefetch(_at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE belongs to x86-64; asking for an invalid address does nothing.
     unsafe {

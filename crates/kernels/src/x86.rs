@@ -1143,6 +1143,17 @@ impl Vector for X4 {
         }
     }
 
+    const EIGHTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn times_eight(bytes: u64, factors: &Factors, k: usize) -> Self {
+        // SAFETY: AVX-512 and GFNI; the caller vouches for eight factors from number `k` on.
+        unsafe {
+            let rows = _mm512_loadu_si512(factors.rows.as_ptr().add(k).cast());
+            X4(_mm512_gf2p8affine_epi64_epi8::<0>(_mm512_set1_epi64(bytes as i64), rows))
+        }
+    }
+
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: AVX-512.

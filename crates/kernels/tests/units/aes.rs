@@ -1,7 +1,7 @@
 //! AES: FIPS 197, and the `aes` crate as the reference of every kernel.
 
 use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
-use brickwork_kernels::{Aes128, Kernel, ctr_rows, ctr_rows_with};
+use brickwork_kernels::{Aes128, Kernel, ctr_rows, ctr_rows_with, encrypt_each_with};
 
 fn reference(key: u128, block: u128) -> u128 {
     let cipher = ::aes::Aes128::new(&key.to_le_bytes().into());
@@ -107,4 +107,28 @@ fn few_blocks_are_encrypted_alike() {
 #[should_panic(expected = "blocks for each key")]
 fn rows_of_the_wrong_size_are_refused() {
     ctr_rows(&[Aes128::new(1)], 0, &mut [0; 7], 8);
+}
+
+/// Lists of blocks, each under a key of its own, are encrypted as one by one.
+#[test]
+fn lists_are_encrypted_each_under_its_key() {
+    fn of<const N: usize>() {
+        let keys: Vec<Aes128> = (0..5).map(Aes128::new).collect();
+        let key_of = |k: usize| &keys[k * 3 % 5];
+        for count in [0, 1, 2, 7, 30] {
+            let blocks: Vec<[u128; N]> =
+                (0..count).map(|k| std::array::from_fn(|i| (k * N + i) as u128 * 0x0123_4567_89ab)).collect();
+            let mut expected = blocks.clone();
+            expected.iter_mut().enumerate().for_each(|(k, list)| key_of(k).encrypt(list));
+            for kernel in Kernel::all_available() {
+                let mut lists = blocks.clone();
+                encrypt_each_with(kernel, &mut lists, key_of);
+                assert_eq!(lists, expected, "{kernel:?}");
+            }
+        }
+    }
+    of::<1>();
+    of::<2>();
+    of::<3>();
+    of::<4>();
 }

@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn products_are_those_of_the_definition(
-        inputs in 1usize..70, outputs in 1usize..70, count in 0usize..150, seed: u128,
+        inputs in 1usize..70, outputs in 1usize..70, count in 0usize..200, seed: u128,
     ) {
         let (of, words) = (factors(seed), words(seed, inputs, count));
         let matrix = Matrix::new(outputs, inputs, &of);
@@ -59,6 +59,29 @@ proptest! {
             let mut sums = before.clone();
             add_products_with(kernel, &matrix, &words, &mut sums);
             prop_assert_eq!(bytes(&sums), expected.clone(), "{:?}", kernel);
+        }
+    }
+
+    #[test]
+    fn products_of_rows_are_those_of_their_words(
+        inputs in 1usize..70, outputs in 1usize..70, registers in 0usize..4, seed: u128,
+    ) {
+        let row_blocks = ROW_BLOCKS * registers;
+        let matrix = Matrix::new(outputs, inputs, factors(seed));
+        let (rows, before) = (random(seed, inputs * row_blocks), random(seed ^ 2, outputs * row_blocks));
+        let of_rows = |rows: &[u128], symbols: usize| {
+            let mut words = vec![0; symbols.div_ceil(BLOCK) * BLOCK * row_blocks];
+            if registers > 0 {
+                words_of_rows(rows, row_blocks, &mut words);
+            }
+            words
+        };
+        let mut expected = of_rows(&before, outputs);
+        add_products(&matrix, &of_rows(&rows, inputs), &mut expected);
+        for kernel in Kernel::all_available() {
+            let mut sums = before.clone();
+            add_row_products_with(kernel, &matrix, &rows, &mut sums, row_blocks);
+            prop_assert!(of_rows(&sums, outputs) == expected, "{:?}", kernel);
         }
     }
 
@@ -133,6 +156,10 @@ fn sizes_that_do_not_fit_are_refused() {
     for (words, sums) in [(2, 3), (1, 1), (0, 2)] {
         let call = || add_products(&matrix, &vec![0; words], &mut vec![0; sums]);
         assert!(std::panic::catch_unwind(call).is_err(), "{words} {sums}");
+    }
+    for (rows, sums, row_blocks) in [(12, 80, 3), (12, 76, 4), (8, 80, 4)] {
+        let call = || add_row_products(&matrix, &vec![0; rows], &mut vec![0; sums], row_blocks);
+        assert!(std::panic::catch_unwind(call).is_err(), "{rows} {sums} {row_blocks}");
     }
     for (rows, row_blocks, words) in [(5, 2, 1), (34, 2, 3), (2, 2, 33), (0, 0, 1)] {
         let call = || words_of_rows(&vec![0; rows], row_blocks, &mut vec![0; words]);
