@@ -4,7 +4,7 @@
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
-use brickwork_kernels::{Matrix, Picks, Secrets, add_products};
+use brickwork_kernels::{Matrix, Picks, Secrets, add_products, add_row_products};
 use zeroize::Zeroizing;
 
 use super::field::Field;
@@ -104,6 +104,11 @@ impl Code {
         multiply(&self.parity, words, sums.data_mut());
     }
 
+    /// Adds the parity symbols of words in rows to others in rows, of so many blocks each.
+    pub(super) fn add_parity_rows(&self, rows: &[u128], sums: &mut [u128], row_blocks: usize) {
+        add_row_products(&self.parity, rows, sums, row_blocks);
+    }
+
     /// Returns the codewords of words: `[word][symbol]`, n symbols each.
     ///
     /// # Panics
@@ -174,6 +179,28 @@ impl Code {
     /// constant time.
     pub(super) fn watched(&self, watch: &Watch) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
+        let coefficients = self.watched_coefficients(watch);
+        // Where a symbol of the word is watched, this is a number that no parity symbol has.
+        let parity = |o: usize| watch.place(o).wrapping_sub(l as u8);
+        let watched = Matrix::new(w, l, |o, j| field.factor(coefficients[o * l + j]));
+        (watched, Picks::new(w, n - l, parity))
+    }
+
+    /// Returns what the receiver sees of a word: its values at these points, and then its watched symbols. In
+    /// constant time with respect to what is watched.
+    pub(super) fn sight(&self, watch: &Watch, unsent: &Unsent) -> Matrix {
+        let l = self.parameters.l();
+        let mut coefficients = Zeroizing::new(Vec::with_capacity((unsent.count() + self.parameters.w()) * l));
+        unsent.points.iter().for_each(|&point| {
+            coefficients.extend(row_at(self.field, &self.weights, point));
+        });
+        coefficients.extend_from_slice(&self.watched_coefficients(watch));
+        Matrix::new(coefficients.len() / l, l, |i, j| self.field.factor(coefficients[i * l + j]))
+    }
+
+    /// Of each watched symbol its coefficients in the word. In constant time.
+    fn watched_coefficients(&self, watch: &Watch) -> Zeroizing<Vec<u8>> {
+        let (l, n, w) = (self.parameters.l(), self.parameters.n(), self.parameters.w());
         let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
         let mut coefficients = Zeroizing::new(vec![0; w * l]);
         for (o, coefficients) in coefficients.chunks_exact_mut(l).enumerate() {
@@ -182,10 +209,7 @@ impl Code {
                 coefficients.iter_mut().zip(row).for_each(|(sum, coefficient)| *sum ^= coefficient & here);
             }
         }
-        // Where a symbol of the word is watched, this is a number that no parity symbol has.
-        let parity = |o: usize| watch.place(o).wrapping_sub(l as u8);
-        let watched = Matrix::new(w, l, |o, j| field.factor(coefficients[o * l + j]));
-        (watched, Picks::new(w, n - l, parity))
+        coefficients
     }
 
     /// The coefficients, in the word, of its value at any point.

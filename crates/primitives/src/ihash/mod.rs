@@ -67,7 +67,7 @@ pub use code::{Code, Unsent};
 pub use field::Field;
 pub use parameters::Parameters;
 pub use reading::{PendingReadable, Readable};
-pub use receiver::{Completion, Hashes, Opened, Pending, Receiver};
+pub use receiver::{Completion, Hashes, Opened, Pending, Receiver, Seen, Sight};
 pub use seeds::setup_bytes;
 pub use sender::{MORE_WORDS, Masks, Openings, Sender, WORDS};
 pub use watch::Watch;

@@ -15,7 +15,7 @@ use super::corrected::Corrected;
 use super::parameters::Parameters;
 use super::sender::{Stream, WORDS};
 use super::watch::Watch;
-use super::words::{Step, Words, packed_bytes};
+use super::words::{BLOCK, Step, Words, packed_bytes};
 use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seeds};
 
 /// The party that holds hashes.
@@ -40,6 +40,19 @@ pub struct Pending(Words);
 
 /// Makes opened words of their hashes and of what opened them.
 pub struct Completion([Matrix; 2]);
+
+/// Words as the receiver sees them that it knows: their values at ℓ − w points that are never sent, and then
+/// their hashes, ℓ symbols. They add up as words do, and there is nothing to be computed for what opens a
+/// word, nor for its hash.
+#[derive(Clone)]
+pub struct Seen(Words);
+
+/// Makes what the receiver sees of words.
+pub struct Sight {
+    matrix: Matrix,
+    /// Symbols before the hash: values at points that are never sent.
+    hidden: usize,
+}
 
 /// Combinations of hashes and of the values that opened them.
 #[must_use = "openings are of use when they are checked"]
@@ -156,14 +169,6 @@ impl Hashes {
         self.0.add(&other.0);
     }
 
-    /// Adds other hashes, each to so many of these that follow each other.
-    ///
-    /// # Panics
-    /// If there are not as many.
-    pub fn add_repeated(&mut self, others: &Hashes, times: usize) {
-        self.0.add_repeated(&others.0, times);
-    }
-
     /// Adds others, one to each, that come in parts, one behind the other.
     ///
     /// # Panics
@@ -192,6 +197,100 @@ impl Hashes {
     #[cfg(test)]
     pub(super) fn words(&self) -> &Words {
         &self.0
+    }
+}
+
+impl std::ops::Deref for Seen {
+    type Target = Words;
+
+    fn deref(&self) -> &Words {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Seen {
+    fn deref_mut(&mut self) -> &mut Words {
+        &mut self.0
+    }
+}
+
+impl Seen {
+    /// Returns those with these numbers, in this order.
+    pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
+        Seen(self.0.select(numbers))
+    }
+}
+
+impl Sight {
+    /// Returns so many words of zeros.
+    pub fn zeros(&self, count: usize) -> Seen {
+        Seen(Words::zeros(self.matrix.outputs(), count))
+    }
+
+    /// Returns what is seen of words.
+    ///
+    /// # Panics
+    /// If they are no words of the code.
+    pub fn of(&self, words: &Words) -> Seen {
+        assert_eq!(words.symbols(), self.matrix.inputs(), "words of this code");
+        let mut seen = self.zeros(words.count());
+        self.add(words.data(), seen.data_mut());
+        seen
+    }
+
+    /// Adds what is seen of words to others, one to each: both by their [data](Words::data).
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn add(&self, words: &[u128], seen: &mut [u128]) {
+        multiply(&self.matrix, words, seen);
+    }
+
+    /// Returns what is seen of every `step`th word of parts that follow each other, of these values and
+    /// hashes, as [`Receiver::opened`] gives them.
+    ///
+    /// # Panics
+    /// If there are not as many of both.
+    pub fn join<'a>(
+        &self,
+        parts: impl Iterator<Item = (&'a Words, &'a Hashes)> + Clone,
+        step: usize,
+    ) -> Seen {
+        let mut seen = self.zeros(parts.clone().map(|(values, _)| values.count().div_ceil(step)).sum());
+        let mut all = seen.0.data_mut().chunks_exact_mut(self.matrix.outputs().div_ceil(BLOCK));
+        for (values, hashes) in parts {
+            assert_eq!((values.symbols(), values.count()), (self.hidden, hashes.count()), "values of each");
+            for (k, word) in looking((0..values.count()).step_by(step)).zip(&mut all) {
+                self.put(hashes.0.word(k), word);
+                word.iter_mut().zip(values.word(k)).for_each(|(to, from)| *to |= from);
+            }
+        }
+        seen
+    }
+
+    /// Returns hashes in their places, with zeros for the values.
+    pub fn hashes(&self, Hashes(hashes): &Hashes) -> Seen {
+        let mut seen = self.zeros(hashes.count());
+        looking(0..hashes.count()).for_each(|k| self.put(hashes.word(k), seen.0.word_mut(k)));
+        seen
+    }
+
+    /// Puts a hash in its place, where there are zeros.
+    fn put(&self, hash: &[u128], word: &mut [u128]) {
+        let (first, shift) = (self.hidden / BLOCK, 8 * (self.hidden % BLOCK) as u32);
+        for (block, hash) in (first..).zip(hash) {
+            word[block] |= hash << shift;
+            if let Some(next) = word.get_mut(block + 1) {
+                *next |= hash.checked_shr(u128::BITS - shift).unwrap_or(0);
+            }
+        }
+    }
+
+    /// Returns all ones in the place of a hash, and zeros in that of values.
+    pub fn watched(&self) -> Vec<u128> {
+        let mut ones = self.zeros(1);
+        ones.symbols_mut(0)[self.hidden..].fill(u8::MAX);
+        ones.data().to_vec()
     }
 }
 
@@ -436,6 +535,16 @@ impl Receiver {
     /// If there are not ℓ − w points.
     pub fn completion(&self, unsent: &Unsent) -> Completion {
         Completion(self.code.completion(&self.watch, unsent))
+    }
+
+    /// Returns what makes what the receiver sees of words, with their values at these points.
+    ///
+    /// # Panics
+    /// If there are not ℓ − w points.
+    pub fn sight(&self, unsent: &Unsent) -> Sight {
+        let parameters = self.code.parameters();
+        assert_eq!(unsent.count(), parameters.l() - parameters.w(), "all that is hidden");
+        Sight { matrix: self.code.sight(&self.watch, unsent), hidden: unsent.count() }
     }
 
     /// Returns the hashes of words that the receiver knows.

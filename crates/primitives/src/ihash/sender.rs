@@ -3,7 +3,7 @@
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
-use brickwork_kernels::{Aes128, ctr_rows, words_of_rows};
+use brickwork_kernels::{Aes128, ROW_BLOCKS, ctr_rows, words_of_rows};
 use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 use zeroize::Zeroizing;
@@ -83,11 +83,12 @@ impl Stream {
     }
 
     /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
-    /// and how many blocks a row has. Returns where they begin.
+    /// and how many blocks a row has, whole registers. What stands behind the last word belongs to nobody.
+    /// Returns where they begin.
     pub(super) fn draw(
         &mut self,
         count: usize,
-        each: impl FnMut(std::ops::Range<usize>, &[u128], usize) -> Result<(), Error>,
+        each: impl FnMut(std::ops::Range<usize>, &mut [u128], usize) -> Result<(), Error>,
     ) -> Result<u64, Error> {
         let start = self.next.draw(count.div_ceil(BLOCK) as u64)?;
         self.made(start, count, each)?;
@@ -112,19 +113,19 @@ impl Stream {
         &self,
         start: u64,
         count: usize,
-        mut each: impl FnMut(std::ops::Range<usize>, &[u128], usize) -> Result<(), Error>,
+        mut each: impl FnMut(std::ops::Range<usize>, &mut [u128], usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut rows = Zeroizing::new(Vec::new());
         for done in (0..count).step_by(ROWS) {
             look();
             let here = done..count.min(done + ROWS);
-            let blocks = here.len().div_ceil(BLOCK);
+            let blocks = here.len().div_ceil(BLOCK).next_multiple_of(ROW_BLOCKS);
             rows.resize(self.keys.len() * blocks, 0);
             ctr_rows(&self.keys, u128::from(start + (done / BLOCK) as u64), &mut rows, blocks);
             if self.field_mask != u128::MAX {
                 rows.iter_mut().for_each(|block| *block &= self.field_mask);
             }
-            each(here, &rows, blocks)?;
+            each(here, &mut rows, blocks)?;
         }
         Ok(())
     }
@@ -188,12 +189,12 @@ impl Sender {
         let mut message = Vec::new();
         let code = &self.code;
         self.stream.draw(count, |here, rows, blocks| {
-            let (top, bottom) = rows.split_at(l * blocks);
+            let (top, bottom) = rows.split_at_mut(l * blocks);
             let some = &mut words.data_mut()[here.start * word_blocks..here.end * word_blocks];
             words_of_rows(top, blocks, some);
+            code.add_parity_rows(top, bottom, blocks);
             let mut corrections = Words::zeros(parameters.n() - l, here.len());
             words_of_rows(bottom, blocks, corrections.data_mut());
-            code.add_parity(some, &mut corrections);
             corrections.pack(bits, &mut message);
             if here.end % MESSAGE == 0 || here.end == count {
                 channel.send(msg::CORRECTIONS, &message)?;

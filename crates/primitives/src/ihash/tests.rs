@@ -681,6 +681,43 @@ fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
     }
 }
 
+/// What is seen of words is what is seen of what opens them: values first, then hashes, symbol by symbol.
+#[test]
+fn what_is_seen_of_words_are_their_values_and_their_hashes() {
+    let mut rng = Rng::replayable("test sight");
+    // Values that end within a block, and with one.
+    let lengths = [(102, 48, 8, 31), (60, 40, 8, 24), (6, 3, 3, 2)];
+    let lengths = lengths.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).unwrap());
+    for parameters in lengths.into_iter().chain([Parameters::PERMUTATIONS, Parameters::LABELS_88]) {
+        let receiver = ends(&parameters, some_watch(&parameters), SECURITY).receiver.0;
+        let hidden = parameters.l() - parameters.w();
+        let unsent = receiver.code().seeded_evaluation(&rng.seed(), hidden);
+        let sight = receiver.sight(&unsent);
+        for count in [0, 1, 7, 90] {
+            let words = random_words(&parameters, count, &mut rng);
+            let (values, hashes) = (receiver.code().at(&unsent, &words), receiver.hashes(&words));
+            let seen = sight.of(&words);
+            for k in 0..count {
+                let (of_values, of_hash) = seen.symbols_of(k).split_at(hidden);
+                assert_eq!(of_values, values.symbols_of(k));
+                assert_eq!(of_hash, hashes.words().symbols_of(k));
+                assert!(sight.hashes(&hashes).symbols_of(k)[..hidden].iter().all(|&symbol| symbol == 0));
+            }
+            let halves = [0..count / 2, count / 2..count];
+            let parts = halves.map(|half| (values.range(half.clone()), hashes.range(half)));
+            let joined = |step| sight.join(parts.iter().map(|(values, hashes)| (values, hashes)), step);
+            assert!(joined(1).data() == seen.data());
+            let even = |half: std::ops::Range<usize>| half.step_by(2);
+            let evens: Vec<usize> = even(0..count / 2).chain(even(count / 2..count)).collect();
+            assert!(joined(2).data() == seen.select(evens.into_iter()).data());
+            let mut sums = sight.hashes(&hashes);
+            sums.add(&seen);
+            let watched = sight.watched();
+            assert!((0..count).all(|k| sums.word(k).iter().zip(&watched).all(|(sum, ones)| sum & ones == 0)));
+        }
+    }
+}
+
 /// A sender that opens another word goes through with it if all that is watched is among what the two words
 /// have in common, as when it sends the word itself; and a wrong value that its combinations do not know of
 /// shows unless the combination of the errors is 0.

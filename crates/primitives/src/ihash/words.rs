@@ -3,7 +3,7 @@
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::{Secrets, prefetch};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -163,11 +163,13 @@ impl Words {
     /// If there are not as many numbers, words have another number of symbols, or there is none of a number.
     pub fn pair_sums(&self, numbers: &[u32], others: &Words, other_numbers: &[u32]) -> Self {
         assert_eq!((self.symbols, numbers.len()), (others.symbols, other_numbers.len()), "words in pairs");
-        let pairs = numbers.iter().zip(other_numbers).map(|(&a, &b)| (a as usize, b as usize));
+        let pairs = || numbers.iter().zip(other_numbers).map(|(&a, &b)| (a as usize, b as usize));
+        let (pairs, soon) = (pairs(), pairs().skip(SOON));
         let data = match self.blocks() {
-            2 => pair_sums::<2>(&self.data, &others.data, pairs),
-            3 => pair_sums::<3>(&self.data, &others.data, pairs),
-            4 => pair_sums::<4>(&self.data, &others.data, pairs),
+            1 => pair_sums::<1>(&self.data, &others.data, pairs, soon),
+            2 => pair_sums::<2>(&self.data, &others.data, pairs, soon),
+            3 => pair_sums::<3>(&self.data, &others.data, pairs, soon),
+            4 => pair_sums::<4>(&self.data, &others.data, pairs, soon),
             blocks => {
                 let mut data = Secrets::with_capacity(numbers.len() * blocks);
                 for (a, b) in looking(pairs) {
@@ -251,21 +253,6 @@ impl Words {
         self.data.iter_mut().zip(&*other.data).for_each(|(block, other)| *block ^= other);
     }
 
-    /// Adds other words, each to so many of these that follow each other.
-    ///
-    /// # Panics
-    /// If there are not as many, of as many symbols.
-    pub fn add_repeated(&mut self, others: &Words, times: usize) {
-        assert_eq!((self.symbols, self.count), (others.symbols, others.count * times), "words for each");
-        let blocks = self.blocks().max(1);
-        let words = self.data.chunks_exact_mut(blocks * times.max(1)).zip(others.data.chunks_exact(blocks));
-        for (words, other) in looking(words) {
-            for word in words.chunks_exact_mut(blocks) {
-                word.iter_mut().zip(other).for_each(|(block, other)| *block ^= other);
-            }
-        }
-    }
-
     /// Adds others, one to each, that come in parts, one behind the other.
     ///
     /// # Panics
@@ -334,10 +321,13 @@ impl Words {
     /// Adds two of these words to word `k`.
     pub fn add_pair(&mut self, k: usize, pair: [usize; 2]) {
         let blocks = self.blocks();
-        for from in pair {
-            for block in 0..blocks {
-                self.data[k * blocks + block] ^= self.data[from * blocks + block];
-            }
+        match blocks {
+            1 => add_pair::<1>(&mut self.data, k, pair),
+            3 => add_pair::<3>(&mut self.data, k, pair),
+            4 => add_pair::<4>(&mut self.data, k, pair),
+            _ => pair.into_iter().for_each(|from| {
+                (0..blocks).for_each(|i| self.data[k * blocks + i] ^= self.data[from * blocks + i]);
+            }),
         }
     }
 
@@ -441,19 +431,41 @@ fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = 
     selected
 }
 
+/// Pairs between one that is added up and the one whose words are asked for: they lie anywhere in memory.
+const SOON: usize = 24;
+
 /// [`Words::pair_sums`] of words of N blocks.
 fn pair_sums<const N: usize>(
     data: &[u128],
     others: &[u128],
     pairs: impl ExactSizeIterator<Item = (usize, usize)>,
+    mut soon: impl Iterator<Item = (usize, usize)>,
 ) -> Secrets<u128> {
     let (words, others) = (data.as_chunks::<N>().0, others.as_chunks::<N>().0);
     let mut sums = Secrets::zeros(N * pairs.len());
+    // A word of three blocks may begin on one line of the cache and end on the next one.
+    let fetch = |word: *const [u128; N]| {
+        prefetch(word.cast());
+        if N > 2 {
+            prefetch(word.cast::<u128>().wrapping_add(N - 1).cast());
+        }
+    };
     for (sum, (a, b)) in looking(sums.as_chunks_mut::<N>().0.iter_mut().zip(pairs)) {
+        if let Some((a, b)) = soon.next() {
+            fetch(words.as_ptr().wrapping_add(a));
+            fetch(others.as_ptr().wrapping_add(b));
+        }
         let (a, b) = (&words[a], &others[b]);
         *sum = std::array::from_fn(|block| a[block] ^ b[block]);
     }
     sums
+}
+
+/// [`Words::add_pair`] of words of N blocks.
+fn add_pair<const N: usize>(data: &mut [u128], k: usize, [a, b]: [usize; 2]) {
+    let words = data.as_chunks_mut::<N>().0;
+    let (a, b) = (words[a], words[b]);
+    words[k].iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum ^= a ^ b);
 }
 
 /// [`Words::add_where`] of words of N blocks.
@@ -561,9 +573,6 @@ mod tests {
         assert!(
             sums.symbols_of(0).iter().all(|&symbol| symbol == 0) && bool::from(sums.is(2, words.word(2)))
         );
-        let mut repeated = words.select([0, 0, 3, 3].into_iter());
-        repeated.add_repeated(&words.select([0, 3].into_iter()), 2);
-        assert!(repeated.data().iter().all(|&block| block == 0));
         let mut last = sums.range(4..6);
         last.add_range(&sums, 1..3);
         assert!(last.symbols_of(0).iter().all(|&symbol| symbol == 0));
