@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::choice::Choice;
 pub use crate::hooks::{Hooks, Point, StateHook};
 use crate::layout::Layout;
+pub use crate::ots::AllSeeds;
 use crate::parameters::{Level, Sizes, Unit};
 use crate::report::{Aside, Jimu};
 use crate::{Report, evaluator_with, garbler_with, msg};

@@ -19,15 +19,16 @@
 //! a bad one gives the same, none, or another one, and then two labels of a wire are known, whose sum is Δ.
 //! An empty set is an error (as printed: undefined).
 //!
-//! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Checks::judge`] takes the
+//! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Judging::judge`] takes the
 //! same steps with and without.
 
 use brickwork_base::stop::looking;
-use brickwork_primitives::ihash::{Code, Hashes, Receiver, Unsent, Words};
+use brickwork_primitives::ihash::{Code, Hashes, Receiver, Seen, Sight, Unsent, Words};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
+use crate::gates::{OF_BLOCKS, mask};
 
 /// Labels with their permutation messages, wire by wire, at the garbler.
 pub struct Wires {
@@ -129,6 +130,32 @@ impl<'a> Checks<'a> {
         }
     }
 
+    /// Checks labels of wires, as they are seen, as [`Checks::active`].
+    ///
+    /// # Errors
+    /// [`Cheat::Label`].
+    ///
+    /// # Panics
+    /// If there are not as many of each.
+    pub fn active_seen(
+        &self,
+        sight: &Sight,
+        hashed: &Hashes,
+        bits: &[u8],
+        labels: &Seen,
+    ) -> Result<(), Cheat> {
+        let mut hashed = hashed.clone();
+        hashed.add_where(self.offset, bits);
+        let (hashed, watched) = (sight.hashes(&hashed), sight.watched());
+        let words = labels.data().iter().zip(hashed.data()).zip(watched.iter().cycle());
+        let rest = words.fold(0, |all, ((label, hash), watched)| all | ((label ^ hash) & watched));
+        assert_eq!(labels.count(), hashed.count(), "a hash of each");
+        match bool::from(rest.ct_eq(&0)) {
+            true => Ok(()),
+            false => Err(Cheat::Label),
+        }
+    }
+
     /// Returns of labels whether each is the hashed one of its wire or that plus the offset of its wire.
     /// `hashed` and `offsets` have a hash for each label; without `offsets` it is Δ. In constant time.
     ///
@@ -137,11 +164,6 @@ impl<'a> Checks<'a> {
     pub fn kinds(&self, hashed: &Hashes, offsets: Option<&Hashes>, labels: &Words) -> Kinds {
         let mut rest = self.labels.hashes(labels);
         rest.add(hashed);
-        self.kinds_of(rest, offsets)
-    }
-
-    /// Which of both labels it is whose hash differs from the hashed one by this.
-    fn kinds_of(&self, mut rest: Hashes, offsets: Option<&Hashes>) -> Kinds {
         let equal = |mut differs: Zeroizing<Vec<u8>>| {
             differs.iter_mut().for_each(|differs| *differs ^= 1);
             differs
@@ -157,53 +179,95 @@ impl<'a> Checks<'a> {
         Kinds { same, other }
     }
 
-    /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot,
-    /// translated to the slot's output, whose hashes are `outputs`. What is found of Δ goes to `recovery`.
-    /// Returns the label of each slot, and 1 where it is not the hashed one.
+    /// Returns what labels that are seen are judged by.
+    pub fn judging(&self, sight: &Sight) -> Judging {
+        Judging { delta: Zeroizing::new(sight.hashes(self.offset).data().to_vec()), watched: sight.watched() }
+    }
+}
+
+/// What labels that are [seen](Sight) are judged by: Δ is that of the checks.
+pub struct Judging {
+    /// The hash of Δ, in its place.
+    delta: Zeroizing<Vec<u128>>,
+    /// All ones where hashes are.
+    watched: Vec<u128>,
+}
+
+impl Judging {
+    /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot, each as
+    /// a label of the slot's output. `heads(slot)` has that label's hash, in its place. What is found of Δ
+    /// goes to `recovery`, by what opens it. Gives to `each` the label of each slot, and 1 where it is not
+    /// the hashed one. In constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid result.
     ///
     /// # Panics
-    /// If there are not as many.
-    pub fn judge(
+    /// If there are not as many, or labels have other lengths than of two to four blocks.
+    pub fn judge<'h>(
         &self,
-        outputs: &Hashes,
         bucket: usize,
-        results: &Words,
+        results: &[u128],
+        heads: impl Fn(usize) -> &'h [u128],
         recovery: &mut Recovery,
-    ) -> Result<(Words, Zeroizing<Vec<u8>>), Cheat> {
-        let slots = outputs.count();
-        assert_eq!(results.count(), slots * bucket, "a result of each gate");
-        let mut rest = self.labels.hashes(results);
-        rest.add_repeated(outputs, bucket);
-        let Kinds { same, other } = self.kinds_of(rest, None);
-        let mut labels = Words::zeros(results.symbols(), slots);
-        let mut kinds = Zeroizing::new(vec![0; slots]);
-        let mut two = Words::zeros(results.symbols(), 2);
+        each: impl FnMut(usize, &[u128], u8),
+    ) -> Result<(), Cheat> {
+        match self.delta.len() {
+            2 => self.judge_of::<2>(bucket, results, heads, recovery, each),
+            3 => self.judge_of::<3>(bucket, results, heads, recovery, each),
+            4 => self.judge_of::<4>(bucket, results, heads, recovery, each),
+            _ => panic!("{OF_BLOCKS}"),
+        }
+    }
+
+    /// [`Judging::judge`] of labels of N blocks.
+    fn judge_of<'h, const N: usize>(
+        &self,
+        bucket: usize,
+        results: &[u128],
+        heads: impl Fn(usize) -> &'h [u128],
+        recovery: &mut Recovery,
+        mut each: impl FnMut(usize, &[u128], u8),
+    ) -> Result<(), Cheat> {
+        let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label of as many blocks");
+        let (delta, watched) = (of_word(&self.delta), of_word(&self.watched));
+        let mut two = Zeroizing::new([[0; N]; 2]);
         let mut empty = Choice::from(0);
-        for slot in looking(0..slots) {
+        let (results, rest) = results.as_chunks::<N>();
+        let buckets = results.chunks_exact(bucket);
+        assert!(rest.is_empty() && buckets.remainder().is_empty(), "a result of each gate");
+        for (slot, results) in looking(buckets.enumerate()) {
+            let head = of_word(heads(slot));
             // The first valid result of each kind: m, and m ⊕ Δ.
-            two.data_mut().fill(0);
+            *two = [[0; N]; 2];
             let mut found = [Choice::from(0); 2];
-            for k in slot * bucket..(slot + 1) * bucket {
-                for (kind, valid) in [same[k], other[k]].into_iter().enumerate() {
-                    let first = Choice::from(valid) & !found[kind];
-                    two.add_to(kind, results.word(k), first.unwrap_u8());
+            for result in results {
+                let (mut same, mut other) = (0, 0);
+                for block in 0..N {
+                    let rest = (result[block] ^ head[block]) & watched[block];
+                    same |= rest;
+                    other |= rest ^ delta[block];
+                }
+                for (kind, differs) in [same, other].iter().enumerate() {
+                    let first = differs.ct_eq(&0) & !found[kind];
+                    let mask = mask(first.unwrap_u8());
+                    (0..N).for_each(|block| two[kind][block] ^= result[block] & mask);
                     found[kind] |= first;
                 }
             }
             empty |= !found[0] & !found[1];
-            labels.add_to(slot, two.word(0), 1);
-            labels.add_to(slot, two.word(1), (!found[0]).unwrap_u8());
-            kinds[slot] = (!found[0]).unwrap_u8();
-            recovery.offer(two.word(0), two.word(1), found[0] & found[1]);
+            let values = two.map(|label| std::array::from_fn::<u128, N, _>(|k| label[k] & !watched[k]));
+            recovery.offer(&values[0], &values[1], found[0] & found[1]);
+            let kind = (!found[0]).unwrap_u8();
+            let other = mask(kind);
+            let label: [u128; N] = std::array::from_fn(|block| two[0][block] ^ (two[1][block] & other));
+            each(slot, &label, kind);
         }
-        if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok((labels, kinds)) }
+        if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok(()) }
     }
 }
 
-/// What an evaluator knows of Δ, or of its compression.
+/// What an evaluator knows of Δ: all of it, or what opens it.
 pub struct Recovery {
     known: Choice,
     offset: Words,
@@ -230,14 +294,16 @@ impl Recovery {
         Recovery { known: self.known, offset: of(&self.offset) }
     }
 
-    /// Takes the two labels of a wire, if they are: the first time that is so.
+    /// Takes the two labels of a wire, if they are: the first time that is so. Blocks behind those of the
+    /// offset are ignored.
     ///
     /// # Panics
-    /// If they have another number of blocks.
+    /// If they have fewer blocks.
     pub fn offer(&mut self, one: &[u128], other: &[u128], both: Choice) {
-        let new = (both & !self.known).unwrap_u8();
-        self.offset.add_to(0, one, new);
-        self.offset.add_to(0, other, new);
+        let new = mask((both & !self.known).unwrap_u8());
+        for (sum, (one, other)) in self.offset.word_mut(0).iter_mut().zip(one.iter().zip(other)) {
+            *sum ^= (one ^ other) & new;
+        }
         self.known = Choice::conditional_select(&self.known, &Choice::from(1), both);
     }
 }
@@ -352,9 +418,29 @@ pub(crate) mod tests {
                 }
                 results.add_to(k, self.delta.0.word(0), u8::from(matches!(gives, Gives::Other)));
             }
-            let mut recovery = Recovery::new(48);
-            let judged = self.checks().judge(&self.output.1, gates.len(), &results, &mut recovery);
-            (judged.map(|(labels, kinds)| (labels, kinds[0])), recovery)
+            let receiver = &self.labels.receiver.0;
+            let points = receiver.code().unsent();
+            let points = receiver.code().evaluation(&points[..17]);
+            let (sight, completion) = (receiver.sight(&points), receiver.completion(&points));
+            let mut recovery = Recovery::new(points.count());
+            let head = sight.hashes(&self.output.1);
+            let (mut label, mut kind) = (Words::zeros(48, 1), 0);
+            let judged = self.checks().judging(&sight).judge(
+                gates.len(),
+                sight.of(&results).data(),
+                |_| head.word(0),
+                &mut recovery,
+                |_, seen, of_label| {
+                    label.word_mut(0).copy_from_slice(seen);
+                    kind = of_label;
+                },
+            );
+            // The label that is seen like this.
+            let of_words = Words::join(&[&results, &self.delta.0]);
+            let all = sight.of(&of_words);
+            let place = (0..gates.len()).find(|&k| all.word(k) == label.word(0));
+            let recovery = recovery.map(|values| completion.words(&self.delta.1, values));
+            (judged.map(|()| (of_words.select([place.unwrap()].into_iter()), kind)), recovery)
         }
     }
 

@@ -3,12 +3,10 @@
 //!
 //! What it receives it believes when the combinations are right, whose seed it says when all has come.
 
-use std::borrow::Cow;
-
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{self, Hashes, Openings, PendingReadable, Words};
+use brickwork_primitives::ihash::{self, Hashes, Openings, PendingReadable, Seen, Words};
 use zeroize::Zeroizing;
 
 use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
@@ -22,7 +20,7 @@ use crate::open::Checked;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made};
 use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
-use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
+use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 
 /// Which wires of a kind of copies are soldered.
 pub(super) struct KindPairs {
@@ -264,13 +262,13 @@ pub(super) struct GateBuckets<'a> {
     /// The number of each gate among those that were garbled together, `[slot][gate]`, and its rows.
     pub numbers: &'a [u32],
     pub rows: &'a Words,
-    /// δ of left operands, `[slot][gate]`, and its compression; of right ones the compression.
-    pub left: Words,
-    pub short: [Zeroizing<Vec<u128>>; 2],
-    /// δ of outputs, `[slot][gate behind the first]`.
-    pub outputs: Cow<'a, Words>,
-    /// Hashes of the labels of the slots' outputs.
-    pub heads: Hashes,
+    /// δ of left operands, `[slot][gate]`, as it is seen; of right ones the compression.
+    pub left: Seen,
+    pub right: Zeroizing<Vec<u128>>,
+    /// δ of outputs, `[slot][gate behind the first]`, likewise.
+    pub outputs: Seen,
+    /// Hashes of the labels of the slots' outputs, in their places.
+    pub heads: Seen,
 }
 
 /// What labels of wires become labels of a kind of copies by, and back.
@@ -298,8 +296,8 @@ pub(super) struct HashedCircuit<'a> {
     pub soldered: Vec<Soldered<'a>>,
     /// What reads the permutation bits of the garbler's inputs and outputs, with Δ.
     pub read: Read,
-    /// Labels of the garbler's inputs, and which of both they are.
-    pub inputs: (Words, Zeroizing<Vec<u8>>),
+    /// Labels of the garbler's inputs, as they are seen, and which of both they are.
+    pub inputs: (Seen, Zeroizing<Vec<u8>>),
     /// The choices of the evaluator's OTs, which say the same of its own, and the labels.
     pub own: (&'a [u8], &'a Words),
     /// The permutation bits of the evaluator's outputs.
@@ -374,7 +372,7 @@ pub(super) fn evaluator<'a>(
     Ok(HashedCircuit {
         soldered,
         read,
-        inputs: (party.completion.words(&hashed, &values), Zeroizing::new(kinds)),
+        inputs: (party.sight.join(std::iter::once((&values, &hashed)), 1), Zeroizing::new(kinds)),
         own: (&checked.ots.1, &checked.ots.2),
         decoding: lowest_bits(&decoding),
     })
@@ -466,18 +464,16 @@ fn soldered_of<'a>(
             }
         }
         Garbled::Gates(garbling, rows) => {
-            let all = short(inputs);
-            let side = |k: usize| Zeroizing::new(all.iter().skip(k).step_by(2).copied().collect::<Vec<_>>());
             let bucket = layout.sizes.copies[kind].bucket as usize;
             Soldered::Gates(GateBuckets {
                 bucket,
                 garbling,
                 numbers: kept,
                 rows,
-                left: complete(&party.completion, inputs, 2),
-                short: [side(0), side(1)],
-                outputs: Cow::Owned(complete(&party.completion, outputs, 1)),
-                heads: copies.outputs.labels.select(numbers(kept).step_by(bucket)),
+                left: seen(&party.sight, inputs, 2),
+                right: Zeroizing::new(short(inputs).iter().skip(1).step_by(2).copied().collect()),
+                outputs: seen(&party.sight, outputs, 1),
+                heads: party.sight.hashes(&copies.outputs.labels.select(numbers(kept).step_by(bucket))),
             })
         }
     }

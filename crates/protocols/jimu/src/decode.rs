@@ -74,7 +74,7 @@ pub(super) fn evaluator(
     let outputs = outputs.collect();
     let clear_theirs = Zeroizing::new(layout.program.output_bits(Party::Garbler, &clear.0));
     let mut sent: Zeroizing<Vec<u128>> =
-        Zeroizing::new(layout.outputs(Party::Garbler).map(|wire| active.short[wire]).collect());
+        Zeroizing::new(layout.outputs(Party::Garbler).map(|wire| active.short(wire)).collect());
     for (k, (wire, (flip, &clear))) in
         layout.outputs(Party::Garbler).zip(of_outputs.iter().zip(&*clear_theirs)).enumerate()
     {

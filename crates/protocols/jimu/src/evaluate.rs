@@ -1,62 +1,68 @@
 //! The evaluator goes through the buckets, layer after layer: all slots that do not depend on one another at
 //! a time.
 
+use std::ops::Range;
+
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::Words;
+use brickwork_kernels::Secrets;
+use brickwork_primitives::ihash::{Seen, Words};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::buckets::{Checks, Kinds, Recovery};
+use crate::buckets::{Checks, Judging, Kinds, Recovery};
 use crate::build::{GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
 use crate::components::ComponentGarbling;
-use crate::gates::{VALUES, compressed, values_of};
+use crate::gates::{GATES_AT_ONCE, Room, VALUES, colour, mask, values_of};
 use crate::layout::{Layout, Slot};
+use crate::parameters::COMPRESSED;
 use crate::preprocess::{Garbled, HashedCopies};
 use crate::setup::Evaluator;
 
 /// The labels of all wires of the circuit.
 pub(super) struct Active {
-    /// Compressed.
-    pub short: Zeroizing<Vec<u128>>,
+    /// As they are seen, if gates are evaluated, their compressions first; of components these alone.
+    labels: Words,
     /// Of each 0 if it is the hashed label, 1 if it is the other one.
     pub kinds: Zeroizing<Vec<u8>>,
-    /// The labels, if gates are evaluated; components need none.
-    wide: Option<Words>,
 }
 
 impl Active {
     /// The inputs.
     fn new(party: &Evaluator, layout: &Layout, circuit: &HashedCircuit) -> Self {
         let wires = layout.steps.len();
-        let wide = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
-        let symbols = party.level.labels.l();
-        let mut active = Active {
-            short: Zeroizing::new(vec![0; wires]),
-            kinds: Zeroizing::new(vec![0; wires]),
-            wide: wide.then(|| Words::zeros(symbols, wires)),
-        };
+        let is_seen = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
+        let symbols = if is_seen { party.level.labels.l() } else { COMPRESSED };
+        let mut active =
+            Active { labels: Words::zeros(symbols, wires), kinds: Zeroizing::new(vec![0; wires]) };
         let (theirs, kinds) = &circuit.inputs;
         let (choices, own) = circuit.own;
-        for (of, labels, kinds) in [(Party::Garbler, theirs, &kinds[..]), (Party::Evaluator, own, choices)] {
-            let short = compressed(party.labels.code(), &party.points.compression, labels);
+        let own = party.sight.of(own);
+        for (of, labels, kinds) in [(Party::Garbler, theirs, &kinds[..]), (Party::Evaluator, &own, choices)] {
             for (k, wire) in layout.input_wires(of).enumerate() {
-                (active.short[wire], active.kinds[wire]) = (short[k], kinds[k]);
-                if let Some(wide) = &mut active.wide {
-                    wide.add_to(wire, labels.word(k), 1);
-                }
+                active.set(wire, labels.word(k), kinds[k]);
             }
         }
         active
     }
 
+    /// Returns the compression of a label.
+    #[inline]
+    pub fn short(&self, wire: usize) -> u128 {
+        self.labels.word(wire)[0]
+    }
+
+    /// Sets a label, as far as labels are kept.
+    #[inline]
+    fn set(&mut self, wire: usize, label: &[u128], kind: u8) {
+        self.labels.word_mut(wire).iter_mut().zip(label).for_each(|(to, from)| *to = *from);
+        self.kinds[wire] = kind;
+    }
+
     fn sum(&mut self, wire: usize, [a, b]: [usize; 2]) {
-        self.short[wire] = self.short[a] ^ self.short[b];
+        self.labels.add_pair(wire, [a, b]);
         self.kinds[wire] = self.kinds[a] ^ self.kinds[b];
-        if let Some(wide) = &mut self.wide {
-            wide.add_pair(wire, [a, b]);
-        }
     }
 }
 
@@ -70,9 +76,8 @@ pub(super) fn evaluator(
     let party = &*party;
     let mut active = Active::new(party, layout, circuit);
     let checks = Checks::new(&party.labels, &party.offset)?;
-    let wide = active.wide.is_some();
-    let hidden = party.points.openings.count();
-    let mut recovery = Recovery::new(if wide { party.level.labels.l() } else { hidden });
+    let mut bench = Bench::new(party, circuit, checks.judging(&party.sight));
+    let mut recovery = Recovery::new(party.points.openings.count());
     for layer in looking(&layout.layers) {
         for &wire in looking(&layer.sums) {
             active.sum(wire as usize, layout.sum(wire));
@@ -80,14 +85,13 @@ pub(super) fn evaluator(
         let kind_of = |slot: u32| layout.slots[slot as usize].kind;
         for slots in layer.slots.chunk_by(|&a, &b| kind_of(a) == kind_of(b)) {
             let kind = kind_of(slots[0]);
-            let slots: Vec<&Slot> = slots.iter().map(|&slot| &layout.slots[slot as usize]).collect();
-            let layer = Group { party, layout, kind, slots };
+            let group = Group { party, layout, kind, slots };
             let soldered = &circuit.soldered[kind];
             match soldered {
-                Soldered::Gates(gates) => layer.gates(gates, &checks, &mut active, &mut recovery)?,
+                Soldered::Gates(gates) => group.gates(gates, &mut bench, &mut active, &mut recovery)?,
                 Soldered::Components { copies: HashedCopies { garbled, .. }, .. } => match garbled {
                     Garbled::Components { garbling, tables, .. } => {
-                        layer.components(
+                        group.components(
                             (garbling, tables),
                             soldered,
                             &checks,
@@ -100,9 +104,40 @@ pub(super) fn evaluator(
             }
         }
     }
-    // Where copies of components gave Δ away, it is by its values at the points that open labels.
-    let completed = |values: &Words| party.completion.words(&party.offset, values);
-    Ok((active, if wide { recovery } else { recovery.map(completed) }))
+    // What was found are values at the points that open labels.
+    Ok((active, recovery.map(|values| party.completion.words(&party.offset, values))))
+}
+
+/// Where some gates are evaluated, layer after layer: there may be many layers of few gates, and to make all
+/// of this anew would take longer than to evaluate a gate.
+struct Bench {
+    judging: Judging,
+    room: Room,
+    /// The numbers of gates, and the compressions of both operands.
+    numbers: Vec<u32>,
+    short: Secrets<[u128; 2]>,
+    /// What the rows give, which are words, and labels as they are seen.
+    words: Words,
+    seen: Seen,
+}
+
+impl Bench {
+    fn new(party: &Evaluator, circuit: &HashedCircuit, judging: Judging) -> Self {
+        // Whole buckets.
+        let buckets = circuit.soldered.iter().map(|soldered| match soldered {
+            Soldered::Gates(gates) => gates.bucket,
+            Soldered::Components { .. } => 0,
+        });
+        let most = buckets.max().map_or(0, |bucket| bucket.max(GATES_AT_ONCE));
+        Bench {
+            judging,
+            room: Room::default(),
+            numbers: Vec::with_capacity(most),
+            short: Secrets::with_capacity(most),
+            words: Words::zeros(party.level.labels.l(), most),
+            seen: party.sight.zeros(most),
+        }
+    }
 }
 
 /// Slots of a kind that are evaluated at a time.
@@ -110,56 +145,80 @@ struct Group<'a> {
     party: &'a Evaluator,
     layout: &'a Layout<'a>,
     kind: usize,
-    slots: Vec<&'a Slot>,
+    /// Their numbers.
+    slots: &'a [u32],
 }
 
 impl Group<'_> {
-    fn bucket(&self) -> usize {
-        self.layout.sizes.copies[self.kind].bucket as usize
+    fn slot(&self, k: usize) -> &Slot {
+        &self.layout.slots[self.slots[k] as usize]
     }
 
     /// The places of their copies among those of all buckets, so many in each.
     fn places(&self, bucket: usize) -> Vec<usize> {
-        self.slots.iter().flat_map(|slot| slot.place * bucket..(slot.place + 1) * bucket).collect()
+        let all = (0..self.slots.len()).map(|k| self.slot(k).place);
+        all.flat_map(|place| place * bucket..(place + 1) * bucket).collect()
     }
 
     /// Evaluates gates.
     fn gates(
         &self,
         gates: &GateBuckets,
-        checks: &Checks,
+        bench: &mut Bench,
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let &GateBuckets { bucket, garbling, numbers, rows, ref left, ref short, ref outputs, ref heads } =
+        let at_once = (bench.words.count() / gates.bucket).max(1);
+        for first in (0..self.slots.len()).step_by(at_once) {
+            let slots = first..self.slots.len().min(first + at_once);
+            self.gates_at_once(slots, gates, bench, active, recovery)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates the gates of some slots.
+    fn gates_at_once(
+        &self,
+        slots: Range<usize>,
+        gates: &GateBuckets,
+        bench: &mut Bench,
+        active: &mut Active,
+        recovery: &mut Recovery,
+    ) -> Result<(), Error> {
+        let &GateBuckets { bucket, garbling, numbers, rows, ref left, ref right, ref outputs, ref heads } =
             gates;
-        let places = self.places(bucket);
-        let Some(wide) = &mut active.wide else {
-            return Err(Error::Usage("gates have labels of several blocks".into()));
-        };
-        let operand = |k: usize, side: usize| self.layout.operands(self.slots[k / bucket])[side] as usize;
-        let mut lefts = left.select(places.iter().copied());
-        (0..places.len()).for_each(|k| lefts.add_to(k, wide.word(operand(k, 0)), 1));
-        let shorts = [0, 1].map(|side| {
-            let of = |(k, &place): (usize, &usize)| short[side][place] ^ active.short[operand(k, side)];
-            Zeroizing::new(places.iter().enumerate().map(of).collect::<Vec<u128>>())
-        });
-        let of: Vec<u32> = places.iter().map(|&place| numbers[place]).collect();
-        let shorts = [&shorts[0][..], &shorts[1]];
-        let mut results = garbling.evaluate(&of, &lefts, shorts, rows, |k| places[k]);
-        for (k, &place) in places.iter().enumerate() {
-            // The first gate of a bucket has the bucket's output.
+        let Bench { judging, room, numbers: these, short, words, seen } = bench;
+        let place = |k: usize| self.slot(slots.start + k / bucket).place * bucket + k % bucket;
+        let (count, blocks) = (slots.len() * bucket, words.blocks());
+        these.clear();
+        short.clear();
+        for k in 0..count {
+            let place = place(k);
+            let operands = self.layout.operands(self.slot(slots.start + k / bucket));
+            let [l, r] = [0, 1].map(|side| active.labels.word(operands[side] as usize));
+            these.push(numbers[place]);
+            let both = [left.word(place)[0] ^ l[0], right[place] ^ r[0]];
+            short.push(both);
+            // What the rows give comes to it, the left label where the right one's colour is 1, and what
+            // leads back: the first gate of a bucket has the bucket's output.
+            let mask = mask(colour(both[1]));
+            let to = seen.word_mut(k).iter_mut().zip(left.word(place).iter().zip(l));
+            to.for_each(|(to, (delta, label))| *to = (delta ^ label) & mask);
             if place % bucket > 0 {
-                results.add_to(k, outputs.word(place / bucket * (bucket - 1) + place % bucket - 1), 1);
+                seen.add_to(k, outputs.word(place / bucket * (bucket - 1) + place % bucket - 1), 1);
             }
         }
-        let hashed = heads.select(self.slots.iter().map(|slot| slot.place));
-        let (labels, kinds) = checks.judge(&hashed, bucket, &results, recovery)?;
-        let short = compressed(self.party.labels.code(), &self.party.points.compression, &labels);
-        for (k, slot) in self.slots.iter().enumerate() {
-            wide.add_to(slot.output, labels.word(k), 1);
-            (active.short[slot.output], active.kinds[slot.output]) = (short[k], kinds[k]);
-        }
+        let (words, seen) = (&mut words.data_mut()[..count * blocks], &mut seen.data_mut()[..count * blocks]);
+        garbling.evaluate(these, short, rows, place, (room, words));
+        self.party.sight.add(words, seen);
+        let slot = |k: usize| self.slot(slots.start + k);
+        judging.judge(
+            bucket,
+            seen,
+            |k| heads.word(slot(k).place),
+            recovery,
+            |k, label, kind| active.set(slot(k).output, label, kind),
+        )?;
         Ok(())
     }
 
@@ -172,7 +231,7 @@ impl Group<'_> {
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let bucket = self.bucket();
+        let bucket = self.layout.sizes.copies[self.kind].bucket as usize;
         let places = self.places(bucket);
         let kind = &self.layout.kinds[self.kind];
         let Soldered::Components { copies: hashed, numbers, inputs, offsets, outputs, bits } = soldered
@@ -181,10 +240,10 @@ impl Group<'_> {
         };
         let mut labels = Zeroizing::new(Vec::with_capacity(places.len() * kind.inputs()));
         for (k, &place) in places.iter().enumerate() {
-            for (input, &wire) in self.layout.operands(self.slots[k / bucket]).iter().enumerate() {
+            for (input, &wire) in self.layout.operands(self.slot(k / bucket)).iter().enumerate() {
                 let mask = u128::from(active.kinds[wire as usize]).wrapping_neg();
                 let soldering = inputs[place * kind.inputs() + input] ^ (offsets[place][0] & mask);
-                labels.push(active.short[wire as usize] ^ soldering);
+                labels.push(active.short(wire as usize) ^ soldering);
             }
         }
         let each = garbling.table_bytes();
@@ -214,9 +273,10 @@ impl Group<'_> {
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let bucket = self.bucket();
+        let bucket = self.layout.sizes.copies[self.kind].bucket as usize;
         let mut empty = Choice::from(0);
-        for (s, slot) in looking(self.slots.iter().enumerate()) {
+        for s in looking(0..self.slots.len()) {
+            let first = self.slot(s).output;
             for output in 0..wires {
                 let mut two = [[0_u128; VALUES]; 2];
                 let mut found = [Choice::from(0); 2];
@@ -236,8 +296,8 @@ impl Group<'_> {
                 }
                 empty |= !found[0] & !found[1];
                 let other = u128::from((!found[0]).unwrap_u8()).wrapping_neg();
-                active.short[slot.output + output] = two[0][0] ^ (two[1][0] & other);
-                active.kinds[slot.output + output] = (!found[0]).unwrap_u8();
+                let short = two[0][0] ^ (two[1][0] & other);
+                active.set(first + output, &[short], (!found[0]).unwrap_u8());
                 recovery.offer(&two[0], &two[1], found[0] & found[1]);
             }
         }

@@ -29,10 +29,9 @@ use zeroize::Zeroizing;
 
 use crate::hash::LabelHash;
 
-/// Gates whose labels are hashed at a time; and where they come in any order, so that many of them share a
-/// key.
+/// Gates whose labels are hashed at a time, at the garbler; and at the evaluator, where keys are mixed.
 const TOGETHER: usize = 64;
-const SCATTERED: usize = 1 << 10;
+pub(crate) const GATES_AT_ONCE: usize = 1 << 7;
 
 /// Labels, each with its compression.
 #[derive(Clone)]
@@ -156,29 +155,27 @@ impl Garbling {
         (outputs, tables)
     }
 
-    /// Evaluates gates with these numbers on the active labels of their operands: `left` are the left ones,
-    /// `short` the compressions of left and right ones. `tables` has the rows of gates, and `at` says which
-    /// two each one's are. Returns the labels that come out, active ones of good gates.
+    /// Evaluates gates with these numbers on the compressed active labels of their operands,
+    /// `[gate][operand]`. `tables` has the rows of gates, and `at` says which two each one's are. Overwrites
+    /// `outputs`, `[gate][block]`: with the left label added where the right one has colour 1
+    /// ([`add_lefts`]), these are the labels that come out, active ones of good gates. `room` is where they
+    /// are hashed.
     ///
     /// # Panics
     /// If a gate has a greater number than said, or there are not as many labels or rows.
     pub fn evaluate(
         &self,
         gates: &[u32],
-        left: &Words,
-        short: [&[u128]; 2],
+        short: &[[u128; 2]],
         tables: &Words,
         at: impl Fn(usize) -> usize,
-    ) -> Words {
-        assert_eq!(
-            (left.count(), short.map(<[u128]>::len)),
-            (gates.len(), [gates.len(); 2]),
-            "two operands a gate"
-        );
+        (room, outputs): (&mut Room, &mut [u128]),
+    ) {
+        assert_eq!(gates.len(), short.len(), "two operands a gate");
         match self.blocks {
-            2 => self.evaluate_of::<2>(gates, left, short, tables, at),
-            3 => self.evaluate_of::<3>(gates, left, short, tables, at),
-            4 => self.evaluate_of::<4>(gates, left, short, tables, at),
+            2 => self.evaluate_of::<2>(gates, short, tables, at, (room, outputs)),
+            3 => self.evaluate_of::<3>(gates, short, tables, at, (room, outputs)),
+            4 => self.evaluate_of::<4>(gates, short, tables, at, (room, outputs)),
             _ => unreachable!("{OF_BLOCKS}"),
         }
     }
@@ -187,38 +184,58 @@ impl Garbling {
     fn evaluate_of<const N: usize>(
         &self,
         gates: &[u32],
-        left: &Words,
-        short: [&[u128]; 2],
+        short: &[[u128; 2]],
         tables: &Words,
         at: impl Fn(usize) -> usize,
-    ) -> Words {
-        let mut outputs = Words::zeros(left.symbols(), gates.len());
+        (Room { asked, hashes }, outputs): (&mut Room, &mut [u128]),
+    ) {
         let rows = tables.data().as_chunks::<N>().0.as_chunks::<2>().0;
-        let mut results = outputs.data_mut().as_chunks_mut::<N>().0.iter_mut().zip(left.data().as_chunks().0);
-        let mut asked = Secrets::with_capacity(2 * SCATTERED.min(gates.len()));
-        for start in (0..gates.len()).step_by(SCATTERED) {
-            let here = start..gates.len().min(start + SCATTERED);
+        let outputs = outputs.as_chunks_mut::<N>().0;
+        assert_eq!(gates.len(), outputs.len(), "a label of each gate");
+        let (mut all, mut first) = (outputs.iter_mut().zip(short), 0);
+        hashes.resize(2 * N * GATES_AT_ONCE, 0);
+        for gates in gates.chunks(GATES_AT_ONCE) {
+            let here = &short[first..first + gates.len()];
             asked.clear();
             asked.extend(
-                here.clone().flat_map(|k| [0, 1].map(|side| (short[side][k], 2 * gates[k] as usize + side))),
+                gates
+                    .iter()
+                    .zip(here)
+                    .flat_map(|(&gate, short)| [0, 1].map(|side| (short[side], 2 * gate as usize + side))),
             );
-            let hashes = self.hash.hashes::<N>(&asked);
-            let hashes = hashes.as_chunks::<N>().0.as_chunks::<2>().0;
-            for ((k, [l, r]), (output, left)) in here.zip(hashes).zip(&mut results) {
+            let hashes = &mut hashes[..2 * N * gates.len()];
+            self.hash.hash::<N>(asked, hashes);
+            for ((k, [l, r]), (output, short)) in
+                (first..).zip(hashes.as_chunks::<N>().0.as_chunks::<2>().0).zip(&mut all)
+            {
                 let rows = &rows[at(k)];
-                let left: &[u128; N] = left;
-                let [of_l, of_r] = short.map(|short| mask(colour(short[k])));
-                *output = std::array::from_fn(|k| {
-                    l[k] ^ r[k] ^ (rows[0][k] & of_l) ^ ((rows[1][k] ^ left[k]) & of_r)
-                });
+                let [of_l, of_r] = short.map(|short| mask(colour(short)));
+                *output = std::array::from_fn(|k| l[k] ^ r[k] ^ (rows[0][k] & of_l) ^ (rows[1][k] & of_r));
             }
+            first += gates.len();
         }
-        outputs
     }
 }
 
+/// Adds left labels to what [`Garbling::evaluate`] makes, in whatever form both are, where the compressions
+/// of the right ones have colour 1.
+///
+/// # Panics
+/// If there are not as many.
+pub fn add_lefts(outputs: &mut Words, left: &Words, short: &[[u128; 2]]) {
+    let colours: Zeroizing<Vec<u8>> = Zeroizing::new(short.iter().map(|&[_, right]| colour(right)).collect());
+    outputs.add_each(left, &colours);
+}
+
+/// Where labels are hashed. Who evaluates little at a time keeps it; it is erased when dropped.
+#[derive(Default)]
+pub struct Room {
+    asked: Secrets<(u128, usize)>,
+    hashes: Secrets<u128>,
+}
+
 /// Of which lengths labels can be.
-const OF_BLOCKS: &str = "labels have two, three or four blocks";
+pub(crate) const OF_BLOCKS: &str = "labels have two, three or four blocks";
 
 /// Returns all ones for 1, zeros for 0. The compiler must not know that it is nothing else: it would make two
 /// loops of one that uses it, and the bit would be in its time (it did; `cargo xtask constant-time` shows
@@ -292,11 +309,12 @@ mod tests {
             let mut wrong = vec![0; gates.len()];
             for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 let [l, r] = [(0, a), (1, b)].map(|(side, bit)| self.operand(side, bit));
-                let short = |labels: &Labels| numbers().map(|k| labels.short[k]).collect::<Vec<_>>();
+                let short: Vec<[u128; 2]> = numbers().map(|k| [l.short[k], r.short[k]]).collect();
                 let left = l.wide.select(numbers());
-                let results = self
-                    .garbling
-                    .evaluate(&gates, &left, [&short(&l), &short(&r)], tables, |k| gates[k] as usize);
+                let mut results = Words::zeros(left.symbols(), gates.len());
+                let to = (&mut Room::default(), results.data_mut());
+                self.garbling.evaluate(&gates, &short, tables, |k| gates[k] as usize, to);
+                add_lefts(&mut results, &left, &short);
                 let expected = self.active(outputs, a & b);
                 for (k, gate) in numbers().enumerate() {
                     wrong[gate] += u32::from(!bool::from(results.is(k, expected.word(gate))));

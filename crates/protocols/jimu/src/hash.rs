@@ -4,12 +4,12 @@
 //! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves 2^15 calls at most.
 
 use brickwork_base::stop::look;
-use brickwork_kernels::{Aes128, Secrets};
+use brickwork_kernels::{Aes128, Secrets, encrypt_each};
 
 /// Most calls of the hash under one key (decision 2 of the design).
 const MAX_CALLS: usize = 1 << 15;
 
-/// Labels that are hashed one by one, as it is not worth while to put those of a key together.
+/// Labels that are encrypted one by one, also where all share a key.
 const FEW: usize = 16;
 
 /// Labels of a wire: a garbler hashes both with the same index.
@@ -48,67 +48,43 @@ impl LabelHash {
         }
     }
 
-    /// Hashes labels, each with its index, to N blocks: returns `[label][block]`. Labels whose indices share
-    /// a key go together.
+    /// Hashes labels, each with its index, to N blocks: returns `[label][block]`.
     ///
     /// # Panics
-    /// If an index is greater than said, or this is made for another number of blocks.
+    /// As [`LabelHash::hash`].
     pub fn hashes<const N: usize>(&self, labels: &[(u128, usize)]) -> Secrets<u128> {
-        look();
-        assert_eq!(self.blocks, N, "blocks of a label");
-        let each = indices_of_a_key(N);
-        let key_of = |&(_, index): &(u128, usize)| index / each;
-        if labels.len() <= FEW {
-            let mut hashes = Secrets::zeros(labels.len() * N);
-            for (to, label) in hashes.as_chunks_mut::<N>().0.iter_mut().zip(labels) {
-                let input = input::<N>(label.0, label.1 % each);
-                *to = input;
-                self.keys[key_of(label)].encrypt(to);
-                to.iter_mut().zip(input).for_each(|(hash, input)| *hash ^= input);
-            }
-            return hashes;
-        }
-        if labels.is_sorted_by_key(key_of) {
-            let inputs = labels.iter().map(|&(label, index)| input::<N>(label, index % each));
-            let runs = labels.chunk_by(|a, b| key_of(a) == key_of(b)).map(|run| (key_of(&run[0]), run.len()));
-            return self.hashed(inputs, runs);
-        }
-        // Where the labels of each key begin.
-        let mut next = vec![0; self.keys.len() + 1];
-        labels.iter().for_each(|label| next[key_of(label) + 1] += 1);
-        let runs: Vec<(usize, usize)> = next[1..].iter().copied().enumerate().collect();
-        (0..self.keys.len()).for_each(|key| next[key + 1] += next[key]);
-        let mut place_of = Vec::with_capacity(labels.len());
-        let mut ordered = Secrets::zeros(labels.len() * N);
-        for label in labels {
-            let place = &mut next[key_of(label)];
-            ordered.as_chunks_mut::<N>().0[*place] = input(label.0, label.1 % each);
-            place_of.push(*place);
-            *place += 1;
-        }
-        let hashed = self.hashed(ordered.as_chunks::<N>().0.iter().copied(), runs.into_iter());
         let mut hashes = Secrets::zeros(labels.len() * N);
-        let places = hashes.as_chunks_mut::<N>().0.iter_mut().zip(place_of);
-        places.for_each(|(hash, place)| *hash = hashed.as_chunks::<N>().0[place]);
+        self.hash::<N>(labels, &mut hashes);
         hashes
     }
 
-    /// Hashes what the hash encrypts, of so many labels in turn with each of these keys.
-    fn hashed<const N: usize>(
-        &self,
-        inputs: impl ExactSizeIterator<Item = [u128; N]>,
-        runs: impl Iterator<Item = (usize, usize)>,
-    ) -> Secrets<u128> {
-        let mut hashes = Secrets::zeros(inputs.len() * N);
-        hashes.as_chunks_mut::<N>().0.iter_mut().zip(inputs).for_each(|(to, input)| *to = input);
-        let inputs = hashes.clone();
-        let mut first = 0;
-        for (key, labels) in runs {
-            self.keys[key].encrypt(&mut hashes[first * N..(first + labels) * N]);
-            first += labels;
+    /// Hashes labels, each with its index, to N blocks: overwrites `[label][block]`. Where many in a row
+    /// share a key, they are encrypted together.
+    ///
+    /// # Panics
+    /// If an index is greater than said, this is made for another number of blocks, or there is not room for
+    /// as many.
+    pub fn hash<const N: usize>(&self, labels: &[(u128, usize)], hashes: &mut [u128]) {
+        look();
+        assert_eq!((self.blocks, labels.len() * N), (N, hashes.len()), "blocks of a label");
+        let each = indices_of_a_key(N);
+        let key_of = |&(_, index): &(u128, usize)| index / each;
+        let input = |&(label, index): &(u128, usize)| input::<N>(label, index % each);
+        let lists = hashes.as_chunks_mut::<N>().0;
+        lists.iter_mut().zip(labels).for_each(|(list, label)| *list = input(label));
+        if labels.len() > FEW && labels.is_sorted_by_key(key_of) {
+            let mut first = 0;
+            for run in labels.chunk_by(|a, b| key_of(a) == key_of(b)) {
+                let here = &mut lists[first..first + run.len()];
+                self.keys[key_of(&run[0])].encrypt(here.as_flattened_mut());
+                first += run.len();
+            }
+        } else {
+            encrypt_each(lists, |k| &self.keys[key_of(&labels[k])]);
         }
-        hashes.iter_mut().zip(&**inputs).for_each(|(hash, input)| *hash ^= input);
-        hashes
+        for (list, label) in lists.iter_mut().zip(labels) {
+            list.iter_mut().zip(input(label)).for_each(|(hash, input)| *hash ^= input);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::buckets::{Checks, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Chosen, numbers, wires_of};
 use crate::components::{ComponentGarbling, Given, HASH};
-use crate::gates::{Garbling, colour, first_blocks};
+use crate::gates::{Garbling, Room, add_lefts, colour, first_blocks};
 use crate::layout::Supply;
 use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
@@ -242,23 +242,27 @@ fn check_gates(
     rows: &Words,
 ) -> Result<(), Error> {
     let gates = &chosen.opened;
-    let side = |side: usize| (0..gates.len()).map(move |k| 2 * k + side);
+    let lefts = || (0..gates.len()).map(|k| 2 * k);
     let short = first_blocks(&opened.inputs);
-    let of_side = |k: usize| Zeroizing::new(side(k).map(|k| short[k]).collect::<Vec<u128>>());
-    let hashes = copies.inputs.labels.select(wires_of(gates, 2));
+    let short = short.as_chunks::<2>().0;
+    let hashes = copies.inputs.labels.select(numbers(gates).map(|gate| 2 * gate));
     let flips = lowest_bits(&opened.permutations[0]);
     let bits: Vec<u8> = chosen.bits.iter().zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
-    let mut active = hashes.select(side(0));
-    let left_bits: Vec<u8> = side(0).map(|k| bits[k]).collect();
+    let mut active = hashes;
+    let left_bits: Vec<u8> = lefts().map(|k| bits[k]).collect();
     active.add_where(&party.offset, &left_bits);
-    let left = party.completion.words(&active, &opened.inputs.select(side(0)));
-    let outputs = garbling.evaluate(gates, &left, [&of_side(0), &of_side(1)], rows, |k| gates[k] as usize);
+    let left = party.sight.join(std::iter::once((&opened.inputs.select(lefts()), &active)), 1);
+    let mut words = Words::zeros(party.level.labels.l(), gates.len());
+    let to = (&mut Room::default(), words.data_mut());
+    garbling.evaluate(gates, short, rows, |k| gates[k] as usize, to);
+    let mut outputs = party.sight.of(&words);
+    add_lefts(&mut outputs, &left, short);
     let products = chosen.bits.as_chunks::<2>().0.iter().map(|[a, b]| a & b);
     let flips = lowest_bits(&opened.permutations[1]);
     let bits: Vec<u8> = products.zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
     let checks = Checks::new(&party.labels, &party.offset)?;
     let hashed = copies.outputs.labels.select(numbers(gates));
-    checks.active(&hashed, &bits, &outputs).map_err(|_| Cheat::OpenedGate)?;
+    checks.active_seen(&party.sight, &hashed, &bits, &outputs).map_err(|_| Cheat::OpenedGate)?;
     Ok(())
 }
 

@@ -183,7 +183,7 @@ fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> 
 
 /// What gives, with Δ, the seeds of all symbols of permutation messages: the labels of the OTs in which the
 /// evaluator chose which of them it watches, and what makes keys of the same OTs.
-pub(super) struct AllSeeds {
+pub struct AllSeeds {
     /// Labels, one for each symbol.
     pub labels: Words,
     /// Of each series what makes keys.

@@ -4,7 +4,7 @@ use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_primitives::counters::Counters;
-use brickwork_primitives::ihash::{self, Code, Completion, Hashes, Receiver, Sender, Unsent, Words};
+use brickwork_primitives::ihash::{self, Code, Completion, Hashes, Receiver, Sender, Sight, Unsent, Words};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, Terms};
@@ -84,6 +84,8 @@ pub(super) struct Evaluator {
     pub points: Points,
     /// What makes opened labels.
     pub completion: Completion,
+    /// What makes of labels what is seen of them.
+    pub sight: Sight,
     pub series: Vec<extension::Receiver>,
     /// What reads permutation messages, with Δ.
     pub all_seeds: AllSeeds,
@@ -314,7 +316,7 @@ fn evaluator_of(
     let offset = hashes.range(count - 1..count);
     let checks = Checks::new(&labels, &offset)?;
     checks.active(&hashes.range(0..count - 1), choices, &ots).map_err(|_| Cheat::OtOffset)?;
-    let completion = labels.completion(&points.openings);
+    let (completion, sight) = (labels.completion(&points.openings), labels.sight(&points.openings));
     Ok(Evaluator {
         run,
         rng,
@@ -325,6 +327,7 @@ fn evaluator_of(
         permutations,
         points,
         completion,
+        sight,
         series,
         all_seeds,
         counters: Counters::of_setup()?,

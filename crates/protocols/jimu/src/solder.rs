@@ -1,7 +1,7 @@
 //! Wires that are soldered to others, pair by pair: what opens them, a part at a time, as there may be many.
 
 use brickwork_base::Error;
-use brickwork_primitives::ihash::{Completion, Hashes, Opened, Openings, Words};
+use brickwork_primitives::ihash::{Completion, Hashes, Opened, Openings, Seen, Sight, Words};
 use zeroize::Zeroizing;
 
 use crate::buckets::{HashedWires, Wires, lowest_bits};
@@ -152,6 +152,11 @@ impl Part {
         permutations.add(&self.permutations.0, &self.permutations.1);
         labels.add(&self.labels.0, &self.labels.1);
     }
+}
+
+/// Returns what is seen of the labels δ of every `step`th pair of a list whose openings have been checked.
+pub(super) fn seen(sight: &Sight, opened: &[Part], step: usize) -> Seen {
+    sight.join(opened.iter().map(|Part { labels: (hashes, values), .. }| (values, hashes)), step)
 }
 
 /// Returns the labels δ of every `step`th pair of a list whose openings have been checked.

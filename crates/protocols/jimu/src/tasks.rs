@@ -13,7 +13,7 @@ use brickwork_wire::memory_pair;
 
 use crate::buckets::{Checks, Recovery, lowest_bits};
 use crate::choice::{numbers, wires_of};
-use crate::gates::Labels;
+use crate::gates::{GATES_AT_ONCE, Labels, Room, add_lefts};
 use crate::hooks::Hooks;
 use crate::layout::{Kind, Supply};
 use crate::parameters::{Level, Sizes, Unit};
@@ -286,14 +286,23 @@ fn evaluators(
     assert_eq!(bits, 3 * kept.len(), "all wires are soldered");
     let operands = active.recv().map_err(|_| gone())?;
     marks[3] = mark(&party.run, clock);
-    let side = |side: usize| operands.select((0..kept.len()).map(|k| 2 * k + side));
-    let [left, right] = [0, 1].map(|k| Labels::new(party.labels.code(), &party.points.compression, side(k)));
+    let labels = Labels::new(party.labels.code(), &party.points.compression, operands);
+    let short = labels.short.as_chunks::<2>().0;
+    let left = party.sight.of(&labels.wide.select((0..kept.len()).map(|k| 2 * k)));
     let Garbled::Gates(garbling, rows) = &gates.garbled else { return Err(gone()) };
-    let results = garbling.evaluate(&kept, &left.wide, [&left.short, &right.short], rows, |k| k);
-    let checks = Checks::new(&party.labels, &party.offset)?;
-    let mut recovery = Recovery::new(results.symbols());
-    let heads = gates.outputs.labels.select(numbers(&kept));
-    let _ = checks.judge(&heads, 1, &results, &mut recovery)?;
+    let heads = party.sight.hashes(&gates.outputs.labels.select(numbers(&kept)));
+    let judging = Checks::new(&party.labels, &party.offset)?.judging(&party.sight);
+    let mut recovery = Recovery::new(party.points.openings.count());
+    let (mut room, symbols) = (Room::default(), party.level.labels.l());
+    for first in (0..kept.len()).step_by(GATES_AT_ONCE) {
+        let here = first..kept.len().min(first + GATES_AT_ONCE);
+        let mut words = Words::zeros(symbols, here.len());
+        let to = (&mut room, words.data_mut());
+        garbling.evaluate(&kept[here.clone()], &short[here.clone()], rows, |k| first + k, to);
+        let mut seen = party.sight.of(&words);
+        add_lefts(&mut seen, &left.range(here.clone()), &short[here]);
+        judging.judge(1, seen.data(), |k| heads.word(first + k), &mut recovery, |_, _, _| ())?;
+    }
     marks[4] = mark(&party.run, clock);
     Ok(marks)
 }

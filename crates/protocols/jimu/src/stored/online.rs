@@ -12,12 +12,10 @@
 //! The sums that the evaluator sees are those of a run, in another basis: a run solders the wire to each gate
 //! of the bucket, here it is the sum of two solderings.
 
-use std::borrow::Cow;
-
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{self, Hashes, Openings, Words};
+use brickwork_primitives::ihash::{self, Hashes, Openings, Seen, Words};
 use brickwork_session::stock::Stand;
 use zeroize::Zeroizing;
 
@@ -30,7 +28,7 @@ use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
-use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
+use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 use crate::{decode, evaluate, msg, prepare};
 
 /// What the garbler takes for a program, all of each kind.
@@ -143,8 +141,8 @@ fn opens(
 /// What opened all that a program needs, and is right.
 struct OpenedRun {
     solderings: Vec<Part>,
-    /// Labels of the garbler's inputs, and which of both they are.
-    inputs: (Words, Zeroizing<Vec<u8>>),
+    /// Labels of the garbler's inputs, as they are seen, and which of both they are.
+    inputs: (Seen, Zeroizing<Vec<u8>>),
     read: Read,
     decoding: Words,
 }
@@ -220,7 +218,7 @@ fn verify(
     let solder = HashedSolder { pairs: &pairs, from: circuit, to: heads, offset: Target::Session(&delta) };
     let solderings = solder.opened(party)?;
     let read = reading::evaluator(party, layout)?;
-    let Evaluator { run, labels, permutations, points, completion, .. } = party;
+    let Evaluator { run, labels, permutations, points, sight, .. } = party;
     let channel = &mut run.channel;
     let kinds = Zeroizing::new(unpack(&channel.receive(msg::KINDS, theirs.div_ceil(8))?, theirs)?);
     let values = labels.opened(channel, theirs)?;
@@ -243,7 +241,7 @@ fn verify(
             return Err(cheat.into());
         }
     }
-    let inputs = (completion.words(&hashed, &values), kinds);
+    let inputs = (sight.join(std::iter::once((&values, &hashed)), 1), kinds);
     let sums = circuit.permutations.select(layout.readable().collect::<Vec<_>>().into_iter());
     let read = reading::verify(party, &seed, read, (sums, tied))?;
     Ok(OpenedRun { solderings, inputs, read, decoding })
@@ -256,7 +254,7 @@ fn soldered<'a>(
     gates: &'a [EvaluatorGates],
     opened: &[Part],
 ) -> Result<Vec<Soldered<'a>>, Error> {
-    let left = complete(&party.completion, opened, 2);
+    let left = seen(&party.sight, opened, 2);
     let short: Vec<u128> = opened.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec()).collect();
     let mut first = 0;
     let of_batch = |gates: &'a EvaluatorGates| {
@@ -265,14 +263,13 @@ fn soldered<'a>(
         let heads = first..first + count;
         first += count;
         let mut lefts = left.select((0..numbers.len()).map(|k| heads.start + k / bucket));
-        let mut shorts = [0, 1].map(|side| {
-            let all = (0..numbers.len()).map(|k| short[2 * (heads.start + k / bucket) + side]);
-            Zeroizing::new(all.collect::<Vec<u128>>())
-        });
+        let right = (0..numbers.len()).map(|k| short[2 * (heads.start + k / bucket) + 1]);
+        let mut right = Zeroizing::new(right.collect::<Vec<u128>>());
+        let within = party.sight.of(&gates.left);
         for k in looking((0..numbers.len()).filter(|k| k % bucket > 0)) {
             let other = k / bucket * (bucket - 1) + k % bucket - 1;
-            lefts.add_to(k, gates.left.word(other), 1);
-            shorts.iter_mut().zip(&gates.short).for_each(|(all, short)| all[k] ^= short[other]);
+            lefts.add_to(k, within.word(other), 1);
+            right[k] ^= gates.short[1][other];
         }
         let garbling = garbling.as_ref().ok_or_else(|| Error::Stock("gates without keys".into()));
         garbling.map(|garbling| {
@@ -282,9 +279,9 @@ fn soldered<'a>(
                 numbers,
                 rows,
                 left: lefts,
-                short: shorts,
-                outputs: Cow::Borrowed(back),
-                heads: hashes.labels.select(outputs(count)),
+                right,
+                outputs: party.sight.of(back),
+                heads: party.sight.hashes(&hashes.labels.select(outputs(count))),
             })
         })
     };

@@ -286,6 +286,7 @@ impl Role for Evaluator {
             level,
             offset,
             completion: labels.completion(&points.openings),
+            sight: labels.sight(&points.openings),
             labels,
             permutations,
             points,

@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use brickwork::Error;
 use brickwork::ihash::{self, Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
+use brickwork::jimu::adversary::AllSeeds;
 use brickwork::jimu::buckets::{Checks, Recovery, lowest_bits};
-use brickwork::jimu::gates::{Garbling, Labels};
+use brickwork::jimu::gates::{Garbling, Labels, Room, add_lefts};
 use brickwork::jimu::parameters::{COMPRESSED, Level};
+use brickwork::ot::{Direction, Series, extension};
 use brickwork::random::{Rng, Seed};
 use brickwork::wire::{Channel, memory_pair};
 
@@ -74,8 +76,20 @@ fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]
     (sender.seeds().to_vec(), move |seeds: &[Seed]| readable.1.read(&receiver, seeds, &point))
 }
 
+/// What makes the seeds of all symbols of an offset, of so many blocks.
+fn all_seeds(symbols: usize, blocks: usize, rng: &mut Rng) -> AllSeeds {
+    let again = (0..blocks).map(|block| {
+        let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
+        let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
+        extension::Receiver::new(&series, &pairs).expect("randomness").keys_again()
+    });
+    let again = again.collect();
+    AllSeeds { labels: Words::random(16 * blocks, symbols, rng), again }
+}
+
 /// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
-/// label or with two; what is read with the offset or without.
+/// label or with two; the seeds of all symbols, by an offset and choices of either class; what is read with the
+/// offset or without.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = Level::of(40).expect("a level");
@@ -99,7 +113,11 @@ pub fn subjects() -> Vec<Subject> {
         let (gates, rows) = ((0..GATES as u32).collect::<Vec<_>>(), Words::random(symbols, 2 * GATES, rng));
         Box::new(move || {
             let [l, r] = [left, right].map(|labels| Labels::new(&code, &points, labels));
-            black_box(garbling.evaluate(&gates, &l.wide, [&l.short, &r.short], &rows, |k| k));
+            let short: Vec<[u128; 2]> = l.short.iter().zip(&*r.short).map(|(&l, &r)| [l, r]).collect();
+            let (mut room, mut outputs) = (Room::default(), Words::zeros(symbols, GATES));
+            garbling.evaluate(&gates, &short, &rows, |k| k, (&mut room, outputs.data_mut()));
+            add_lefts(&mut outputs, &l.wide, &short);
+            black_box(outputs);
         })
     };
     let choose = move |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -116,14 +134,34 @@ pub fn subjects() -> Vec<Subject> {
         let offset = Words::random(symbols, 1, rng);
         let labels = Words::random(symbols, GATES, rng);
         let [hashed_offset, outputs]: [Hashes; 2] = [&offset, &labels].map(|words| receiver.hashes(words));
+        let parameters = *receiver.code().parameters();
+        let hidden = receiver.code().seeded_evaluation(&rng.seed(), parameters.l() - parameters.w());
         let mut results = labels.select((0..BUCKET * GATES).map(|k| k / BUCKET));
         // One of each bucket's is the other label, or is not.
         (0..GATES).for_each(|k| results.add_to(BUCKET * k + 1, offset.word(0), u8::from(class)));
         Box::new(move || {
             let checks = Checks::new(&receiver, &hashed_offset).expect("an offset");
-            let mut recovery = Recovery::new(symbols);
-            drop(black_box(checks.judge(&outputs, BUCKET, &results, &mut recovery)));
+            let (sight, mut recovery) = (receiver.sight(&hidden), Recovery::new(hidden.count()));
+            let (results, heads) = (sight.of(&results), sight.hashes(&outputs));
+            let mut labels = sight.zeros(GATES);
+            let judged = checks.judging(&sight).judge(
+                BUCKET,
+                results.data(),
+                |slot| heads.word(slot),
+                &mut recovery,
+                |slot, label, kind| labels.add_to(slot, label, kind),
+            );
+            black_box((judged.is_ok(), labels));
             black_box(recovery.offset());
+        })
+    };
+    let (symbols_of_messages, before) = (level.permutations.n(), level.labels.n());
+    let of_offset = Rc::new(all_seeds(symbols_of_messages, blocks, &mut rng));
+    let all_seeds = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (all, choices) = (of_offset.clone(), bits(class, symbols_of_messages, rng));
+        let delta: Vec<u128> = (0..blocks).map(|_| secret(class, rng)).collect();
+        Box::new(move || {
+            black_box(all.with(before, &choices, &delta));
         })
     };
     let (seeds, reader) = reader(&level.permutations, &mut rng);
@@ -141,6 +179,7 @@ pub fn subjects() -> Vec<Subject> {
         subject("JIMU: evaluate gates", evaluate),
         subject("JIMU: choose labels", choose),
         subject("JIMU: buckets with one label or two", judge),
+        subject("JIMU: the seeds of all symbols by an offset", all_seeds),
         subject("JIMU: read messages with all seeds or with others", read),
     ]
 }
