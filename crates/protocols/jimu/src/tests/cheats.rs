@@ -339,3 +339,45 @@ fn row_05_bad_gates_win_as_often_as_they_must() {
     assert!((caught - 9.0 / 15.0).abs() < 0.11, "{caught}");
     assert!((recovered - 4.0 / 15.0).abs() < 0.1, "{recovered}");
 }
+
+/// What is read with Δ is the sum with a message of its own, so a sum that is off would give whoever knows Δ
+/// another input of the garbler's, or another output, than the true one. Each of them, whatever it is off by,
+/// is found before anything is read, by an evaluator that gets Δ and by one that does not.
+#[test]
+fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset() {
+    let (program, mut rng) = (products(6), Rng::replayable("test sums"));
+    let layout = Layout::new(&program, Unit::Gates, 40, None).unwrap();
+    let (bits, readable) = (layout.level().permutations.bits() as usize, layout.readable().count());
+    assert_eq!(readable, 12, "the garbler's inputs and outputs");
+    // What opens gates, none here, messages and labels; solderings of inputs and of outputs; then the sums.
+    let sums = 3 + 2 * 2;
+    let mut ends = |gets_offset: bool, differences: Vec<(usize, u8)>| {
+        let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).dealt(&mut rng);
+        let case = case.lie(Party::Garbler, Point::GateOutputs, move |delta, outputs| {
+            add(outputs, delta, gets_offset.then_some(3));
+        });
+        let case = case.sends(Party::Garbler, ihash::msg::OPENED, sums, move |message| {
+            assert_eq!(message.len(), (bits * readable).div_ceil(8));
+            for &(wire, difference) in &differences {
+                for bit in (0..bits).filter(|bit| difference >> bit & 1 == 1).map(|bit| bits * wire + bit) {
+                    message[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+        });
+        ends_as(case, Party::Garbler)
+    };
+    let caught = Ending::Caught(Cheat::Permutation.into());
+    for gets_offset in [false, true] {
+        let honest = if gets_offset { Ending::Recovered } else { Ending::Survived };
+        assert_eq!(ends(gets_offset, Vec::new()), honest);
+        for wire in 0..readable {
+            // The bit that would be read, and another one that would not.
+            for difference in [1, 1 << (1 + wire % 5), 63] {
+                assert_eq!(ends(gets_offset, vec![(wire, difference)]), caught, "{wire} {difference}");
+            }
+        }
+        // All of them, and two that cancel where they are added up.
+        assert_eq!(ends(gets_offset, (0..readable).map(|wire| (wire, 1)).collect()), caught);
+        assert_eq!(ends(gets_offset, vec![(2, 1), (9, 1)]), caught);
+    }
+}
