@@ -293,9 +293,26 @@ fn read(
     count: usize,
     alter: fn(usize, &mut Vec<u8>),
 ) -> (Words, Result<[Vec<u8>; 2], Error>, Vec<u8>) {
+    read_from(parameters, watch, count, &[], alter)
+}
+
+/// The same of a sender that has other streams for some symbols than those of the seeds that it gave.
+fn read_from(
+    parameters: &Parameters,
+    watch: Vec<u8>,
+    count: usize,
+    other_streams: &[usize],
+    alter: fn(usize, &mut Vec<u8>),
+) -> (Words, Result<[Vec<u8>; 2], Error>, Vec<u8>) {
     let Ends { sender: (mut sender, mut left), receiver: (mut receiver, mut right) } =
         ends(parameters, watch, SECURITY);
     let (all, others) = (sender.seeds().to_vec(), receiver.state().1.to_vec());
+    if !other_streams.is_empty() {
+        let (mut seeds, mut rng) = (all.clone(), Rng::replayable("test other streams"));
+        other_streams.iter().for_each(|&symbol| seeds[symbol] = rng.seed());
+        sender = Sender::restored(parameters, seeds, SECURITY).unwrap();
+        sender.enter(&mut brickwork_stock::Ranges::of_setup(), &WORDS).unwrap();
+    }
     let point = receiver.code().seeded_evaluation(&Rng::replayable("test points").seed(), 1);
     let mut nth = 0;
     left.set_tamper(Box::new(move |tag, bytes| {
@@ -369,6 +386,32 @@ fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
         let (_, end, _) = read(&parameters, last.clone(), 40, alter);
         assert!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
     }
+}
+
+/// A sender may have hashed words of which symbols that nobody watches are others than the seeds say, those of
+/// the word itself, too, and answer for the words. With all seeds these symbols are found out, each by all
+/// combinations, and the words are read by the ones that agree, if it is a single one that is not watched.
+#[test]
+fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
+    let parameters = Parameters::new(49, 31, 6, 30).unwrap();
+    let mut watch = vec![0; 49];
+    watch[..29].fill(1);
+    watch[40] = 1;
+    let unwatched: Vec<usize> = (0..49).filter(|&symbol| watch[symbol] == 0).collect();
+    for agrees in [48, 29, 31] {
+        let others: Vec<usize> = unwatched.iter().copied().filter(|&symbol| symbol != agrees).collect();
+        // A combination by itself misses one of these eighteen in a run of four.
+        for _ in 0..40 {
+            let (_, end, expected) = read_from(&parameters, watch.clone(), 40, &others, |_, _| {});
+            assert_eq!(end.unwrap()[0], expected, "{agrees}");
+        }
+    }
+    // The first one of the word only, whose place would be taken before all others.
+    let (_, end, expected) = read_from(&parameters, watch.clone(), 40, &[29], |_, _| {});
+    assert_eq!(end.unwrap()[0], expected);
+    // What is watched agrees, or it is refused.
+    let (_, end, _) = read_from(&parameters, watch, 40, &[3], |_, _| {});
+    assert!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
 }
 
 #[test]
