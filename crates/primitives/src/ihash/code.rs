@@ -177,9 +177,8 @@ impl Code {
 
     /// Returns the watched symbols of a word's codeword, and what of its parity symbols is watched. In
     /// constant time.
-    pub(super) fn watched(&self, watch: &Watch) -> (Matrix, Picks) {
+    pub(super) fn watched(&self, watch: &Watch, coefficients: &[u8]) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
-        let coefficients = self.watched_coefficients(watch);
         // Where a symbol of the word is watched, this is a number that no parity symbol has.
         let parity = |o: usize| watch.place(o).wrapping_sub(l as u8);
         let watched = Matrix::new(w, l, |o, j| field.factor(coefficients[o * l + j]));
@@ -188,18 +187,18 @@ impl Code {
 
     /// Returns what the receiver sees of a word: its values at these points, and then its watched symbols. In
     /// constant time with respect to what is watched.
-    pub(super) fn sight(&self, watch: &Watch, unsent: &Unsent) -> Matrix {
+    pub(super) fn sight(&self, watched: &[u8], unsent: &Unsent) -> Matrix {
         let l = self.parameters.l();
-        let mut coefficients = Zeroizing::new(Vec::with_capacity((unsent.count() + self.parameters.w()) * l));
+        let mut coefficients = Zeroizing::new(Vec::with_capacity(unsent.count() * l + watched.len()));
         unsent.points.iter().for_each(|&point| {
             coefficients.extend(row_at(self.field, &self.weights, point));
         });
-        coefficients.extend_from_slice(&self.watched_coefficients(watch));
+        coefficients.extend_from_slice(watched);
         Matrix::new(coefficients.len() / l, l, |i, j| self.field.factor(coefficients[i * l + j]))
     }
 
-    /// Of each watched symbol its coefficients in the word. In constant time.
-    fn watched_coefficients(&self, watch: &Watch) -> Zeroizing<Vec<u8>> {
+    /// Returns of each watched symbol its coefficients in the word, which take a while. In constant time.
+    pub(super) fn watched_coefficients(&self, watch: &Watch) -> Zeroizing<Vec<u8>> {
         let (l, n, w) = (self.parameters.l(), self.parameters.n(), self.parameters.w());
         let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
         let mut coefficients = Zeroizing::new(vec![0; w * l]);

@@ -22,6 +22,8 @@ use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seed
 pub struct Receiver {
     code: Code,
     watch: Watch,
+    /// Of each watched symbol the coefficients in the word.
+    coefficients: Zeroizing<Vec<u8>>,
     /// The watched symbols of a word's codeword, and what of its parity symbols is watched.
     watched: Matrix,
     watched_parity: Picks,
@@ -346,9 +348,10 @@ impl Receiver {
 
     fn of(parameters: &Parameters, watch: Watch, seeds: Vec<Seed>, next: Range, security: u32) -> Self {
         let code = Code::new(parameters);
-        let (watched, watched_parity) = code.watched(&watch);
+        let coefficients = code.watched_coefficients(&watch);
+        let (watched, watched_parity) = code.watched(&watch, &coefficients);
         let stream = Stream::new(&code, &seeds, next);
-        Receiver { code, watch, watched, watched_parity, seeds, stream, security }
+        Receiver { code, watch, coefficients, watched, watched_parity, seeds, stream, security }
     }
 
     /// Makes the receiver again that these choices and seeds are of. It draws nothing before
@@ -544,7 +547,7 @@ impl Receiver {
     pub fn sight(&self, unsent: &Unsent) -> Sight {
         let parameters = self.code.parameters();
         assert_eq!(unsent.count(), parameters.l() - parameters.w(), "all that is hidden");
-        Sight { matrix: self.code.sight(&self.watch, unsent), hidden: unsent.count() }
+        Sight { matrix: self.code.sight(&self.coefficients, unsent), hidden: unsent.count() }
     }
 
     /// Returns the hashes of words that the receiver knows.

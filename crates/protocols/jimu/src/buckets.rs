@@ -231,7 +231,8 @@ impl Judging {
     ) -> Result<(), Cheat> {
         let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label of as many blocks");
         let (delta, watched) = (of_word(&self.delta), of_word(&self.watched));
-        let mut two = Zeroizing::new([[0; N]; 2]);
+        let (mut two, mut values) = (Zeroizing::new([[0; N]; 2]), Zeroizing::new([[0; N]; 2]));
+        let mut label = Zeroizing::new([0; N]);
         let mut empty = Choice::from(0);
         let (results, rest) = results.as_chunks::<N>();
         let buckets = results.chunks_exact(bucket);
@@ -256,12 +257,14 @@ impl Judging {
                 }
             }
             empty |= !found[0] & !found[1];
-            let values = two.map(|label| std::array::from_fn::<u128, N, _>(|k| label[k] & !watched[k]));
+            for (values, label) in values.iter_mut().zip(&*two) {
+                (0..N).for_each(|block| values[block] = label[block] & !watched[block]);
+            }
             recovery.offer(&values[0], &values[1], found[0] & found[1]);
             let kind = (!found[0]).unwrap_u8();
             let other = mask(kind);
-            let label: [u128; N] = std::array::from_fn(|block| two[0][block] ^ (two[1][block] & other));
-            each(slot, &label, kind);
+            (0..N).for_each(|block| label[block] = two[0][block] ^ (two[1][block] & other));
+            each(slot, &*label, kind);
         }
         if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok(()) }
     }

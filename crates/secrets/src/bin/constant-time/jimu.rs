@@ -129,19 +129,19 @@ pub fn subjects() -> Vec<Subject> {
         })
     };
     let receiver = Rc::new(receiver(&level.labels, &mut rng));
+    let hidden = level.labels.l() - level.labels.w();
+    let sight = Rc::new(receiver.sight(&receiver.code().seeded_evaluation(&rng.seed(), hidden)));
     let judge = move |class: bool, rng: &mut Rng| -> Call<'static> {
-        let receiver = receiver.clone();
+        let (receiver, sight) = (receiver.clone(), sight.clone());
         let offset = Words::random(symbols, 1, rng);
         let labels = Words::random(symbols, GATES, rng);
         let [hashed_offset, outputs]: [Hashes; 2] = [&offset, &labels].map(|words| receiver.hashes(words));
-        let parameters = *receiver.code().parameters();
-        let hidden = receiver.code().seeded_evaluation(&rng.seed(), parameters.l() - parameters.w());
         let mut results = labels.select((0..BUCKET * GATES).map(|k| k / BUCKET));
         // One of each bucket's is the other label, or is not.
         (0..GATES).for_each(|k| results.add_to(BUCKET * k + 1, offset.word(0), u8::from(class)));
         Box::new(move || {
             let checks = Checks::new(&receiver, &hashed_offset).expect("an offset");
-            let (sight, mut recovery) = (receiver.sight(&hidden), Recovery::new(hidden.count()));
+            let mut recovery = Recovery::new(hidden);
             let (results, heads) = (sight.of(&results), sight.hashes(&outputs));
             let mut labels = sight.zeros(GATES);
             let judged = checks.judging(&sight).judge(
