@@ -388,9 +388,9 @@ fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
     }
 }
 
-/// A sender may have hashed words of which symbols that nobody watches are others than the seeds say, those of
-/// the word itself, too, and answer for the words. With all seeds these symbols are found out, each by all
-/// combinations, and the words are read by the ones that agree, if it is a single one that is not watched.
+/// A sender may have hashed words of which symbols that nobody watches are others than the seeds say, those
+/// of the word itself, too, and answer for the words. With all seeds these symbols are found out, each by all
+/// combinations, and the words are read by those that agree, also if only one of them is not watched.
 #[test]
 fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
     let parameters = Parameters::new(49, 31, 6, 30).unwrap();
