@@ -126,6 +126,7 @@ impl Garbling {
         let (symbols, count) = (wide.symbols(), short.len() / 2);
         let (mut outputs, mut tables) = (Words::zeros(symbols, count), Words::zeros(symbols, 2 * count));
         let mut asked = Secrets::with_capacity(4 * TOGETHER);
+        let mut hashes = Secrets::<u128>::zeros(4 * N * TOGETHER.min(count));
         let rows = tables.data_mut().as_chunks_mut::<N>().0.as_chunks_mut::<2>().0;
         let results = outputs.data_mut().as_chunks_mut::<N>().0.iter_mut().zip(rows);
         let lefts = wide.data().as_chunks::<N>().0.as_chunks::<2>().0;
@@ -138,7 +139,8 @@ impl Garbling {
                 (4 * start..4 * (start + here))
                     .map(|k| (short[k / 2] ^ (short_delta & mask(k as u8 & 1)), 2 * first + k / 2)),
             );
-            let hashes = self.hash.hashes::<N>(&asked);
+            let hashes = &mut hashes[..4 * N * here];
+            self.hash.hash::<N>(&asked, hashes);
             let hashes = hashes.as_chunks::<N>().0.as_chunks::<4>().0;
             for ([l, other_l, r, other_r], (((output, rows), [left, _]), short)) in
                 hashes.iter().zip(&mut gates)
@@ -228,10 +230,16 @@ pub fn add_lefts(outputs: &mut Words, left: &Words, short: &[[u128; 2]]) {
 }
 
 /// Where labels are hashed. Who evaluates little at a time keeps it; it is erased when dropped.
-#[derive(Default)]
 pub struct Room {
     asked: Secrets<(u128, usize)>,
     hashes: Secrets<u128>,
+}
+
+impl Default for Room {
+    /// Makes room for as many as are hashed at a time, so that it does not grow and leave copies behind.
+    fn default() -> Self {
+        Room { asked: Secrets::with_capacity(2 * GATES_AT_ONCE), hashes: Secrets::default() }
+    }
 }
 
 /// Of which lengths labels can be.
