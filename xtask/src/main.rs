@@ -11,6 +11,7 @@ mod fuzz;
 mod mutants;
 mod python;
 mod release;
+mod scratch;
 mod soak;
 mod test;
 

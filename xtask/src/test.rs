@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
+use crate::scratch::Scratch;
+
 /// The crates that the command is made of, and the chores. They are tested by themselves: cargo builds
 /// whatever is chosen together with all features that any of it asks for, and the others ask for hooks into
 /// the protocol, which the command that people use does not have.
@@ -158,7 +160,8 @@ pub fn run(root: &Path) -> Result<(), String> {
         steps
             .try_for_each(|Step { name, arguments, environment }| step(root, &name, &arguments, &environment))
     })?;
-    let lanes = [Lane::new(root)?, Lane::new(root)?, Lane::new(root)?];
+    let scratch = Scratch::new();
+    let lanes = [Lane::new(root, &scratch)?, Lane::new(root, &scratch)?, Lane::new(root, &scratch)?];
     let stop = AtomicBool::new(false);
     let [package, shipped, others] = &lanes;
     let results = std::thread::scope(|scope| {
@@ -196,16 +199,17 @@ fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), Str
 /// Steps that run beside others. What they say is kept, so that it can be read in order.
 struct Lane<'r> {
     root: &'r Path,
+    scratch: &'r Scratch,
     said: PathBuf,
 }
 
 impl<'r> Lane<'r> {
-    fn new(root: &'r Path) -> Result<Self, String> {
+    fn new(root: &'r Path, scratch: &'r Scratch) -> Result<Self, String> {
         static LANES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = LANES.fetch_add(1, Ordering::Relaxed);
         let said = root.join("target").join(format!("xtask-{}-{number}.log", std::process::id()));
         File::create(&said).map_err(|e| format!("{}: {e}", said.display()))?;
-        Ok(Lane { root, said })
+        Ok(Lane { root, scratch, said })
     }
 
     /// Runs a step, unless one beside it has failed.
@@ -239,6 +243,7 @@ impl<'r> Lane<'r> {
 
     /// Runs a command; what it says goes to the end of what is kept. Returns whether it succeeded.
     fn call(&self, command: &mut Command) -> Result<bool, String> {
+        self.scratch.lend(command);
         let opened = || File::options().append(true).open(&self.said).map(Stdio::from);
         let [out, err] =
             [opened(), opened()].map(|file| file.map_err(|e| format!("{}: {e}", self.said.display())));
