@@ -13,11 +13,14 @@
 //! (The store itself has one lock and one thread that writes; what interleaves are the two parties.
 //! `burn.rs` of the adversary's tests has both as threads under loom, in a smaller world.)
 
+mod seen;
 mod workers;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+
+use seen::Seen;
 
 use super::log::{Entry, FillStep, Head, Standing, State, Verdict, serial};
 
@@ -258,8 +261,8 @@ impl World {
 
 /// Goes through everything that can happen, where this party's folder may come back from a copy.
 fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
-    let mut seen = HashSet::from([World::new(workers)]);
     let mut open = vec![World::new(workers)];
+    let mut seen = Seen::from(&open[0]);
     let (mut used, mut apart, mut made) = (0, 0, 0);
     while let Some(world) = open.pop() {
         // What one party has sent items of is burned at the other, too, unless its folder went back.
@@ -273,8 +276,7 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
         apart += usize::from(world.logs[0].compare(&world.logs[1].standing()) == Verdict::Apart);
         made += usize::from(world.logs.iter().any(|log| log.made().count() > 1));
         for next in world.successors(careless, order)? {
-            if !seen.contains(&next) {
-                seen.insert(next.clone());
+            if seen.is_new(&next) {
                 open.push(next);
             }
         }
@@ -550,7 +552,7 @@ mod pairs {
     }
 
     fn explore(begin: World, compared: Compared) -> Result<[usize; 4], Violation> {
-        let mut seen = HashSet::from([begin.clone()]);
+        let mut seen = Seen::from(&begin);
         let mut open = vec![begin];
         let [mut made, mut refused, mut burned] = [0; 3];
         while let Some(world) = open.pop() {
@@ -563,8 +565,7 @@ mod pairs {
                 told[0].meets(&told[1]) == Meeting::Strangers
             }));
             for next in world.successors(compared) {
-                if !seen.contains(&next) {
-                    seen.insert(next.clone());
+                if seen.is_new(&next) {
                     open.push(next);
                 }
             }
@@ -601,8 +602,6 @@ mod pairs {
 /// come back from a copy while nothing of it runs. No range is entered twice, and where no copy came back no
 /// two logs seem apart.
 mod sessions {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-
     use super::*;
 
     /// Shared entries of an epoch after which none is added.
@@ -884,27 +883,17 @@ mod sessions {
         }
     }
 
-    /// Two hashes: worlds are too many to be kept.
-    fn hashed(world: &World) -> [u64; 2] {
-        [0u8, 1].map(|salt| {
-            let mut hasher = DefaultHasher::new();
-            salt.hash(&mut hasher);
-            world.hash(&mut hasher);
-            hasher.finish()
-        })
-    }
-
     /// Goes through everything that can happen: how many worlds there are, in how many both sessions are in
     /// an epoch each, and in how many an old copy is found.
     fn explore(careless: usize, rule: Rule) -> Result<[usize; 3], Violation> {
-        let mut seen = HashSet::from([hashed(&World::new())]);
         let mut open = vec![World::new()];
+        let mut seen = Seen::from(&open[0]);
         let [mut both, mut found] = [0; 2];
         while let Some(world) = open.pop() {
             both += usize::from(world.leases.iter().flatten().all(Option::is_some));
             found += usize::from(world.found);
             for next in world.successors(careless, rule)? {
-                if seen.insert(hashed(&next)) {
+                if seen.is_new(&next) {
                     open.push(next);
                 }
             }

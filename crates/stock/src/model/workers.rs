@@ -6,8 +6,6 @@
 //! Where a step is made, every check of every worker has passed at both parties.
 //! Where a peer can know that a check has failed, the epoch is burned, and no program ever runs in it.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use super::*;
 
 /// Workers of a party.
@@ -280,13 +278,8 @@ impl World {
 
 /// Returns the states, and of how many a program had run, a step was given up, or the epoch was burned.
 fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
-    let name = |world: &World| {
-        let mut hasher = DefaultHasher::new();
-        world.hash(&mut hasher);
-        hasher.finish()
-    };
-    let mut seen = HashSet::from([name(&World::new())]);
     let mut open = vec![World::new()];
+    let mut seen = Seen::from(&open[0]);
     let [mut used, mut given_up, mut burned] = [0; 3];
     while let Some(world) = open.pop() {
         world.check()?;
@@ -294,7 +287,7 @@ fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
         given_up += usize::from(world.logs.iter().any(|log| log.given_up().steps > 0));
         burned += usize::from(world.logs.iter().any(|log| log.burned().is_some()));
         for next in world.successors(rule) {
-            if seen.insert(name(&next)) {
+            if seen.is_new(&next) {
                 open.push(next);
             }
         }

@@ -1,0 +1,92 @@
+//! What a search has met.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+/// States that a search has met, each known by 128 bits: whole ones are too many to be kept, and what the
+/// search does most is to compare them.
+pub(super) struct Seen<W> {
+    names: HashSet<u128>,
+    states: PhantomData<W>,
+}
+
+impl<W: Hash> Seen<W> {
+    /// Returns one that has met this state alone.
+    pub(super) fn from(first: &W) -> Self {
+        let mut seen = Seen { names: HashSet::new(), states: PhantomData };
+        seen.is_new(first);
+        seen
+    }
+
+    /// Notes a state. Returns whether it is met for the first time.
+    pub(super) fn is_new(&mut self, state: &W) -> bool {
+        let mut name = Name(0);
+        state.hash(&mut name);
+        self.names.insert(name.0)
+    }
+
+    /// Returns how many were met.
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+}
+
+/// A hash of 128 bits for what nobody chooses: each word is added and carried through all bits.
+struct Name(u128);
+
+impl Name {
+    /// A prime next to 2^128 / φ.
+    const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ u128::from(word)).wrapping_mul(Self::FACTOR).rotate_left(59);
+    }
+}
+
+impl Hasher for Name {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks();
+        words.iter().for_each(|&word| self.add(u64::from_le_bytes(word)));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.add(u64::from_le_bytes(last));
+            self.add(rest.len() as u64);
+        }
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.add(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.add(word.into());
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.add(word);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.add(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+}
+
+/// States that differ in one bit anywhere have other names, and equal ones have one.
+#[test]
+fn states_are_told_apart() {
+    let mut seen = Seen::from(&[0u64; 3]);
+    for (word, bit) in (0..3).flat_map(|word| (0..64).map(move |bit| (word, bit))) {
+        let mut state = [0; 3];
+        state[word] = 1 << bit;
+        assert!(seen.is_new(&state) && !seen.is_new(&state), "bit {bit} of word {word}");
+    }
+    assert_eq!(seen.len(), 1 + 3 * 64);
+    let mut lengths = Seen::from(&vec![0u8; 0]);
+    assert!((1..40).all(|length| lengths.is_new(&vec![0; length])), "lengths");
+}
