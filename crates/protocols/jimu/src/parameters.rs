@@ -586,9 +586,10 @@ mod tests {
                 (j, true) => &opened[j as usize] << (t - j),
             };
             let sum: BigUint = (0..=t.min(cut.opened.into())).map(|j| wins(t - j) * unnoticed(j)).sum();
-            BigRational::new(sum.into(), (&all[t as usize] << t).into())
+            // Hundreds of them, of which one is brought to its lowest terms.
+            BigRational::new_raw(sum.into(), (&all[t as usize] << t).into())
         };
-        (1..=most.min(cut.copies())).map(success).max().expect("some number of them")
+        (1..=most.min(cut.copies())).map(success).max().expect("some number of them").reduced()
     }
 
     /// 2^log2.
@@ -632,7 +633,7 @@ mod tests {
             let half = unit == Unit::Gates;
             sum += labels * of(if half { 2 } else { 1 } * copies.copies(), copies.opened.into());
             if half {
-                sum += (0..copies.opened).fold(of(1, 1), |product, _| product * of(3, 4));
+                sum += of(3, 4).pow(copies.opened.try_into().unwrap());
             }
             sum += best_attack(copies, half, 300);
         }

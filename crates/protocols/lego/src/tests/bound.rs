@@ -47,17 +47,34 @@ fn exact_survival(cut: &Bucketing, t: u64) -> BigRational {
     ways / choose(cut.copies(), t)
 }
 
+/// What t bad items of a kind come to: with which probability no opened one is seen, and then also a given
+/// bucket has x bad ones, for each x.
+struct Bad {
+    unseen: BigRational,
+    in_bucket: Vec<BigRational>,
+}
+
+impl Bad {
+    fn of(cut: &Bucketing, t: u64) -> Self {
+        let in_bucket = (0..=u64::from(cut.bucket)).map(|x| exact_kind(cut, t, x)).collect();
+        Bad { unseen: exact_survival(cut, t), in_bucket }
+    }
+}
+
+/// The formula for these bad gates and authenticators.
+fn success_of(mixed: &Mixed, gates: &Bad, authenticators: &Bad) -> BigRational {
+    let survival = &gates.unseen * &authenticators.unseen;
+    let mut sum = BigRational::zero();
+    for (x, of_gates) in (0..).zip(&gates.in_bucket) {
+        let lost = (0..).zip(&authenticators.in_bucket).filter(|&(y, _)| ruined(mixed, x, y));
+        sum += of_gates * lost.fold(BigRational::zero(), |sum, (_, one)| sum + one);
+    }
+    survival.min(sum * BigInt::from(mixed.gates.slots))
+}
+
 /// The formula for t bad gates and u bad authenticators.
 fn exact_success(mixed: &Mixed, t: u64, u: u64) -> BigRational {
-    let Mixed { gates, authenticators } = mixed;
-    let survival = exact_survival(gates, t) * exact_survival(authenticators, u);
-    let mut sum = BigRational::zero();
-    for x in 0..=u64::from(gates.bucket) {
-        for y in (0..=u64::from(authenticators.bucket)).filter(|&y| ruined(mixed, x, y)) {
-            sum += exact_kind(gates, t, x) * exact_kind(authenticators, u, y);
-        }
-    }
-    survival.min(sum * BigInt::from(gates.slots))
+    success_of(mixed, &Bad::of(&mixed.gates, t), &Bad::of(&mixed.authenticators, u))
 }
 
 #[test]
@@ -82,8 +99,10 @@ fn the_bound_is_that_of_exact_arithmetic() {
 #[test]
 fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
     for mixed in [mixed(1500, [4, 900], [3, 700]), mixed(900, [5, 1400], [4, 1400])] {
-        let pairs = (0..60).step_by(3).flat_map(|t| (0..60).step_by(3).map(move |u| (t, u)));
-        let exact: Vec<f64> = pairs.map(|(t, u)| exact_success(&mixed, t, u).to_f64().unwrap()).collect();
+        let bad = |cut| (0..60).step_by(3).map(|t| Bad::of(cut, t)).collect::<Vec<_>>();
+        let (gates, authenticators) = (bad(&mixed.gates), bad(&mixed.authenticators));
+        let pairs = gates.iter().flat_map(|t| authenticators.iter().map(move |u| (t, u)));
+        let exact: Vec<f64> = pairs.map(|(t, u)| success_of(&mixed, t, u).to_f64().unwrap()).collect();
         let best = exact.into_iter().fold(0.0, f64::max);
         let bound = mixed.bound(1e-20);
         // The best pair may lie between those that are looked at.
