@@ -10,7 +10,7 @@ use std::ops::Range;
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 
-use crate::leaky::{self, Of, Portion};
+use crate::leaky::{self, Drawn, Of};
 use crate::parameters::{Draws, Pool};
 use crate::setup::Member;
 use crate::share::{Shares, View};
@@ -18,7 +18,7 @@ use crate::words::add_chosen;
 
 /// A lot's triples, in buckets, and its other masks.
 pub(super) struct Triples {
-    portions: Vec<Portion>,
+    drawn: Drawn,
     pool: Pool,
     /// Leaky ANDs of a portion.
     each: usize,
@@ -33,22 +33,28 @@ fn shifts(coin: &Seed, pool: Pool) -> Vec<usize> {
 }
 
 impl Triples {
-    /// Makes a lot's leaky ANDs and draws its other masks.
+    /// Makes a lot's leaky ANDs and draws its other masks, in the room of another lot.
     ///
     /// # Errors
     /// As [`leaky::make`].
-    pub fn make(member: &mut Member, pool: Pool, draws: Draws) -> Result<Self, Error> {
-        if pool.size == 0 {
-            let portions = leaky::others(member, draws)?;
-            return Ok(Triples { portions, pool, each: draws.portion, shifts: Vec::new() });
-        }
-        let (portions, coin) = leaky::make(member, draws)?;
-        Ok(Triples { portions, pool, each: draws.portion, shifts: shifts(&coin, pool) })
+    pub fn make(member: &mut Member, pool: Pool, draws: Draws, mut room: Drawn) -> Result<Self, Error> {
+        let shifts = if pool.size == 0 {
+            leaky::others(member, draws, &mut room)?;
+            Vec::new()
+        } else {
+            shifts(&leaky::make(member, draws, &mut room)?, pool)
+        };
+        Ok(Triples { drawn: room, pool, each: draws.portion, shifts })
     }
 
-    /// Takes these leaky ANDs, shifted so: for measuring.
-    pub fn of(portions: Vec<Portion>, pool: Pool, shifts: Vec<usize>) -> Self {
-        Triples { each: portions[0].draw.leaky, portions, pool, shifts }
+    /// Takes these leaky ANDs, so many in a portion, shifted so: for measuring.
+    pub fn of(drawn: Drawn, each: usize, pool: Pool, shifts: Vec<usize>) -> Self {
+        Triples { drawn, pool, each, shifts }
+    }
+
+    /// Gives the room back, for the next lot.
+    pub fn room(self) -> Drawn {
+        self.drawn
     }
 
     /// Layers of leaky ANDs.
@@ -58,7 +64,7 @@ impl Triples {
 
     /// Returns the masks that are not for triples, in their order.
     pub fn others(&self) -> impl Iterator<Item = View<'_>> {
-        self.portions.iter().map(Portion::others)
+        self.drawn.others()
     }
 
     /// Goes through masks of a layer that sit in these buckets: `each` is given some that lie together, and
@@ -75,9 +81,9 @@ impl Triples {
             let shifted = buckets.start + done + self.shifts[layer];
             let place = if shifted < size { shifted } else { shifted - size };
             let number = layer * size + place;
-            let (portion, first) = (&self.portions[number / self.each], number % self.each);
+            let (portion, first) = (&self.drawn.portions()[number / self.each], number % self.each);
             let here = (buckets.len() - done).min(size - place).min(portion.draw.leaky - first);
-            each(done..done + here, portion.some(of, first..first + here));
+            each(done..done + here, self.drawn.some(portion, of, first..first + here));
             done += here;
         }
     }

@@ -28,6 +28,7 @@
 //! when the peer's choices for it are checked.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
@@ -42,21 +43,15 @@ use crate::equality::compare;
 use crate::hash::{Hasher, Purpose};
 use crate::hooks::Point;
 use crate::msg;
-use crate::pads::Pads;
+use crate::pads::{Pads, STRIP};
 use crate::parameters::{Draw, Draws};
 use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
-use crate::words::{SPARE, add_where, colours, pack_words, short_word, word};
+use crate::words::{self, SPARE, add_where, colours, pack_words, short_word};
 
 /// Bytes of the start of the hash keys and of the factor.
 pub(super) const PADS: usize = 32;
-
-/// Masks that were drawn together: x, y and z of leaky ANDs, one after the other, then others.
-pub(super) struct Portion {
-    pub draw: Draw,
-    shares: Shares,
-}
 
 /// One of the masks of leaky ANDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,38 +62,91 @@ pub(super) enum Of {
     Z,
 }
 
+/// Masks that were drawn together: x, y and z of leaky ANDs, one after the other, then others.
+#[derive(Clone, Copy)]
+pub(super) struct Portion {
+    pub draw: Draw,
+    /// Where they begin among the masks of the lot.
+    first: usize,
+}
+
 impl Portion {
+    /// Returns the portions of a lot, one behind the other.
+    fn of(draws: Draws) -> Vec<Portion> {
+        let lay = |first: &mut usize, draw: Draw| {
+            let portion = Portion { draw, first: *first };
+            *first += draw.total();
+            Some(portion)
+        };
+        draws.all().scan(0, lay).collect()
+    }
+
+    /// Where those of some leaky ANDs are.
+    fn places(&self, of: Of, leaky: Range<usize>) -> Range<usize> {
+        let first = self.first + of as usize * self.draw.leaky;
+        first + leaky.start..first + leaky.end
+    }
+
+    /// Where all of these are.
+    fn all(&self, of: Of) -> Range<usize> {
+        self.places(of, 0..self.draw.leaky)
+    }
+
+    /// Where the masks are by whose choices digests are compared.
+    fn compared(&self) -> Range<usize> {
+        let first = self.first + 3 * self.draw.leaky;
+        first..first + self.draw.compared
+    }
+
+    /// Where the masks beside leaky ANDs are.
+    fn others(&self) -> Range<usize> {
+        self.end() - self.draw.masks..self.end()
+    }
+
+    fn end(&self) -> usize {
+        self.first + self.draw.total()
+    }
+}
+
+/// All masks of a lot. They lie in two long lists, which the next lot writes anew: pages that are touched for
+/// the first time take longer than what is written to them.
+#[derive(Default)]
+pub(super) struct Drawn {
+    portions: Vec<Portion>,
+    shares: Shares,
+}
+
+impl Drawn {
+    /// Makes room for a lot, in that of another one if it suffices. Whatever is there is overwritten.
+    fn begin(&mut self, draws: Draws) {
+        self.portions = Portion::of(draws);
+        let count = draws.total();
+        if self.shares.len() < count {
+            // What was there goes before more is asked for.
+            self.shares = Shares::default();
+            self.shares = Shares::zeros(count);
+        }
+    }
+
     /// Makes random words, of no mask: for measuring.
-    pub fn random(draw: Draw, rng: &mut Rng) -> Self {
-        let mut words = || (0..draw.total()).map(|_| rng.label()).collect();
-        Portion { draw, shares: Shares { keys: words(), macs: words() } }
+    pub fn random(draws: Draws, rng: &mut Rng) -> Self {
+        let mut words = || (0..draws.total()).map(|_| rng.label()).collect();
+        Drawn { portions: Portion::of(draws), shares: Shares { keys: words(), macs: words() } }
     }
 
-    /// Returns where these begin.
-    pub fn first(&self, of: Of) -> usize {
-        of as usize * self.draw.leaky
+    /// Returns the portions, in order.
+    pub fn portions(&self) -> &[Portion] {
+        &self.portions
     }
 
-    /// Returns those of some leaky ANDs of the portion.
-    pub fn some(&self, of: Of, places: std::ops::Range<usize>) -> View<'_> {
-        let first = self.first(of);
-        self.shares.some(first + places.start..first + places.end)
+    /// Returns the masks of some leaky ANDs of a portion.
+    pub fn some(&self, portion: &Portion, of: Of, leaky: Range<usize>) -> View<'_> {
+        self.shares.some(portion.places(of, leaky))
     }
 
-    /// All of these.
-    fn all(&self, of: Of) -> View<'_> {
-        self.some(of, 0..self.draw.leaky)
-    }
-
-    /// The masks by whose choices digests are compared.
-    fn compared(&self) -> View<'_> {
-        let first = 3 * self.draw.leaky;
-        self.shares.some(first..first + self.draw.compared)
-    }
-
-    /// Returns the masks beside leaky ANDs.
-    pub fn others(&self) -> View<'_> {
-        self.shares.some(self.shares.len() - self.draw.masks..self.shares.len())
+    /// Returns the masks beside leaky ANDs, portion after portion.
+    pub fn others(&self) -> impl Iterator<Item = View<'_>> {
+        self.portions.iter().map(|portion| self.shares.some(portion.others()))
     }
 }
 
@@ -107,31 +155,44 @@ fn as_words(some: View<'_>) -> MaskWords<'_> {
     MaskWords { keys: cast_slice(some.keys), macs: cast_slice(some.macs) }
 }
 
-/// Returns what a party makes of its own words: g_P of each leaky AND, and H_P(k) + Z.
-pub(super) fn half(own: &Owner, pads: &Pads, [x, y, r]: [View<'_>; 3]) -> [Secrets<Label>; 2] {
-    let count = x.keys.len();
-    let [mut ciphertexts, mut kept] = [(); 2].map(|()| Secrets::<Label>::zeros(count));
-    pads.strips(count, |strip, hash| {
+/// Words of leaky ANDs as they travel: so many bytes of each, and [`SPARE`] ones behind them.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<B> {
+    pub bytes: usize,
+    pub list: B,
+}
+
+/// Writes g_P of each leaky AND, and returns what the party keeps: H_P(k) + Z.
+pub(super) fn half(
+    own: &Owner,
+    pads: &Pads,
+    [x, y, r]: [View<'_>; 3],
+    Packed { bytes, list }: Packed<&mut [u8]>,
+) -> Secrets<Label> {
+    let (mut kept, mut room) = (Secrets::<Label>::zeros(x.len()), Secrets::<Label>::zeros(STRIP));
+    pads.strips(x.len(), |strip, hash| {
         let [x, y, r] = [x, y, r].map(|masks| as_words(masks.some(strip.clone())));
-        let made = cast_slice_mut(&mut ciphertexts[strip.clone()]);
-        let kept = cast_slice_mut(&mut kept[strip]);
-        leaky_ciphertexts(Kernel::best(), hash, own.delta.bits(), x.keys, [y, r], made, kept);
+        let (made, kept) = (&mut room[..strip.len()], cast_slice_mut(&mut kept[strip.clone()]));
+        leaky_ciphertexts(Kernel::best(), hash, own.delta.bits(), x.keys, [y, r], cast_slice_mut(made), kept);
+        pack_words(&mut list[bytes * strip.start..], bytes, made.iter());
     });
-    [ciphertexts, kept]
+    kept
 }
 
 /// Makes S_P of each leaky AND, all bits, of what was kept, and in its place.
 pub(super) fn sums(
     own: &Owner,
     pads: &Pads,
-    theirs: &[Label],
+    Packed { bytes, list }: Packed<&[u8]>,
     [x, y]: [View<'_>; 2],
     kept: &mut Secrets<Label>,
 ) {
-    pads.strips(theirs.len(), |strip, hash| {
+    let mut room = [Label::ZERO; STRIP];
+    pads.strips(x.len(), |strip, hash| {
         let [x, y] = [x, y].map(|masks| as_words(masks.some(strip.clone())));
-        let (theirs, kept) = (cast_slice(&theirs[strip.clone()]), cast_slice_mut(&mut kept[strip]));
-        leaky_sums(Kernel::best(), hash, own.delta.bits(), x.macs, y, theirs, kept);
+        let (theirs, kept) = (&mut room[..strip.len()], cast_slice_mut(&mut kept[strip.clone()]));
+        theirs.iter_mut().zip(strip).for_each(|(word, k)| *word = words::word(list, bytes, k));
+        leaky_sums(Kernel::best(), hash, own.delta.bits(), x.macs, y, cast_slice(theirs), kept);
     });
 }
 
@@ -150,30 +211,34 @@ struct Summed {
 
 impl Member {
     /// Sends where this party's hashes of a portion begin, and its ciphertexts.
-    fn send_half(&mut self, portion: Portion) -> Result<Halved, Error> {
+    fn send_half(&mut self, drawn: &Drawn, portion: Portion) -> Result<Halved, Error> {
         // All OTs that these masks come of have been checked.
         let pads = Pads { start: self.rng.block(), factor: self.rng.block() };
-        let [ciphertexts, kept] = half(&self.own, &pads, [Of::X, Of::Y, Of::Z].map(|of| portion.all(of)));
+        let of = [Of::X, Of::Y, Of::Z].map(|of| drawn.shares.some(portion.all(of)));
         let bytes = self.level.compared_bytes();
-        let mut message = vec![0; PADS + bytes * ciphertexts.len() + SPARE];
+        let mut message = vec![0; PADS + bytes * portion.draw.leaky + SPARE];
         message[..16].copy_from_slice(&pads.start.to_le_bytes());
         message[16..PADS].copy_from_slice(&pads.factor.to_le_bytes());
-        pack_words(&mut message[PADS..], bytes, ciphertexts.iter());
-        message.truncate(PADS + bytes * ciphertexts.len());
+        let kept = half(&self.own, &pads, of, Packed { bytes, list: &mut message[PADS..] });
+        message.truncate(message.len() - SPARE);
         self.hooks.alter(Point::Ciphertexts, &mut message[PADS..]);
         self.run.channel.send(msg::CIPHERTEXTS, &message)?;
         Ok(Halved { portion, kept })
     }
 
     /// Receives the peer's ciphertexts of a portion, and sends a bit of each leaky AND.
-    fn send_bits(&mut self, Halved { portion, kept: mut sums }: Halved) -> Result<Summed, Error> {
+    fn send_bits(
+        &mut self,
+        drawn: &Drawn,
+        Halved { portion, kept: mut sums }: Halved,
+    ) -> Result<Summed, Error> {
         let (bytes, count) = (self.level.compared_bytes(), sums.len());
-        let mut message = self.run.channel.receive(msg::CIPHERTEXTS, PADS + bytes * count)?;
+        let mut message = vec![0; PADS + bytes * count + SPARE];
+        self.run.channel.receive_into(msg::CIPHERTEXTS, &mut message[..PADS + bytes * count])?;
         let [start, factor] = [0, 16].map(|at| short_word(&message[at..at + 16]).bits());
-        message.extend_from_slice(&[0; SPARE]);
-        let theirs: Vec<Label> = (0..count).map(|k| word(&message[PADS..], bytes, k)).collect();
-        let of = [Of::X, Of::Y].map(|of| portion.all(of));
-        self::sums(&self.own, &Pads { start, factor }, &theirs, of, &mut sums);
+        let of = [Of::X, Of::Y].map(|of| drawn.shares.some(portion.all(of)));
+        let theirs = Packed { bytes, list: &message[PADS..] };
+        self::sums(&self.own, &Pads { start, factor }, theirs, of, &mut sums);
         let mut bits: Secrets<u8> = colours(&sums).collect();
         self.hooks.alter(Point::Bits, &mut bits);
         self.run.channel.send(msg::BITS, &pack(bits.iter().copied()))?;
@@ -182,13 +247,12 @@ impl Member {
 
     /// Receives the peer's bits of a portion: r becomes z, and the words that are to be equal go into the
     /// digest.
-    fn multiply(&mut self, summed: Summed, digest: &mut Hasher) -> Result<Portion, Error> {
-        let Summed { mut portion, mut sums, mut bits } = summed;
+    fn multiply(&mut self, drawn: &mut Drawn, summed: Summed, digest: &mut Hasher) -> Result<(), Error> {
+        let Summed { portion, mut sums, mut bits } = summed;
         let theirs = self.run.channel.receive(msg::BITS, bits.len().div_ceil(8))?;
         let theirs = Secrets::new(unpack(&theirs, bits.len())?);
         bits.iter_mut().zip(theirs.iter()).for_each(|(bit, theirs)| *bit ^= theirs);
-        let z = portion.first(Of::Z)..portion.first(Of::Z) + bits.len();
-        self.own.add_public(&mut portion.shares, z, &bits);
+        self.own.add_public(&mut drawn.shares, portion.all(Of::Z), &bits);
         add_where(&mut sums, self.own.difference(), &bits);
         let bytes = self.level.compared_bytes();
         let mut words = Secrets::<u8>::zeros(bytes * sums.len() + SPARE);
@@ -196,79 +260,74 @@ impl Member {
         let compared = bytes * sums.len();
         self.hooks.alter(Point::Compared, &mut words[..compared]);
         digest.update(&words[..compared]);
-        Ok(portion)
+        Ok(())
     }
 }
 
-/// Draws all masks of a lot, makes its leaky ANDs, and compares the parties' words. Returns the portions,
-/// and a coin.
+/// Draws all masks of a lot, makes its leaky ANDs, and compares the parties' words. Returns a coin.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.
-pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Portion>, Seed), Error> {
+pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Result<Seed, Error> {
     member.provide(draws.total())?;
     let place = member.place()?;
     let mut digest = Hasher::new(&member.key, Purpose::Compared, place, Party::Garbler);
+    drawn.begin(draws);
     let count = draws.count();
     let (mut halved, mut summed) = (VecDeque::new(), VecDeque::new());
-    let (mut chosen, mut portions) = (Choices::new(draws), Vec::with_capacity(count));
+    let mut chosen = Choices::default();
     for step in 0..count + 2 {
         look();
-        if let Some(portion) = chosen.next(member)? {
-            halved.push_back(member.send_half(portion)?);
+        if let Some(portion) = chosen.next(member, drawn)? {
+            halved.push_back(member.send_half(drawn, portion)?);
         }
         if (1..=count).contains(&step) {
             let before = halved.pop_front().expect("the portion of the step before");
-            summed.push_back(member.send_bits(before)?);
+            summed.push_back(member.send_bits(drawn, before)?);
         }
         if step >= 2 {
             let before = summed.pop_front().expect("the portion of two steps before");
-            portions.push(member.multiply(before, &mut digest)?);
+            member.multiply(drawn, before, &mut digest)?;
         }
     }
     let digest = Zeroizing::new(digest.finish());
-    let coin = compare(member, short_word(&digest[..16]).bits(), portions[0].compared(), place)?;
-    Ok((portions, coin))
+    let compared = drawn.shares.some(drawn.portions[0].compared());
+    compare(member, short_word(&digest[..16]).bits(), compared, place)
 }
 
 /// Draws masks that are not for leaky ANDs.
 ///
 /// # Errors
 /// As [`make`].
-pub(super) fn others(member: &mut Member, draws: Draws) -> Result<Vec<Portion>, Error> {
+pub(super) fn others(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Result<(), Error> {
     member.provide(draws.total())?;
-    let (mut chosen, mut portions) = (Choices::new(draws), Vec::with_capacity(draws.count()));
-    while let Some(portion) = chosen.next(member)? {
-        portions.push(portion);
-    }
-    Ok(portions)
+    drawn.begin(draws);
+    let mut chosen = Choices::default();
+    while chosen.next(member, drawn)?.is_some() {}
+    Ok(())
 }
 
 /// The choices of a lot, a portion of which is sent before the one before it is accepted.
+#[derive(Default)]
 struct Choices {
-    draws: Draws,
-    /// How many portions were chosen.
-    done: usize,
-    /// Macs of those that are not accepted yet.
-    macs: VecDeque<Secrets<Label>>,
+    /// How many portions were chosen, and how many of these accepted.
+    chosen: usize,
+    accepted: usize,
 }
 
 impl Choices {
-    fn new(draws: Draws) -> Self {
-        Choices { draws, done: 0, macs: VecDeque::new() }
-    }
-
     /// Sends the choices of the portion behind the next one, receives the peer's for the next one and checks
     /// them. Returns the next one, if there is one.
-    fn next(&mut self, member: &mut Member) -> Result<Option<Portion>, Error> {
-        let k = self.done - self.macs.len();
-        while self.done < self.draws.count().min(k + 2) {
-            self.macs.push_back(member.choose(self.draws.at(self.done).total())?);
-            self.done += 1;
+    fn next(&mut self, member: &mut Member, drawn: &mut Drawn) -> Result<Option<Portion>, Error> {
+        let Drawn { portions, shares } = drawn;
+        while self.chosen < portions.len().min(self.accepted + 2) {
+            let portion = &portions[self.chosen];
+            member.choose(&mut shares.macs[portion.first..portion.end()])?;
+            self.chosen += 1;
         }
-        let Some(macs) = self.macs.pop_front() else { return Ok(None) };
-        let draw = self.draws.at(k);
-        let keys = member.accept(draw.total())?;
-        Ok(Some(Portion { draw, shares: Shares { keys, macs } }))
+        let Some(&portion) = portions.get(self.accepted) else { return Ok(None) };
+        member.accept(&mut shares.keys[portion.first..portion.end()])?;
+        self.accepted += 1;
+        Ok(Some(portion))
     }
 }

@@ -12,6 +12,7 @@ use crate::buckets::Triples;
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Point;
 use crate::layout::{Layout, Lot, Making, Part};
+use crate::leaky::Drawn;
 use crate::msg;
 use crate::openings::Opening;
 use crate::parameters::Sizes;
@@ -159,13 +160,14 @@ pub(super) fn garbler(
     member.run.phase("preprocess");
     let shelf = Shelf::new((4 * member.level.tag * layout.ands) as u64, memory, &mut member.rng)?;
     let mut made = Made::new(layout.components(), layout.all_inputs());
+    let mut room = Drawn::default();
     for lot in &making.lots {
-        garble(member, lot, making.sizes, &shelf, &mut made)?;
+        garble(member, lot, making.sizes, &shelf, &mut room, &mut made)?;
     }
     Ok(made)
 }
 
-/// Makes a lot.
+/// Makes a lot, whose masks are drawn in the room of the one before.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails, [`Error::Resource`] if there is
@@ -175,9 +177,10 @@ pub(super) fn garble(
     lot: &Lot,
     sizes: Sizes,
     shelf: &Shelf,
+    room: &mut Drawn,
     made: &mut Made<Garbled>,
 ) -> Result<(), Error> {
-    let triples = Triples::make(member, lot.pool, lot.draws(sizes))?;
+    let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     // The first fresh masks are those of inputs.
     let mut fresh = Fresh::of(&triples);
     fresh.take_to(&mut made.inputs, lot.inputs);
@@ -192,6 +195,7 @@ pub(super) fn garble(
         let masks = half.multiplied(&member.own, &triples, &values);
         made.copies[part.component].push(send_tables(member, schedule, half, masks, shelf)?);
     }
+    *room = triples.room();
     Ok(())
 }
 
@@ -256,8 +260,9 @@ pub(super) fn evaluator(
     let an_and = 3 * (LABEL_BYTES + member.level.tag);
     let shelf = Shelf::new((an_and * layout.ands) as u64, memory, &mut member.rng)?;
     let mut made = Made::new(layout.components(), layout.all_inputs());
+    let mut room = Drawn::default();
     for lot in &making.lots {
-        receive(member, lot, making.sizes, &shelf, &mut made)?;
+        receive(member, lot, making.sizes, &shelf, &mut room, &mut made)?;
     }
     Ok(made)
 }
@@ -272,9 +277,10 @@ pub(super) fn receive(
     lot: &Lot,
     sizes: Sizes,
     shelf: &Shelf,
+    room: &mut Drawn,
     made: &mut Made<Received>,
 ) -> Result<(), Error> {
-    let triples = Triples::make(member, lot.pool, lot.draws(sizes))?;
+    let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     let mut fresh = Fresh::of(&triples);
     fresh.take_to(&mut made.inputs, lot.inputs);
     let mut before = None;
@@ -296,6 +302,7 @@ pub(super) fn receive(
             made.copies[component].push(received);
         }
     }
+    *room = triples.room();
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use brickwork_base::{Error, Party};
 use crate::components::{Copies, Garbled, Made, Received};
 use crate::keep::Wires;
 use crate::layout::{Layout, Lot};
+use crate::leaky::Drawn;
 use crate::parameters::Sizes;
 use crate::setup::Member;
 use crate::shelf::Shelf;
@@ -18,7 +19,7 @@ pub(super) trait Role: Copies + Sized {
     /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
     fn an_and(c: usize) -> usize;
 
-    /// Makes a lot.
+    /// Makes a lot, whose masks are drawn in the room of the one before.
     ///
     /// # Errors
     /// As [`preprocess::garble`].
@@ -27,6 +28,7 @@ pub(super) trait Role: Copies + Sized {
         lot: &Lot,
         sizes: Sizes,
         shelf: &Shelf,
+        room: &mut Drawn,
         made: &mut Made<Self>,
     ) -> Result<(), Error>;
 
@@ -55,9 +57,10 @@ impl Role for Garbled {
         lot: &Lot,
         sizes: Sizes,
         shelf: &Shelf,
+        room: &mut Drawn,
         made: &mut Made<Self>,
     ) -> Result<(), Error> {
-        preprocess::garble(member, lot, sizes, shelf, made)
+        preprocess::garble(member, lot, sizes, shelf, room, made)
     }
 
     fn execute(
@@ -85,9 +88,10 @@ impl Role for Received {
         lot: &Lot,
         sizes: Sizes,
         shelf: &Shelf,
+        room: &mut Drawn,
         made: &mut Made<Self>,
     ) -> Result<(), Error> {
-        preprocess::receive(member, lot, sizes, shelf, made)
+        preprocess::receive(member, lot, sizes, shelf, room, made)
     }
 
     fn execute(

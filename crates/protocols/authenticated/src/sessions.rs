@@ -14,6 +14,7 @@ use brickwork_wire::Channel;
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
 use crate::layout::{Forced, Layout};
+use crate::leaky::Drawn;
 use crate::parameters::{Budget, Level, Pool};
 use crate::report::{Authenticated, SecurityReport};
 use crate::role::Role;
@@ -149,8 +150,9 @@ fn begin<C: Role>(
     let ands: usize = steps.iter().map(|step| step.lot.ands).sum();
     let shelf = Shelf::new((C::an_and(level.tag) * ands) as u64, terms.table_memory, &mut member.rng)?;
     let mut made = Made::new(request.named(), request.inputs);
+    let mut room = Drawn::default();
     for step in &steps {
-        C::make(&mut member, &step.lot, step.sizes, &shelf, &mut made)?;
+        C::make(&mut member, &step.lot, step.sizes, &shelf, &mut room, &mut made)?;
     }
     let budget = promised(level, &steps, cot, &forced)?;
     let pools = steps.iter().map(|step| step.lot.pool).collect();

@@ -18,7 +18,6 @@ use crate::keep::{Keep, Wires};
 use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
-use crate::secrets::Secrets;
 use crate::share::Owner;
 
 /// Either party of a session: what lasts as long as its offset.
@@ -59,19 +58,14 @@ impl Member {
         chosen::provide(&mut self.run.channel, &mut self.sender, &mut self.receiver, count)
     }
 
-    /// Chooses the bits of this many masks at random, and sends what the peer's keys follow from. Returns the
-    /// macs.
-    pub fn choose(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
-        let mut macs = Secrets::zeros(count);
-        self.receiver.random_bits(&mut self.run.channel, &mut self.rng, &mut macs)?;
-        Ok(macs)
+    /// Chooses the bits of masks at random, writes their macs, and sends what the peer's keys follow from.
+    pub fn choose(&mut self, macs: &mut [Label]) -> Result<(), Error> {
+        self.receiver.random_bits(&mut self.run.channel, &mut self.rng, macs)
     }
 
-    /// Receives what the peer has sent as it chose, and checks it. Returns the keys.
-    pub fn accept(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
-        let mut keys = Secrets::zeros(count);
-        self.sender.random_bits(&mut self.run.channel, &mut keys)?;
-        Ok(keys)
+    /// Receives what the peer has sent as it chose, checks it, and writes the keys of its masks.
+    pub fn accept(&mut self, keys: &mut [Label]) -> Result<(), Error> {
+        self.sender.random_bits(&mut self.run.channel, keys)
     }
 
     /// Ends the run if a check does not hold: every check of this protocol is made here.

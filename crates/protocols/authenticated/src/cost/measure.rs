@@ -7,13 +7,14 @@ use super::script;
 use super::work::{ALL, BEYOND, EVALUATE, GARBLE, LEAKY_AND, MULTIPLY};
 use crate::buckets::Triples;
 use crate::layout::Part;
-use crate::leaky::{Of, Portion, half, sums};
+use crate::leaky::{Drawn, Of, Packed, half, sums};
 use crate::pads::Pads;
-use crate::parameters::{Draw, Pool};
+use crate::parameters::{Draws, Pool};
 use crate::preprocess::{Fresh, Half, three_tags};
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
 use crate::share::{Owner, Shares};
+use crate::words::SPARE;
 use crate::{evaluator, garbler};
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
@@ -37,15 +38,16 @@ impl Measure for Authenticated {
         let mut rng = Rng::new("brickwork calibration")?;
         let own = Owner { role: Party::Garbler, delta: rng.delta() };
         let pool = Pool { size: COUNT, bucket: 3 };
-        let draw = Draw { leaky: COUNT, compared: 0, masks: 0 };
-        let portions: Vec<Portion> = (0..3).map(|_| Portion::random(draw, &mut rng)).collect();
+        let draws = Draws { leaky: 3 * COUNT, masks: 0, portion: COUNT };
+        let drawn = Drawn::random(draws, &mut rng);
         let pads = Pads { start: rng.block(), factor: rng.block() };
         let theirs: Vec<Label> = (0..COUNT).map(|_| rng.label()).collect();
-        let [x, y, z] = [Of::X, Of::Y, Of::Z].map(|of| portions[0].some(of, 0..COUNT));
+        let [x, y, z] = [Of::X, Of::Y, Of::Z].map(|of| drawn.some(&drawn.portions()[0], of, 0..COUNT));
+        let mut ciphertexts = vec![0; 6 * COUNT + SPARE];
         let leaky = fastest(COUNT as f64, || {
-            let [ciphertexts, mut kept] = half(&own, &pads, [x, y, z]);
-            sums(&own, &pads, &theirs, [x, y], &mut kept);
-            black_box((ciphertexts, kept));
+            let mut kept = half(&own, &pads, [x, y, z], Packed { bytes: 6, list: &mut ciphertexts });
+            sums(&own, &pads, Packed { bytes: 6, list: &ciphertexts }, [x, y], &mut kept);
+            black_box(kept);
             Ok(())
         })?;
         measured.set(&LEAKY_AND, leaky);
@@ -55,7 +57,7 @@ impl Measure for Authenticated {
         let schedule = Schedule::new(&circuit);
         let mut words = || (0..8 + COUNT).map(|_| rng.label()).collect();
         let fresh = Shares { keys: words(), macs: words() };
-        let triples = Triples::of(portions, pool, vec![0, 5, 1000]);
+        let triples = Triples::of(drawn, COUNT, pool, vec![0, 5, 1000]);
         let part = Part { component: 0, copies: 4, ands: 0..COUNT };
         let opened: Vec<u8> = (0..4 * COUNT).map(|i| (i % 3 == 0).into()).collect();
         let multiplied = fastest(COUNT as f64, || {

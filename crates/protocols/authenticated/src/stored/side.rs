@@ -21,6 +21,7 @@ use super::records::{Header, Items, Keys, List, Shape, of_shares};
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
 use crate::layout::Layout;
+use crate::leaky::Drawn;
 use crate::parameters::{Level, Pool};
 use crate::report::Authenticated;
 use crate::role::Role;
@@ -326,7 +327,8 @@ impl<C: Recorded> Side for OnDisk<C> {
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.member.run.phase("preprocess");
         let mut made = Made::new(step.request.named(), step.lot.inputs);
-        C::make(&mut self.member, &step.lot, step.sizes, &Shelf::memory(), &mut made)?;
+        let (shelf, mut room) = (Shelf::memory(), Drawn::default());
+        C::make(&mut self.member, &step.lot, step.sizes, &shelf, &mut room, &mut made)?;
         self.made = Some(made);
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::parameters::{Pool, Sizes};
 use crate::setup::Member;
 use crate::tests::{random_inputs, random_program};
 use crate::{Cheat, msg};
+use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, misshapen, terms};
@@ -638,6 +639,6 @@ fn secrets_that_are_none_are_refused() {
     let kept = postcard::from_bytes(&secrets).unwrap();
     let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
     let mut member = Member::restored(run, Level::of(40).unwrap(), &kept, Hooks::none()).unwrap();
-    assert!(matches!(member.choose(3).map(drop), Err(Error::Limit(_))));
+    assert!(matches!(member.choose(&mut [Label::ZERO; 3]), Err(Error::Limit(_))));
     assert!(matches!(member.place().map(drop), Err(Error::Limit(_))));
 }
