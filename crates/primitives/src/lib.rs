@@ -15,6 +15,7 @@ pub mod counters;
 pub mod cut_and_choose;
 pub mod garbling;
 pub mod ihash;
+pub mod long_hash;
 pub mod ot;
 pub mod receive;
 pub mod solder;

@@ -19,6 +19,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cot::{MOST_SERIES, Series};
 use super::{BASE_OTS, Cheat, Direction};
+use crate::long_hash::LongHash;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -137,29 +138,32 @@ impl KeysAgain {
     }
 }
 
-/// Gives the check's seed for a call's rows.
-struct Oracle(blake3::Hasher);
+/// Gives the check's seed for the rows of calls.
+struct Oracle([u8; 32]);
 
 impl Oracle {
     fn new(series: &Series) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 OT extension challenge");
-        hasher.update(series.as_bytes());
-        Oracle(hasher)
+        Oracle(*series.as_bytes())
     }
 
     /// For a call that begins at this block, of so many rows of corrections.
-    fn call(&self, first: u64, corrections: usize) -> Self {
-        let mut hasher = self.0.clone();
-        hasher.update(&first.to_le_bytes()).update(&(corrections as u64).to_le_bytes());
-        Oracle(hasher)
+    fn call(&self, first: u64, corrections: usize) -> Question {
+        let mut hash = LongHash::derived("brickwork 2026-11 OT extension challenge");
+        hash.update(&self.0).update(&first.to_le_bytes()).update(&(corrections as u64).to_le_bytes());
+        Question(hash)
     }
+}
 
+/// All rows of a call, of which the check's seed is a hash.
+struct Question(LongHash);
+
+impl Question {
     fn absorb(&mut self, rows: &[u128]) {
         self.0.update(bytemuck::cast_slice(rows));
     }
 
-    fn seed(&self) -> Seed {
-        Seed::from_bytes(*self.0.finalize().as_bytes().first_chunk().expect("32 bytes"))
+    fn seed(self) -> Seed {
+        Seed::from_bytes(*self.0.finish().first_chunk().expect("32 bytes"))
     }
 }
 
@@ -428,13 +432,13 @@ impl SenderSide {
         let count = flavour.corrections(&self.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
-        let (mut oracle, masks) = (self.oracle.call(start, count), self.masks());
+        let (mut question, masks) = (self.oracle.call(start, count), self.masks());
         let mut room = vec![[0; TILE_BLOCKS]; count * CHUNK_TILES.min(rows.tiles())];
         for chunk in rows.chunks() {
             let mut sent = rows.corrections(&mut room, count, &chunk);
             let payload = sent.narrow();
             channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(payload))?;
-            oracle.absorb(payload);
+            question.absorb(payload);
             sent.widen();
             rows.each(chunk.clone(), |tiles, rows| {
                 let corrections = &sent.rows[count * (tiles.start - chunk.start)..][..count * tiles.len()];
@@ -442,31 +446,30 @@ impl SenderSide {
                 self.trees.send(Kernel::best(), block, &masks, corrections, rows);
             });
         }
-        self.finish(channel, &oracle, &masks, rows, flavour)
+        self.finish(channel, &question.seed(), &masks, rows, flavour)
     }
 
     /// Receives the receiver's answer about all rows, and checks it. The rows become labels.
     fn finish(
         &mut self,
         channel: &mut Channel,
-        oracle: &Oracle,
+        seed: &Seed,
         masks: &[u128; ROWS],
         rows: Rows,
         flavour: Flavour,
     ) -> Result<(), Error> {
-        let seed = oracle.seed();
         let mut check = [0u128; 1 + ROWS];
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
         let zero = vec![[0; TILE_BLOCKS]; if flavour.last_bits { rows.tiles() } else { 0 }];
-        let hashes = rows.finish(&seed, flavour.last_bits.then_some(&zero), &[]);
+        let hashes = rows.finish(seed, flavour.last_bits.then_some(&zero), &[]);
         let of_rows = hashes[1..].iter().zip(t).zip(masks);
         let difference = of_rows.fold(0, |bad, ((q, t), mask)| bad | (q ^ t ^ (x & mask)));
         if !bool::from(difference.ct_eq(&0)) {
             return Err(Cheat::OtExtension.into());
         }
         self.sound = true;
-        self.hash.follow(&seed);
+        self.hash.follow(seed);
         Ok(())
     }
 
@@ -568,7 +571,7 @@ impl ReceiverSide {
         let count = flavour.corrections(&self.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
-        let mut oracle = self.oracle.call(start, count);
+        let mut question = self.oracle.call(start, count);
         let mut room = vec![[0; TILE_BLOCKS]; count * CHUNK_TILES.min(rows.tiles())];
         for chunk in rows.chunks() {
             rows.each(chunk.clone(), |tiles, rows| {
@@ -580,9 +583,9 @@ impl ReceiverSide {
             alter(&mut sent);
             let payload = sent.narrow();
             channel.send(msg::ROWS, bytemuck::cast_slice(payload))?;
-            oracle.absorb(payload);
+            question.absorb(payload);
         }
-        let seed = oracle.seed();
+        let seed = question.seed();
         let hashes = rows.finish(&seed, flavour.last_bits.then_some(&*x), x);
         channel.send(msg::CHECK, bytemuck::cast_slice(&hashes[..]))?;
         channel.flush()?;
@@ -647,9 +650,9 @@ mod tests {
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
         let seeds = [(3, 0, 2), (4, 0, 2), (3, 2, 2), (3, 0, 1)].map(|(session, block, rows)| {
-            let mut oracle = Oracle::new(&series(session)).call(block, rows);
-            oracle.absorb(&[1, 2, 3]);
-            *oracle.seed().as_bytes()
+            let mut question = Oracle::new(&series(session)).call(block, rows);
+            question.absorb(&[1, 2, 3]);
+            *question.seed().as_bytes()
         });
         assert_eq!(seeds.iter().collect::<std::collections::HashSet<_>>().len(), seeds.len());
     }
@@ -658,9 +661,9 @@ mod tests {
     #[test]
     fn row_02_the_question_depends_on_every_row() {
         let question = |parts: &[&[u128]]| {
-            let mut oracle = Oracle::new(&series(3)).call(0, 1);
-            parts.iter().for_each(|rows| oracle.absorb(rows));
-            *oracle.seed().as_bytes()
+            let mut asked = Oracle::new(&series(3)).call(0, 1);
+            parts.iter().for_each(|rows| asked.absorb(rows));
+            *asked.seed().as_bytes()
         };
         let rows: Vec<u128> = (0..256).collect();
         let asked = question(&[&rows]);

@@ -8,13 +8,15 @@
 use std::ops::Range;
 
 use brickwork_base::Error;
+use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 
 use crate::leaky::{self, Drawn, Of};
 use crate::parameters::{Draws, Pool};
+use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::{Shares, View};
-use crate::words::add_chosen;
+use crate::share::{List, View};
+use crate::words::{add, add_chosen};
 
 /// A lot's triples, in buckets, and its other masks.
 pub(super) struct Triples {
@@ -88,59 +90,77 @@ impl Triples {
         }
     }
 
-    /// Adds masks of a layer to those at the beginning of a list.
-    fn add(&self, of: Of, layer: usize, buckets: Range<usize>, first: usize, to: &mut Shares) {
-        self.each(of, layer, buckets, |at, masks| to.add(first + at.start..first + at.end, masks));
+    /// Puts words of a layer's masks behind others.
+    fn put(&self, of: Of, layer: usize, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+        self.each(of, layer, buckets, |_, masks| to.extend_from_slice(masks.list(list)));
     }
 
-    /// Puts behind a list what is opened to join some buckets: of each layer but the first the differences of
-    /// y.
-    pub fn differences(&self, buckets: Range<usize>, to: &mut Shares) {
-        for layer in 1..self.layers() {
-            let first = to.len();
-            self.each(Of::Y, 0, buckets.clone(), |_, masks| to.extend(masks));
-            self.add(Of::Y, layer, buckets.clone(), first, to);
-        }
+    /// Adds words of a layer's masks to these.
+    fn add(&self, of: Of, layer: usize, buckets: Range<usize>, list: List, to: &mut [Label]) {
+        self.each(of, layer, buckets, |at, masks| add(&mut to[at], masks.list(list)));
     }
 
-    /// Returns masks of the first layer that sit in these buckets.
-    fn first(&self, of: Of, buckets: Range<usize>) -> Shares {
-        let mut masks = Shares::with_capacity(buckets.len());
+    /// Puts sums of all layers behind others.
+    fn sums(&self, of: Of, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
         if self.layers() > 0 {
-            self.each(of, 0, buckets, |_, some| masks.extend(some));
+            let first = to.len();
+            self.put(of, 0, buckets.clone(), list, to);
+            (1..self.layers()).for_each(|layer| self.add(of, layer, buckets.clone(), list, &mut to[first..]));
         }
-        masks
     }
 
-    /// Returns the sums of masks of all layers.
-    fn sums(&self, of: Of, buckets: Range<usize>) -> Shares {
-        let mut sums = self.first(of, buckets.clone());
-        (1..self.layers()).for_each(|layer| self.add(of, layer, buckets.clone(), 0, &mut sums));
-        sums
-    }
-
-    /// Returns the masks x of some buckets' triples. They are known before anything is opened, as y is.
-    pub fn x(&self, buckets: Range<usize>) -> Shares {
-        self.sums(Of::X, buckets)
-    }
-
-    /// Returns the masks y.
-    pub fn y(&self, buckets: Range<usize>) -> Shares {
-        self.first(Of::Y, buckets)
-    }
-
-    /// Returns the products, by the opened differences, `[layer but the first][bucket]`.
-    pub fn z(&self, buckets: Range<usize>, differences: &[u8]) -> Shares {
-        let (count, mut z) = (buckets.len(), self.sums(Of::Z, buckets.clone()));
+    /// Goes through what is opened to join some buckets: of each layer but the first the differences of y.
+    pub fn differences(&self, buckets: Range<usize>, list: List, each: &mut dyn FnMut(&[Label])) {
+        let mut room = Secrets::with_capacity(STRIP);
         for layer in 1..self.layers() {
-            let differences = &differences[(layer - 1) * count..][..count];
+            for strip in strips(buckets.clone()) {
+                room.clear();
+                self.put(Of::Y, 0, strip.clone(), list, &mut room);
+                self.add(Of::Y, layer, strip, list, &mut room);
+                each(&room);
+            }
+        }
+    }
+
+    /// Puts words of the masks x of some buckets' triples behind others; there must be room, here and below.
+    /// They are known before anything is opened, as y is.
+    pub fn x(&self, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+        self.sums(Of::X, buckets, list, to);
+    }
+
+    /// Puts words of the masks y behind others.
+    pub fn y(&self, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+        self.put(Of::Y, 0, buckets, list, to);
+    }
+
+    /// Puts words of the products behind others, by the opened differences: of each layer but the first those
+    /// of these buckets.
+    pub fn z<'d>(
+        &self,
+        buckets: Range<usize>,
+        differences: impl Fn(usize) -> &'d [u8],
+        list: List,
+        to: &mut Secrets<Label>,
+    ) {
+        let first = to.len();
+        self.sums(Of::Z, buckets.clone(), list, to);
+        let to = &mut to[first..];
+        for layer in 1..self.layers() {
+            let differences = differences(layer);
             self.each(Of::X, layer, buckets.clone(), |at, x| {
-                add_chosen(&mut z.keys[at.clone()], x.keys, &differences[at.clone()]);
-                add_chosen(&mut z.macs[at.clone()], x.macs, &differences[at]);
+                add_chosen(&mut to[at.clone()], x.list(list), &differences[at]);
             });
         }
-        z
     }
+}
+
+/// Buckets that are gone through at a time: what is made of them stays in the cache.
+pub(super) const STRIP: usize = 1 << 10;
+
+/// Returns some places, strip after strip.
+pub(super) fn strips(places: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = places.end;
+    places.step_by(STRIP).map(move |first| first..end.min(first + STRIP))
 }
 
 #[cfg(test)]

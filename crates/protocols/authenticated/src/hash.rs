@@ -2,8 +2,8 @@
 
 use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
+use brickwork_primitives::long_hash::LongHash;
 use brickwork_stock::{Counter, Range};
-use zeroize::Zeroize;
 
 /// Bytes of a hash.
 pub const HASH: usize = 32;
@@ -58,14 +58,14 @@ pub enum Purpose {
 }
 
 /// A hash in the making: of what is secret, mostly. It is erased when dropped.
-pub struct Hasher(blake3::Hasher);
+pub struct Hasher(LongHash);
 
 impl Hasher {
     /// Begins the hash of what a party says for a purpose, at this place.
     pub fn new(key: &[u8; 32], purpose: Purpose, place: Place, from: Party) -> Self {
-        let mut hasher = blake3::Hasher::new_keyed(key);
-        hasher.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());
-        Hasher(hasher)
+        let mut hash = LongHash::keyed(key);
+        hash.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());
+        Hasher(hash)
     }
 
     /// Takes in these bytes.
@@ -78,18 +78,12 @@ impl Hasher {
 
     /// Returns the hash of all that was taken in.
     pub fn finish(self) -> [u8; HASH] {
-        *self.0.finalize().as_bytes()
+        self.0.finish()
     }
 
     /// Returns the hash of these bytes alone, behind what names it.
     pub fn of(mut self, bytes: &[u8]) -> [u8; HASH] {
         self.update(bytes);
         self.finish()
-    }
-}
-
-impl Drop for Hasher {
-    fn drop(&mut self) {
-        self.0.zeroize();
     }
 }

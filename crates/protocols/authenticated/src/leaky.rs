@@ -162,21 +162,26 @@ pub(super) struct Packed<B> {
     pub list: B,
 }
 
-/// Writes g_P of each leaky AND, and returns what the party keeps: H_P(k) + Z.
+/// Writes g_P of each leaky AND, and what the party keeps: H_P(k) + Z.
 pub(super) fn half(
     own: &Owner,
     pads: &Pads,
     [x, y, r]: [View<'_>; 3],
     Packed { bytes, list }: Packed<&mut [u8]>,
-) -> Secrets<Label> {
-    let (mut kept, mut room) = (Secrets::<Label>::zeros(x.len()), Secrets::<Label>::zeros(STRIP));
+    kept: &mut Secrets<Label>,
+) {
+    let mut room = Secrets::<Label>::zeros(STRIP);
+    match kept.capacity() < x.len() {
+        // Growing would leave a copy behind.
+        true => *kept = Secrets::zeros(x.len()),
+        false => kept.resize(x.len(), Label::ZERO),
+    }
     pads.strips(x.len(), |strip, hash| {
         let [x, y, r] = [x, y, r].map(|masks| as_words(masks.some(strip.clone())));
         let (made, kept) = (&mut room[..strip.len()], cast_slice_mut(&mut kept[strip.clone()]));
         leaky_ciphertexts(Kernel::best(), hash, own.delta.bits(), x.keys, [y, r], cast_slice_mut(made), kept);
         pack_words(&mut list[bytes * strip.start..], bytes, made.iter());
     });
-    kept
 }
 
 /// Makes S_P of each leaky AND, all bits, of what was kept, and in its place.
@@ -210,8 +215,14 @@ struct Summed {
 }
 
 impl Member {
-    /// Sends where this party's hashes of a portion begin, and its ciphertexts.
-    fn send_half(&mut self, drawn: &Drawn, portion: Portion) -> Result<Halved, Error> {
+    /// Sends where this party's hashes of a portion begin, and its ciphertexts. What is kept takes the place
+    /// of what was kept of another portion.
+    fn send_half(
+        &mut self,
+        drawn: &Drawn,
+        portion: Portion,
+        mut kept: Secrets<Label>,
+    ) -> Result<Halved, Error> {
         // All OTs that these masks come of have been checked.
         let pads = Pads { start: self.rng.block(), factor: self.rng.block() };
         let of = [Of::X, Of::Y, Of::Z].map(|of| drawn.shares.some(portion.all(of)));
@@ -219,7 +230,7 @@ impl Member {
         let mut message = vec![0; PADS + bytes * portion.draw.leaky + SPARE];
         message[..16].copy_from_slice(&pads.start.to_le_bytes());
         message[16..PADS].copy_from_slice(&pads.factor.to_le_bytes());
-        let kept = half(&self.own, &pads, of, Packed { bytes, list: &mut message[PADS..] });
+        half(&self.own, &pads, of, Packed { bytes, list: &mut message[PADS..] }, &mut kept);
         message.truncate(message.len() - SPARE);
         self.hooks.alter(Point::Ciphertexts, &mut message[PADS..]);
         self.run.channel.send(msg::CIPHERTEXTS, &message)?;
@@ -246,8 +257,13 @@ impl Member {
     }
 
     /// Receives the peer's bits of a portion: r becomes z, and the words that are to be equal go into the
-    /// digest.
-    fn multiply(&mut self, drawn: &mut Drawn, summed: Summed, digest: &mut Hasher) -> Result<(), Error> {
+    /// digest. Returns the sums, of which nothing is needed any more.
+    fn multiply(
+        &mut self,
+        drawn: &mut Drawn,
+        summed: Summed,
+        digest: &mut Hasher,
+    ) -> Result<Secrets<Label>, Error> {
         let Summed { portion, mut sums, mut bits } = summed;
         let theirs = self.run.channel.receive(msg::BITS, bits.len().div_ceil(8))?;
         let theirs = Secrets::new(unpack(&theirs, bits.len())?);
@@ -260,7 +276,7 @@ impl Member {
         let compared = bytes * sums.len();
         self.hooks.alter(Point::Compared, &mut words[..compared]);
         digest.update(&words[..compared]);
-        Ok(())
+        Ok(sums)
     }
 }
 
@@ -275,11 +291,11 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
     drawn.begin(draws);
     let count = draws.count();
     let (mut halved, mut summed) = (VecDeque::new(), VecDeque::new());
-    let mut chosen = Choices::default();
+    let (mut chosen, mut room) = (Choices::default(), Vec::new());
     for step in 0..count + 2 {
         look();
         if let Some(portion) = chosen.next(member, drawn)? {
-            halved.push_back(member.send_half(drawn, portion)?);
+            halved.push_back(member.send_half(drawn, portion, room.pop().unwrap_or_default())?);
         }
         if (1..=count).contains(&step) {
             let before = halved.pop_front().expect("the portion of the step before");
@@ -287,7 +303,7 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
         }
         if step >= 2 {
             let before = summed.pop_front().expect("the portion of two steps before");
-            member.multiply(drawn, before, &mut digest)?;
+            room.push(member.multiply(drawn, before, &mut digest)?);
         }
     }
     let digest = Zeroizing::new(digest.finish());

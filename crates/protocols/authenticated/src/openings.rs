@@ -39,33 +39,75 @@ impl Opening {
         Opening { purpose: Purpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
 }
 
+/// A party's shares of masks, and what shows that they are no others.
+pub(super) struct Shown {
+    pub bits: Secrets<u8>,
+    hash: [u8; HASH],
+}
+
+/// Goes through a list of words, some after the other.
+type Words<'a> = &'a dyn Fn(&mut dyn FnMut(&[Label]));
+
 impl Member {
+    /// Returns what this party says of masks, so many, whose macs these are.
+    pub fn shown(&self, opening: Opening, place: Place, count: usize, macs: Words<'_>) -> Shown {
+        let mut bits = Secrets::with_capacity(count);
+        let mut hash = Hasher::new(&self.key, opening.purpose, place, self.own.role);
+        macs(&mut |macs| {
+            bits.extend(colours(macs));
+            hash.update(bytemuck::cast_slice(macs));
+        });
+        Shown { bits, hash: hash.finish() }
+    }
+
+    /// Says its shares.
+    pub fn show(&mut self, opening: Opening, shown: &Shown) -> Result<(), Error> {
+        let mut bits = shown.bits.clone();
+        self.hooks.alter(opening.point, &mut bits);
+        let mut message = pack(bits.iter().copied());
+        message.extend_from_slice(&shown.hash);
+        self.run.channel.send(opening.tag, &message)
+    }
+
+    /// Hears the peer's shares of masks whose keys these are, and of which this party's shares are `own`.
+    /// Returns the masks' values, which are checked.
+    pub fn see(
+        &mut self,
+        opening: Opening,
+        place: Place,
+        keys: Words<'_>,
+        own: &[u8],
+    ) -> Result<Secrets<u8>, Error> {
+        let bytes = own.len().div_ceil(8);
+        let message = Secrets::new(self.run.channel.receive(opening.tag, bytes + HASH)?);
+        let (bits, told) = message.split_at(bytes);
+        let mut values = Secrets::new(unpack(bits, own.len())?);
+        let mut hash = Hasher::new(&self.key, opening.purpose, place, self.peer());
+        let (mut expected, mut rest) = (Secrets::<Label>::with_capacity(IN_HAND), &values[..]);
+        keys(&mut |keys| {
+            for keys in keys.chunks(IN_HAND) {
+                let (bits, behind) = rest.split_at(keys.len());
+                expected.clear();
+                expected.extend_from_slice(keys);
+                add_where(&mut expected, self.own.delta.label(), bits);
+                hash.update(bytemuck::cast_slice(&expected));
+                rest = behind;
+            }
+        });
+        self.require(hash.finish()[..].ct_eq(told), Cheat::Opening)?;
+        values.iter_mut().zip(own).for_each(|(value, bit)| *value ^= bit);
+        Ok(values)
+    }
+
     /// Says its shares of these masks.
     pub fn say(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<(), Error> {
-        let mut bits: Secrets<u8> = colours(shares.macs).collect();
-        self.hooks.alter(opening.point, &mut bits);
-        let hash = Hasher::new(&self.key, opening.purpose, place, self.own.role);
-        let mut message = pack(bits.iter().copied());
-        message.extend_from_slice(&hash.of(bytemuck::cast_slice(shares.macs)));
-        self.run.channel.send(opening.tag, &message)
+        let shown = self.shown(opening, place, shares.len(), &|each| each(shares.macs));
+        self.show(opening, &shown)
     }
 
     /// Hears the peer's shares of these masks. Returns the masks' values, which are checked.
     pub fn hear(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<Secrets<u8>, Error> {
-        let (count, bytes) = (shares.macs.len(), shares.macs.len().div_ceil(8));
-        let message = Secrets::new(self.run.channel.receive(opening.tag, bytes + HASH)?);
-        let (bits, told) = message.split_at(bytes);
-        let mut values = Secrets::new(unpack(bits, count)?);
-        let mut hash = Hasher::new(&self.key, opening.purpose, place, self.peer());
-        let mut expected = Secrets::<Label>::zeros(IN_HAND.min(count));
-        for (keys, bits) in shares.keys.chunks(IN_HAND).zip(values.chunks(IN_HAND)) {
-            let expected = &mut expected[..keys.len()];
-            expected.copy_from_slice(keys);
-            add_where(expected, self.own.delta.label(), bits);
-            hash.update(bytemuck::cast_slice(expected));
-        }
-        self.require(hash.finish()[..].ct_eq(told), Cheat::Opening)?;
-        values.iter_mut().zip(colours(shares.macs)).for_each(|(value, bit)| *value ^= bit);
-        Ok(values)
+        let own: Secrets<u8> = colours(shares.macs).collect();
+        self.see(opening, place, &|each| each(shares.keys), &own)
     }
 }

@@ -8,20 +8,21 @@ use brickwork_base::stop::look;
 use brickwork_primitives::garbling::masked::{self, Numbered, carry};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
-use crate::buckets::Triples;
+use crate::buckets::{STRIP, Triples, strips};
 use crate::components::{Garbled, Made, Received};
+use crate::hash::Place;
 use crate::hooks::Point;
 use crate::layout::{Layout, Lot, Making, Part};
 use crate::leaky::Drawn;
 use crate::msg;
-use crate::openings::Opening;
+use crate::openings::{Opening, Shown};
 use crate::parameters::Sizes;
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::{Owner, Shares, View};
+use crate::share::{List, Owner, Shares, View};
 use crate::shelf::Shelf;
 use crate::words::{
-    SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
+    SPARE, add, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
 };
 
@@ -73,9 +74,6 @@ pub(super) struct Half<'b> {
     results: Shares,
     /// Masks x of their triples.
     x: Shares,
-    /// What is opened: the differences that join triples, then those of both operands of a gate to its
-    /// triple's.
-    opened: Shares,
 }
 
 /// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ. In
@@ -104,31 +102,68 @@ impl<'b> Half<'b> {
         carry(schedule, one.key, &ports.keys, &results.keys, to, out, copies);
         let (to, out) = (&mut operands.macs, &mut outputs.macs);
         carry(schedule, one.mac, &ports.macs, &results.macs, to, out, copies);
-        let (x, y) = (triples.x(part.ands.clone()), triples.y(part.ands.clone()));
-        let mut opened = Shares::with_capacity((triples.layers().saturating_sub(1) + 2) * count);
-        triples.differences(part.ands.clone(), &mut opened);
-        let first = opened.len();
-        opened.extend(operands.all());
-        add_in_turn(&mut opened.keys[first..], &x.keys, &y.keys);
-        add_in_turn(&mut opened.macs[first..], &x.macs, &y.macs);
-        Half { part, ports, outputs, operands, results, x, opened }
+        let mut x = Shares::with_capacity(count);
+        List::BOTH.into_iter().for_each(|list| triples.x(part.ands.clone(), list, x.list_mut(list)));
+        Half { part, ports, outputs, operands, results, x }
+    }
+
+    /// Returns what this party says of the masks that are opened.
+    fn shown(&self, member: &Member, triples: &Triples, place: Place) -> Shown {
+        let count = (triples.layers().saturating_sub(1) + 2) * self.part.ands.len();
+        member.shown(Opening::TRIPLES, place, count, &|each| self.opened(triples, List::Macs, each))
+    }
+
+    /// Hears what the peer says of them, where this party's shares are `own`. Returns their values.
+    fn seen(
+        &self,
+        member: &mut Member,
+        triples: &Triples,
+        place: Place,
+        own: &[u8],
+    ) -> Result<Secrets<u8>, Error> {
+        member.see(Opening::TRIPLES, place, &|each| self.opened(triples, List::Keys, each), own)
+    }
+
+    /// Goes through what is opened: the differences that join triples, then those of both operands of a gate
+    /// to its triple's.
+    pub fn opened(&self, triples: &Triples, list: List, each: &mut dyn FnMut(&[Label])) {
+        let Part { ands, .. } = self.part;
+        triples.differences(ands.clone(), list, each);
+        let (mut room, mut y) = (Secrets::with_capacity(2 * STRIP), Secrets::with_capacity(STRIP));
+        for strip in strips(0..ands.len()) {
+            room.clear();
+            room.extend_from_slice(&self.operands.list(list)[2 * strip.start..2 * strip.end]);
+            y.clear();
+            triples.y(ands.start + strip.start..ands.start + strip.end, list, &mut y);
+            add_in_turn(&mut room, &self.x.list(list)[strip], &y);
+            each(&room);
+        }
     }
 
     /// Multiplies masks, by what was opened: μ = λ_a·λ_b + λ_c of each gate.
     pub fn multiplied(&mut self, own: &Owner, triples: &Triples, values: &[u8]) -> GateMasks {
-        let (count, buckets) = (self.part.ands.len(), self.part.ands.clone());
+        let (count, buckets) = (self.part.ands.len(), &self.part.ands);
         let (joins, differences) = values.split_at(values.len() - 2 * count);
         let both = || differences.as_chunks::<2>().0.iter();
         let e: Secrets<u8> = both().map(|[e, _]| *e).collect();
         let f: Secrets<u8> = both().map(|[_, f]| *f).collect();
         let ef: Secrets<u8> = both().map(|[e, f]| e & f).collect();
-        let (mut mu, y) = (triples.z(buckets.clone(), joins), triples.y(buckets));
-        for (to, y, x) in [(&mut mu.keys, &y.keys, &self.x.keys), (&mut mu.macs, &y.macs, &self.x.macs)] {
-            add_chosen(to, y, &e);
-            add_chosen(to, x, &f);
+        let (mut mu, mut y) = (Shares::with_capacity(count), Secrets::with_capacity(STRIP));
+        for list in List::BOTH {
+            let to = mu.list_mut(list);
+            for strip in strips(0..count) {
+                let here = buckets.start + strip.start..buckets.start + strip.end;
+                let joins = |layer: usize| &joins[(layer - 1) * count..][strip.clone()];
+                triples.z(here.clone(), joins, list, to);
+                y.clear();
+                triples.y(here, list, &mut y);
+                let to = &mut to[strip.clone()];
+                add_chosen(to, &y, &e[strip.clone()]);
+                add_chosen(to, &self.x.list(list)[strip.clone()], &f[strip.clone()]);
+                add(to, &self.results.list(list)[strip]);
+            }
         }
         own.add_public(&mut mu, 0..count, &ef);
-        mu.add(0..count, self.results.all());
         let mut operands = std::mem::take(&mut self.operands);
         add_where_coloured(&mut operands.keys, own.delta.label(), &operands.macs);
         add_where_coloured(&mut mu.keys, own.delta.label(), &mu.macs);
@@ -190,8 +225,9 @@ pub(super) fn garble(
         let schedule = &made.schedules[part.component];
         let mut half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
         let place = member.place()?;
-        let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
-        member.say(Opening::TRIPLES, place, half.opened.all())?;
+        let shown = half.shown(member, &triples, place);
+        let values = half.seen(member, &triples, place, &shown.bits)?;
+        member.show(Opening::TRIPLES, &shown)?;
         let masks = half.multiplied(&member.own, &triples, &values);
         made.copies[part.component].push(send_tables(member, schedule, half, masks, shelf)?);
     }
@@ -290,12 +326,13 @@ pub(super) fn receive(
             let schedule = &made.schedules[part.component];
             let half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
             let place = member.place()?;
-            member.say(Opening::TRIPLES, place, half.opened.all())?;
-            Ok::<_, Error>((half, place))
+            let shown = half.shown(member, &triples, place);
+            member.show(Opening::TRIPLES, &shown)?;
+            Ok::<_, Error>((half, place, shown.bits))
         });
         let next = next.transpose()?;
-        if let Some((mut half, place)) = std::mem::replace(&mut before, next) {
-            let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
+        if let Some((mut half, place, own)) = std::mem::replace(&mut before, next) {
+            let values = half.seen(member, &triples, place, &own)?;
             let masks = half.multiplied(&member.own, &triples, &values);
             let component = half.part.component;
             let received = receive_tables(member, &made.schedules[component], half, masks, shelf)?;

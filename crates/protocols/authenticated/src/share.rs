@@ -18,7 +18,7 @@ use brickwork_base::label::{Delta, Label};
 use zeroize::Zeroize;
 
 use crate::secrets::Secrets;
-use crate::words::{add, add_where};
+use crate::words::add_where;
 
 /// A party's words of a mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +34,18 @@ impl BitXor for Share {
     fn bitxor(self, other: Share) -> Share {
         Share { key: self.key ^ other.key, mac: self.mac ^ other.mac }
     }
+}
+
+/// Which of a party's words of masks.
+#[derive(Clone, Copy)]
+pub(super) enum List {
+    Keys,
+    Macs,
+}
+
+impl List {
+    /// Both.
+    pub const BOTH: [Self; 2] = [List::Keys, List::Macs];
 }
 
 /// A party's words of many masks, erased when dropped.
@@ -54,6 +66,14 @@ impl<'a> View<'a> {
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Returns one of the lists.
+    pub fn list(&self, list: List) -> &'a [Label] {
+        match list {
+            List::Keys => self.keys,
+            List::Macs => self.macs,
+        }
     }
 
     /// Returns those at these places.
@@ -83,6 +103,19 @@ impl Shares {
         View { keys: &self.keys, macs: &self.macs }
     }
 
+    /// Returns one of the lists.
+    pub fn list(&self, list: List) -> &[Label] {
+        self.all().list(list)
+    }
+
+    /// Returns one of the lists, to be changed.
+    pub fn list_mut(&mut self, list: List) -> &mut Secrets<Label> {
+        match list {
+            List::Keys => &mut self.keys,
+            List::Macs => &mut self.macs,
+        }
+    }
+
     /// Returns those at these places.
     pub fn some(&self, places: Range<usize>) -> View<'_> {
         View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
@@ -110,12 +143,6 @@ impl Shares {
     pub fn extend(&mut self, others: View<'_>) {
         self.keys.extend_from_slice(others.keys);
         self.macs.extend_from_slice(others.macs);
-    }
-
-    /// Adds others to those at these places.
-    pub fn add(&mut self, places: Range<usize>, others: View<'_>) {
-        add(&mut self.keys[places.clone()], others.keys);
-        add(&mut self.macs[places], others.macs);
     }
 }
 

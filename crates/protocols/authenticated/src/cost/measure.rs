@@ -13,7 +13,7 @@ use crate::parameters::{Draws, Pool};
 use crate::preprocess::{Fresh, Half, three_tags};
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
-use crate::share::{Owner, Shares};
+use crate::share::{List, Owner, Shares};
 use crate::words::SPARE;
 use crate::{evaluator, garbler};
 use brickwork_base::label::Label;
@@ -43,11 +43,11 @@ impl Measure for Authenticated {
         let pads = Pads { start: rng.block(), factor: rng.block() };
         let theirs: Vec<Label> = (0..COUNT).map(|_| rng.label()).collect();
         let [x, y, z] = [Of::X, Of::Y, Of::Z].map(|of| drawn.some(&drawn.portions()[0], of, 0..COUNT));
-        let mut ciphertexts = vec![0; 6 * COUNT + SPARE];
+        let (mut ciphertexts, mut kept) = (vec![0; 6 * COUNT + SPARE], Secrets::default());
         let leaky = fastest(COUNT as f64, || {
-            let mut kept = half(&own, &pads, [x, y, z], Packed { bytes: 6, list: &mut ciphertexts });
+            half(&own, &pads, [x, y, z], Packed { bytes: 6, list: &mut ciphertexts }, &mut kept);
             sums(&own, &pads, Packed { bytes: 6, list: &ciphertexts }, [x, y], &mut kept);
-            black_box(kept);
+            black_box(&kept);
             Ok(())
         })?;
         measured.set(&LEAKY_AND, leaky);
@@ -62,6 +62,9 @@ impl Measure for Authenticated {
         let opened: Vec<u8> = (0..4 * COUNT).map(|i| (i % 3 == 0).into()).collect();
         let multiplied = fastest(COUNT as f64, || {
             let mut half = Half::new(&own, &schedule, &part, &mut Fresh::new(fresh.all()), &triples);
+            for list in List::BOTH {
+                half.opened(&triples, list, &mut |words| _ = black_box(words));
+            }
             black_box(half.multiplied(&own, &triples, &opened));
             Ok(())
         })?;
