@@ -111,8 +111,9 @@ pub struct Parameters {
     #[arg(long, value_name = "NAME")]
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where more means fewer
-    /// bytes and more to compute, or pcg with the fewest bytes for many gates; softspoken-4, if it is not
-    /// given
+    /// bytes and more to compute, or pcg with the fewest bytes for many gates, which both parties must say.
+    /// If none is given, what the peer was told to take, or what is fastest by the garbler's estimate for
+    /// --bandwidth and --rtt; with --store softspoken-4
     #[arg(long, value_name = "NAME", value_parser = cot)]
     pub cot: Option<Cot>,
     /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
@@ -230,7 +231,7 @@ impl Parameters {
         self.security.unwrap_or(SECURITY)
     }
 
-    /// Returns what masks are made of, of a protocol that has masks.
+    /// Returns what masks are made of where nothing chooses: what was said, or what is fastest on most lines.
     pub fn cot(&self) -> Cot {
         self.cot.unwrap_or_default()
     }
@@ -246,7 +247,8 @@ impl Parameters {
         match self.protocol {
             Protocol::CompGc => format!("{} --linking {}{base_ots}", CompGc::NAME, self.linking().name()),
             Protocol::Authenticated => {
-                format!("{} --cot {}{base_ots}", Authenticated::NAME, self.cot().name())
+                let cot = self.cot.map_or(String::new(), |cot| format!(" --cot {}", cot.name()));
+                format!("{}{cot}{base_ots}", Authenticated::NAME)
             }
             protocol => format!("{}{base_ots}", protocol.name()),
         }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
+use brickwork::ot::Cot;
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::Lacking;
 use brickwork::stock::Store;
@@ -22,13 +23,14 @@ use brickwork::wire::tls::Met;
 use brickwork::wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::{self, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::origin::gates_within;
 use crate::report::{bytes, hex, plural};
 use crate::stocks::Stocks;
 use crate::work::Work;
-use crate::{files, programs};
+use crate::{files, programs, protocols};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -58,6 +60,17 @@ pub struct Sheet {
     proposal: Option<Offer>,
     /// Whether it may come to propose another cut: it will look for the fastest one when it runs.
     open: bool,
+    /// What it would make masks of, in a protocol that has a choice.
+    masks: Option<Masks>,
+}
+
+/// What masks are to be made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Masks {
+    /// The name of these OTs.
+    pub cot: String,
+    /// Whether that was said: then the other party takes it, too, unless it was told otherwise.
+    pub said: bool,
 }
 
 /// What a garbler proposes.
@@ -90,9 +103,12 @@ impl Sheet {
             Wish::Fastest => None,
             Wish::Fixed(cut) => Some(cut.to_string()),
         };
+        // What masks are made of stands by itself, as either party may leave it to the other.
+        let way = Parameters { cot: None, ..work.flags.parameters.clone() };
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
-            name: work.flags.parameters.way(),
+            name: way.way(),
+            masks: protocols::played(way.protocol).masks(work)?,
             role: files::role(work.party).into(),
             security: work.job.security,
             executions: work.executions(),
@@ -177,6 +193,7 @@ impl Sheet {
         if let Some((_, why)) = found.into_iter().find(|(differs, _)| *differs) {
             return Err(why);
         }
+        self.masks_with(theirs)?;
         if garbler.open {
             // What the garbler will propose is not known yet, but what would not do is.
             if let Some(only) = evaluator.cut.as_deref().and_then(|name| name.parse::<Cut>().ok()) {
@@ -202,6 +219,33 @@ impl Sheet {
             }
         }
         Ok(())
+    }
+}
+
+impl Sheet {
+    /// What both make masks of, in a protocol that has a choice: what one of them was told, or else what the
+    /// garbler proposes. What rests on more than all others do, both must have been told.
+    fn masks_with(&self, theirs: &Sheet) -> Result<Option<Cot>, String> {
+        let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
+        let (Some(garblers), Some(evaluators)) = (&garbler.masks, &evaluator.masks) else { return Ok(None) };
+        let both = |garblers: &str, evaluators: &str| {
+            format!(
+                "the garbler has --protocol {}{garblers}, the evaluator --protocol {}{evaluators}",
+                garbler.name, evaluator.name
+            )
+        };
+        let flag = |masks: &Masks| if masks.said { format!(" --cot {}", masks.cot) } else { String::new() };
+        let differ = || both(&flag(garblers), &flag(evaluators));
+        let taken = match (garblers.said, evaluators.said) {
+            (true, true) if garblers.cot != evaluators.cot => return Err(differ()),
+            (false, true) => evaluators,
+            _ => garblers,
+        };
+        let cot = arguments::cot(&taken.cot).map_err(|_| "a party names OTs that are none".to_owned())?;
+        match cot == Cot::Pcg && !(garblers.said && evaluators.said) {
+            true => Err(format!("{}: it rests on LPN besides, so that both must say it", differ())),
+            false => Ok(Some(cot)),
+        }
     }
 }
 
@@ -275,9 +319,14 @@ impl Work<'_> {
         Ok(Some(Arc::new(program)))
     }
 
-    /// Looks at the sheet of a peer that wants to run; tells it if it does not fit.
-    pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<(), Error> {
-        self.fits(own, &met.sheet, false).map(drop).or_else(|refusal| refuse(&mut met.channel, refusal))
+    /// Looks at the sheet of a peer that wants to run; tells it if it does not fit. Returns what both make
+    /// masks of, where that was to be agreed on.
+    pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<Option<Cot>, Error> {
+        let fits = self.fits(own, &met.sheet, false).and_then(|_| match &met.sheet[..] {
+            [] => Ok(None),
+            theirs => Ok(own.masks_with(&Sheet::read(theirs)?)?),
+        });
+        fits.or_else(|refusal| refuse(&mut met.channel, refusal))
     }
 
     /// Compares all that can be compared without a run, and changes nothing, least of all a store. Returns
@@ -390,7 +439,40 @@ mod tests {
             cut: None,
             proposal: None,
             open: false,
+            masks: None,
         }
+    }
+
+    /// Masks are made of what one party was told, or of what the garbler proposes; of what only one was told
+    /// and rests on more, they are not.
+    #[test]
+    fn masks_are_made_of_what_was_said() {
+        let with = |role: &str, cot: Cot, said: bool| Sheet {
+            masks: Some(Masks { cot: cot.name().into(), said }),
+            ..sheet(role)
+        };
+        for (garblers, evaluators, expected) in [
+            ((Cot::SoftSpoken8, false), (Cot::SoftSpoken2, false), Some(Cot::SoftSpoken8)),
+            ((Cot::SoftSpoken8, true), (Cot::SoftSpoken2, false), Some(Cot::SoftSpoken8)),
+            ((Cot::SoftSpoken8, false), (Cot::SoftSpoken2, true), Some(Cot::SoftSpoken2)),
+            ((Cot::SoftSpoken2, true), (Cot::SoftSpoken2, true), Some(Cot::SoftSpoken2)),
+            ((Cot::SoftSpoken8, true), (Cot::SoftSpoken2, true), None),
+            ((Cot::Pcg, true), (Cot::Pcg, true), Some(Cot::Pcg)),
+            ((Cot::Pcg, true), (Cot::SoftSpoken2, false), None),
+            ((Cot::SoftSpoken2, false), (Cot::Pcg, true), None),
+            ((Cot::Pcg, false), (Cot::SoftSpoken2, false), None),
+        ] {
+            let garbler = with("garbler", garblers.0, garblers.1);
+            let evaluator = with("evaluator", evaluators.0, evaluators.1);
+            let found = garbler.masks_with(&evaluator);
+            assert_eq!(found, evaluator.masks_with(&garbler));
+            assert_eq!(found.clone().ok(), expected.map(Some), "{found:?}");
+            assert_eq!(found.is_err(), garbler.differs(&evaluator).is_err());
+        }
+        let none =
+            Sheet { masks: Some(Masks { cot: "softspoken-3".into(), said: true }), ..sheet("garbler") };
+        assert!(none.masks_with(&with("evaluator", Cot::Pcg, false)).is_err());
+        assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
     /// A peer's words stand on this party's terminal, so they are such that a protocol may be called.

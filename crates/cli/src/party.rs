@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
+use brickwork::ot::Cot;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_kernels::Secrets;
@@ -184,17 +185,20 @@ fn take_part(
         (None, None) => return Err(no_address()),
     };
     let (mut result, cpu_seconds) = loop {
-        let channel = match &place {
+        let (channel, cot) = match &place {
             Place::Listener(listener) => {
                 let waiting = Waiting { work: &work, sheet: &sheet, ready: &*ready };
                 waiting.for_the_peer(listener, arguments.keep.keep)?
             }
             Place::Peer(address) => {
                 let mut met = tls::meet(address, &identity, peer, &options, &sheet.encoded())?;
-                work.agree_to_run(&sheet, &mut met)?;
-                met.channel
+                let cot = work.agree_to_run(&sheet, &mut met)?;
+                (met.channel, cot)
             }
         };
+        if let Some(cot) = cot {
+            ready.settle(cot)?;
+        }
         let cpu_before = resources::cpu_seconds();
         match ready.run(channel, &input, quiet) {
             // This party agreed, and the peer did not; or the stores are no pair, which both see before
@@ -235,7 +239,8 @@ struct Waiting<'a> {
 impl Waiting<'_> {
     /// Waits for the peer, and answers its visits. If it is to `keep` waiting, a peer that does not fit is
     /// told why and does not end that; nothing has begun then, and nothing that depends on a secret was sent.
-    fn for_the_peer(&self, listener: &Listener, keep: bool) -> Result<Channel, Failure> {
+    /// Returns what both make masks of, too, where that was to be agreed on.
+    fn for_the_peer(&self, listener: &Listener, keep: bool) -> Result<(Channel, Option<Cot>), Failure> {
         let sheet = self.sheet.encoded();
         loop {
             let agreed = listener.meet(&sheet, None).and_then(|mut met| match met.visits {
@@ -246,10 +251,10 @@ impl Waiting<'_> {
                     }
                     Ok(None)
                 }
-                false => self.work.agree_to_run(self.sheet, &mut met).map(|()| Some(met.channel)),
+                false => self.work.agree_to_run(self.sheet, &mut met).map(|cot| Some((met.channel, cot))),
             });
             match agreed {
-                Ok(Some(channel)) => return Ok(channel),
+                Ok(Some(agreed)) => return Ok(agreed),
                 Ok(None) => {}
                 Err(e @ (Error::Mismatch(_) | Error::Io(_))) if keep => say_refused(&e),
                 Err(e) => return Err(e.into()),

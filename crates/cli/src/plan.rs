@@ -210,6 +210,7 @@ fn planned(
         "cut": chosen.cut.to_string(),
         "cut_reason": cuts.reason(),
         "buckets_reason": buckets_reason(&options, arguments.choice.buckets),
+        "cot_reason": null,
         "choice": chosen.parameters.report(repeated),
         "alternatives": alternatives,
         "decompositions": cuts.json(),
@@ -237,7 +238,7 @@ fn planned(
 fn of_the_only_way(
     program: &Program,
     executions: u32,
-    Only { cost, security }: &Only,
+    Only { cost, security, cot_reason }: &Only,
     protocol: &dyn Played,
     Estimate { machine, link }: &Estimate,
 ) -> Report {
@@ -246,6 +247,7 @@ fn of_the_only_way(
         "cut": Named::Given.to_string(),
         "cut_reason": null,
         "buckets_reason": null,
+        "cot_reason": cot_reason,
         "choice": security,
         "alternatives": [],
         "decompositions": [],
@@ -257,7 +259,10 @@ fn of_the_only_way(
     if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
         json.extend(cost);
     }
-    let human = text(program, executions, and_gates, cost, &[]) + &protocol.promise_text(security);
+    let mut human = text(program, executions, and_gates, cost, &[]) + &protocol.promise_text(security);
+    if let (Some(reason), Some(cot)) = (cot_reason, security["cot"].as_str()) {
+        human += &format!("  {cot} for the masks: {reason}; --cot takes another.\n");
+    }
     Report::new(json, human)
 }
 

@@ -29,7 +29,7 @@ impl Candidate {
         let allowed = protocols::allows(&choices);
         allowed
             .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
-        let Only { cost, security } = protocol.priced(origin, &choices, estimate)?;
+        let Only { cost, security, .. } = protocol.priced(origin, &choices, estimate)?;
         Ok(Candidate { model: protocol.model(), cost, security, way })
     }
 

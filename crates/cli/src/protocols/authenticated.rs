@@ -2,20 +2,24 @@
 //! once.
 
 use brickwork::Error;
-use brickwork::authenticated::{self, Authenticated, Stocked};
+use brickwork::authenticated::{self, Authenticated, SecurityReport, Stocked};
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
+use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::ot::Cot;
+use brickwork::plan::Cost;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
+use super::seam::{Done, Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
+use crate::meeting::{Masks, Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
@@ -64,10 +68,9 @@ impl Played for Authenticated {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         let (program, parameters) = (programs::repeated(program, Some(executions))?, choices.parameters);
-        let (security, cot) = (parameters.security(), parameters.cot());
-        let (cost, security) =
-            authenticated::cost::predict(&program, security, cot, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only { cost, security: promise(&security)? }))
+        let Priced { cost, security, reason, .. } =
+            priced(&program, parameters.security(), parameters.cot, estimate)?;
+        Ok(Some(Only { cost, security: promise(&security)?, cot_reason: reason }))
     }
 
     fn only_way_from_stock(
@@ -82,7 +85,14 @@ impl Played for Authenticated {
         // One that both stores share: what another run left over is used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
-        Ok(Some(Only { cost, security: promise(&promised)? }))
+        Ok(Some(Only::new(cost, promise(&promised)?)))
+    }
+
+    fn masks(&self, work: &Work) -> Result<Option<Masks>, Failure> {
+        let (cot, said) = wish(work);
+        let Priced { cot, .. } =
+            priced(&work.job.program, work.job.security, cot, &Estimate::of(&work.flags)?)?;
+        Ok(Some(Masks { cot: cot.name().into(), said }))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -94,24 +104,24 @@ impl Played for Authenticated {
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let Estimate { machine, link } = Estimate::of(&work.flags)?;
-        let (job, proposal) = (&work.job, work.flags.parameters.cot());
-        let (cost, _) = authenticated::cost::predict(&job.program, job.security, proposal, &machine, &link)?;
+        let estimate = Estimate::of(&work.flags)?;
+        let Priced { cot, cost, .. } = priced(&work.job.program, work.job.security, wish(work).0, &estimate)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
         let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
-        Ok(Box::new(Member::<Authenticated, Cot> {
+        let member = Member::<Authenticated, Cot> {
             work,
-            proposal,
-            limits: proposal,
+            proposal: cot,
+            limits: cot,
             cut: Cut::Given,
             executions: 1,
             predicted,
             recovered: |()| false,
             stock: store.map(|store| (store, take as Take)),
-        }))
+        };
+        Ok(Box::new(Masked { member, estimate }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -130,6 +140,84 @@ impl Played for Authenticated {
                 .as_f64()
                 .map_or(String::new(), |bits| format!(", LPN with {bits:.0}-bit security by known attacks")),
         )
+    }
+}
+
+/// What masks may be made of where nobody says it: what rests on no more than all others do. (The PCG rests on
+/// LPN besides.)
+const CHOSEN_FROM: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
+
+/// What a run costs and promises whose masks are made of these OTs, and why, if they were chosen.
+struct Priced {
+    cot: Cot,
+    cost: Cost,
+    security: SecurityReport,
+    reason: Option<String>,
+}
+
+/// Prices a run whose masks are made of what was said; or else, of those that are hardly slower than the
+/// fastest, of what sends least.
+fn priced(program: &Program, security: u32, said: Option<Cot>, estimate: &Estimate) -> Result<Priced, Error> {
+    let Estimate { machine, link } = estimate;
+    let price = |cot| {
+        let (cost, security) = authenticated::cost::predict(program, security, cot, machine, link)?;
+        Ok::<_, Error>(Priced { cot, cost, security, reason: None })
+    };
+    if let Some(cot) = said {
+        return price(cot);
+    }
+    let all = CHOSEN_FROM.into_iter().map(price).collect::<Result<Vec<_>, _>>()?;
+    let fastest = all.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
+    let good = all.into_iter().filter(|one| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest);
+    let chosen = good.min_by_key(|one| one.cost.bytes());
+    let chosen = chosen.ok_or_else(|| Error::Usage("a run takes no time that is known".into()))?;
+    let reason = match chosen.cost.seconds() > fastest {
+        false => "they are predicted to be fastest on this line".into(),
+        true => format!(
+            "of those that take at most {:.0} % longer than the fastest on this line, they send least",
+            100.0 * (AS_GOOD_AS_FASTEST - 1.0)
+        ),
+    };
+    Ok(Priced { reason: Some(reason), ..chosen })
+}
+
+/// What this party was told to make masks of, and whether the peer has to take the same. What an epoch of a
+/// store is begun with is not chosen by the line of one run.
+fn wish(work: &Work) -> (Option<Cot>, bool) {
+    let parameters = work.flags.parameters;
+    match work.flags.stock.store.is_some() {
+        true => (Some(parameters.cot()), true),
+        false => (parameters.cot, parameters.cot.is_some()),
+    }
+}
+
+/// A party that has yet to agree with its peer on what masks are made of.
+struct Masked<'w> {
+    member: Member<'w, Authenticated, Cot>,
+    estimate: Estimate,
+}
+
+impl Ready for Masked<'_> {
+    fn offer(&self) -> Option<Offer> {
+        self.member.offer()
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.member.compare(own, met)
+    }
+
+    fn settle(&mut self, cot: Cot) -> Result<(), Failure> {
+        let Member { work, predicted, proposal, limits, .. } = &mut self.member;
+        if *proposal != cot {
+            let priced = priced(&work.job.program, work.job.security, Some(cot), &self.estimate)?;
+            fits_memory(priced.cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+            (*proposal, *limits, *predicted) = (cot, cot, cost_json(&priced.cost));
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        self.member.run(channel, input, quiet)
     }
 }
 

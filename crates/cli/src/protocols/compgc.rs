@@ -80,7 +80,7 @@ impl Played for CompGc {
         let linking = choices.parameters.linking();
         let program = programs::repeated(program, Some(executions))?;
         let cost = compgc::cost::predict(&program, linking, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only { cost, security: promise(&SecurityReport::of(linking))? }))
+        Ok(Some(Only::new(cost, promise(&SecurityReport::of(linking))?)))
     }
 
     fn only_way_from_stock(
@@ -93,7 +93,7 @@ impl Played for CompGc {
         let program = programs::repeated(program, Some(executions))?;
         // One that both stores share: what another run left over is used up first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only { cost, security: promise(&SecurityReport::of(compgc::Linking::Standard))? }))
+        Ok(Some(Only::new(cost, promise(&SecurityReport::of(compgc::Linking::Standard))?)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

@@ -144,7 +144,7 @@ impl Played for Duplo {
         let script = duplo::cost::script_from_stock(&program, Some(1), security)?;
         let promised = duplo::cost::stock_parameters(&program, 1, security)?.report(&program);
         let cost = plan::predict(&script, &estimate.machine, &estimate.link);
-        Ok(Some(Only { cost, security: promise(&promised)? }))
+        Ok(Some(Only::new(cost, promise(&promised)?)))
     }
 
     fn priced(
@@ -162,7 +162,7 @@ impl Played for Duplo {
         };
         let Decomposition { program, parameters, cost, .. } =
             cuts::choose(choices.cut, origin, &pricing, None)?;
-        Ok(Only { cost, security: promise(&parameters.report(&program))? })
+        Ok(Only::new(cost, promise(&parameters.report(&program))?))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

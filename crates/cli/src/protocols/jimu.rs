@@ -91,7 +91,7 @@ impl Played for Jimu {
         let unit = unit(choices.cut, false, &program, security)?;
         let (cost, security) =
             jimu::cost::predict(&program, unit, security, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only { cost, security: promise(&security)? }))
+        Ok(Some(Only::new(cost, promise(&security)?)))
     }
 
     fn only_way_from_stock(
@@ -106,7 +106,7 @@ impl Played for Jimu {
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, 1, security, machine, link)?;
-        Ok(Some(Only { cost, security: promise(&jimu::stock_promise(&program, security)?)? }))
+        Ok(Some(Only::new(cost, promise(&jimu::stock_promise(&program, security)?)?)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

@@ -59,7 +59,7 @@ impl Played for Lego {
         let program = programs::repeated(program, Some(executions))?;
         let parameters = lego::parameters(&program, choices.parameters.security())?;
         let cost = lego::cost::predict(&program, &parameters, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only { cost, security: promise(&parameters.report())? }))
+        Ok(Some(Only::new(cost, promise(&parameters.report())?)))
     }
 
     fn only_way_from_stock(
@@ -74,7 +74,7 @@ impl Played for Lego {
         let Estimate { machine, link } = estimate;
         let stock = lego::cost::Stock::Gates { epochs: 1 };
         let cost = lego::cost::predict_from_stock(&program, stock, security, machine, link)?;
-        Ok(Some(Only { cost, security: promise(&lego::stock_promise(&program, security)?)? }))
+        Ok(Some(Only::new(cost, promise(&lego::stock_promise(&program, security)?)?)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

@@ -3,6 +3,7 @@
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
+use brickwork::ot::Cot;
 use brickwork::plan::Cost;
 use brickwork::session::{PhaseReport, Protocol};
 use brickwork::stock::Store;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use crate::arguments::Parameters;
 use crate::cut::Cut;
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
+use crate::meeting::{Masks, Offer, Sheet};
 use crate::origin::Origin;
 use crate::progress::Bar;
 use crate::report::{plural, thousands};
@@ -99,6 +100,14 @@ pub trait Played {
         Ok(None)
     }
 
+    /// Returns what this party would make masks of, where the protocol has masks; a garbler proposes it.
+    ///
+    /// # Errors
+    /// As [`Played::only_way`].
+    fn masks(&self, _work: &Work) -> Result<Option<Masks>, Failure> {
+        Ok(None)
+    }
+
     /// Returns what it does with a store, if it does anything.
     fn stocks(&self) -> Option<&dyn Stocks> {
         None
@@ -125,6 +134,15 @@ pub struct Only {
     pub cost: Cost,
     /// What it promises, in its JSON form.
     pub security: Value,
+    /// Why masks are made of what they are made of, if that was chosen.
+    pub cot_reason: Option<String>,
+}
+
+impl Only {
+    /// Makes it of what it costs and promises, where nothing was chosen.
+    pub fn new(cost: Cost, security: Value) -> Self {
+        Only { cost, security, cot_reason: None }
+    }
 }
 
 /// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with
@@ -268,6 +286,14 @@ pub trait Ready {
     /// # Errors
     /// [`Error::Mismatch`] with what differs; [`Error::Stock`] if stores do not go together.
     fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error>;
+
+    /// Takes what both parties make masks of.
+    ///
+    /// # Errors
+    /// If this party cannot.
+    fn settle(&mut self, _cot: Cot) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Runs the protocol with this party's input.
     ///

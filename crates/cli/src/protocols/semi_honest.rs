@@ -27,7 +27,7 @@ fn only_way(
     Estimate { machine, link }: &Estimate,
 ) -> Result<Option<Only>, Failure> {
     let cost = semi_honest::cost::predict(program, executions as usize, ots, machine, link)?;
-    Ok(Some(Only { cost, security: promise(&SecurityReport::of_every_run())? }))
+    Ok(Some(Only::new(cost, promise(&SecurityReport::of_every_run())?)))
 }
 
 /// A run whose OTs are in stores that share nothing else: what is predicted of one that takes from a store.

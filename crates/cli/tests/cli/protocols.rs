@@ -742,18 +742,29 @@ fn jimu_figures_are_measured_beside_the_paper() {
 fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let (keys, file) = (Keys::new(), example("millionaires.bwp"));
     let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
-    // Each level with another kind of OTs, of which one is not named.
-    for (security, cot) in
-        [(40, Cot::SoftSpoken8), (64, Cot::Extension), (80, Cot::default()), (80, Cot::Pcg)]
-    {
+    // Each level with another kind of OTs, which both name, or either, or neither.
+    for (security, cot, [garblers, evaluators]) in [
+        (40, Some(Cot::SoftSpoken8), [true, true]),
+        (40, Some(Cot::SoftSpoken2), [false, true]),
+        (64, Some(Cot::Extension), [true, false]),
+        (80, None, [false, false]),
+        (80, Some(Cot::Pcg), [true, true]),
+    ] {
         let level = security.to_string();
-        let named = ["--cot", cot.name()];
         let flags = ["--protocol", "authenticated", "--security", &level, "--json", "--timeout", "60"];
-        let flags = [&flags[..], if cot == Cot::default() { &[] } else { &named }].concat();
+        let with = |named: bool| match cot {
+            Some(cot) if named => [&flags[..], &["--cot", cot.name()]].concat(),
+            _ => flags.to_vec(),
+        };
         let garbler = Side { input: "1000000", ..Side::garbler(&keys) };
         let evaluator = Side { input: "1250000", ..Side::evaluator(&keys) };
-        let (listening, address) = garbler.listen(&flags);
-        let outputs = [evaluator.connect(&address, &flags), finish(listening)];
+        let (listening, address) = garbler.listen(&with(garblers));
+        let outputs = [evaluator.connect(&address, &with(evaluators)), finish(listening)];
+        // Where neither names one, both say which it was: none that rests on more than the others.
+        let chosen = object(&outputs[0])["security"]["cot"].as_str().map(str::to_owned).unwrap_or_default();
+        let chosen = Cot::ALL.into_iter().find(|cot| cot.name() == chosen).unwrap();
+        assert!(cot.is_some() || chosen != Cot::Pcg);
+        let cot = cot.unwrap_or(chosen);
         let learned = json!({"alice": 0, "bob": 1});
         for (output, role) in outputs.iter().zip(["evaluator", "garbler"]) {
             let json = object(output);
@@ -770,11 +781,26 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
             };
             let expected = authenticated::sent_bytes(&program, security, cot).unwrap();
             assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+            let predicted = json["predicted"]["phases"].as_array().unwrap();
+            let of_all = |field: &str| predicted.iter().map(|p| p[field].as_u64().unwrap()).sum::<u64>();
+            assert_eq!([of_all("garbler_sent_bytes"), of_all("evaluator_sent_bytes")], expected);
         }
     }
     let flags = ["--protocol", "authenticated"];
-    let (said, planned) = good(&[&["plan", &file, "--executions", "3"], &flags[..]].concat());
-    assert!(said.contains("leaky ANDs"), "{said}");
+    let plan = [&["plan", &file, "--executions", "3"], &flags[..]].concat();
+    // On a slow line what sends least is taken, and on one without limits not what computes most.
+    let fast = ["extension", "softspoken-2", "softspoken-4"];
+    for (line, expected) in [(&["--bandwidth", "1Mbit"][..], &["softspoken-8"][..]), (&[], &fast)] {
+        let (said, planned) = good(&[&["plan", &file, "--executions", "2000"], &flags[..], line].concat());
+        schema::holds(&["plan"], &planned);
+        let cot = planned["choice"]["cot"].as_str().unwrap();
+        assert!(expected.contains(&cot), "{said}");
+        assert!(said.contains(&format!("{cot} for the masks: ")), "{said}");
+        assert!(planned["cot_reason"].as_str().is_some_and(|why| said.contains(why)), "{planned}");
+    }
+    let (said, planned) = good(&[&plan[..], &["--cot", "softspoken-4"]].concat());
+    assert!(said.contains("leaky ANDs") && !said.contains("for the masks"), "{said}");
+    assert!(planned["cot_reason"].is_null());
     let sent: u64 =
         planned["phases"].as_array().unwrap().iter().map(|p| p["garbler_sent_bytes"].as_u64().unwrap()).sum();
     assert_eq!(sent, authenticated::sent_bytes(&program.repeat(3).unwrap(), 40, Cot::default()).unwrap()[0]);
@@ -799,13 +825,22 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
     bad(&[&run[..], &["--cot", "softspoken-4"]].concat(), 2, "--cot says nothing with --protocol duplo");
     bad(&[&run[..], &flags, &["--cot", "softspoken-3"]].concat(), 2, "softspoken-2, softspoken-4");
-    let (listening, address) =
-        Side::garbler(&keys).listen(&[&flags[..], &["--json", "--timeout", "60"]].concat());
-    let words = "the garbler has --protocol authenticated --cot softspoken-4, the evaluator --protocol \
-                 authenticated --cot softspoken-8";
-    let others = ["--protocol", "authenticated", "--cot", "softspoken-8", "--json"];
-    is_error(&Side::evaluator(&keys).connect(&address, &others), 7, words);
-    is_error(&finish(listening), 7, words);
+    // Parties that name different ones do not begin, nor with LPN where only one has named it.
+    for (of_garbler, theirs, words) in [
+        (
+            &["--cot", "softspoken-4"][..],
+            "softspoken-8",
+            "the garbler has --protocol authenticated --cot softspoken-4, the evaluator --protocol \
+             authenticated --cot softspoken-8",
+        ),
+        (&[], "pcg", "it rests on LPN besides, so that both must say it"),
+    ] {
+        let (listening, address) =
+            Side::garbler(&keys).listen(&[&flags[..], of_garbler, &["--json", "--timeout", "60"]].concat());
+        let others = ["--protocol", "authenticated", "--cot", theirs, "--json"];
+        is_error(&Side::evaluator(&keys).connect(&address, &others), 7, words);
+        is_error(&finish(listening), 7, words);
+    }
 }
 
 /// Both parties send megabytes before either reads them: more than sockets hold, so that each must read
