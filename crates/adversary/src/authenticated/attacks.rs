@@ -8,12 +8,12 @@ use brickwork::ot::{self, BASE_OT, Cot, pcg, softspoken};
 use brickwork::random::Rng;
 use brickwork::wire::Tag;
 
-use super::list::{Catalogue, add_offset, bit, caught, flip, flip_in_parts, in_parts, longer, toy};
+use super::list::{COMPARED, Catalogue, add_offset, bit, caught, flip, flip_in_parts, in_parts, longer, toy};
+use super::stock::stock;
 use crate::family::Attack;
 
-/// Bytes of a label or a word, of t bits, and of a tag.
+/// Bytes of a label or a word, and of a tag.
 const WORD: usize = 16;
-const COMPARED: usize = 6;
 const TAG: usize = 8;
 
 /// Returns all attacks.
@@ -29,6 +29,7 @@ pub fn catalogue() -> Vec<Attack> {
     answers(&mut all);
     reports(&mut all);
     order(&mut all);
+    stock(&mut all);
     lengths(&mut all);
     all.0.sort_by_key(|attack| attack.row);
     all.0

@@ -7,10 +7,13 @@ use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::random::Rng;
 use brickwork::wire::Tag;
 
-use crate::family::Attack;
+use crate::family::{Attack, Played};
 
 /// The protocol, as users name it.
 pub(super) const PROTOCOL: &str = "authenticated";
+
+/// Bytes of the t bits of a leaky AND that are compared.
+pub(super) const COMPARED: usize = 6;
 
 /// Runs of an attack whose ending is certain.
 const CERTAIN: usize = 20;
@@ -45,12 +48,28 @@ impl Catalogue {
     /// Adds an attack that is a run, in which a rule must hold.
     pub fn add_with(
         &mut self,
-        (row, variant): Name,
+        name: Name,
         story: &'static str,
         cheater: Party,
         endings: Vec<(Ending, f64)>,
         rule: Rule,
         case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
+    ) {
+        self.play(name, story, cheater, endings, move |rng: &mut Rng| {
+            let outcome = case(rng).run();
+            rule(&outcome)?;
+            outcome.ending(cheater)
+        });
+    }
+
+    /// Adds an attack that is played so.
+    pub fn play(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Party,
+        endings: Vec<(Ending, f64)>,
+        play: impl Fn(&mut Rng) -> Played + Send + Sync + 'static,
     ) {
         let least = endings.iter().map(|(_, rate)| *rate).fold(1.0, f64::min);
         let trials = match endings.len() {
@@ -58,12 +77,7 @@ impl Catalogue {
             _ if least < 0.05 => GUESSED,
             _ => MANY,
         };
-        let play = Box::new(move |rng: &mut Rng| {
-            let outcome = case(rng).run();
-            rule(&outcome)?;
-            outcome.ending(cheater)
-        });
-        let cheater = Some(cheater);
+        let (play, cheater) = (Box::new(play), Some(cheater));
         self.0.push(Attack { protocol: PROTOCOL, row, variant, story, cheater, endings, trials, play });
     }
 

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod list;
+mod stock;
 
 use brickwork::authenticated::Cheat;
 use brickwork::ot::{self, pcg, softspoken};

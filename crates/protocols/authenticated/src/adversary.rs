@@ -7,13 +7,14 @@ pub use crate::hooks::{Hooks, Point};
 pub use crate::parameters::{Level, Pool};
 use crate::report::Authenticated;
 pub use crate::words::{add_chosen, add_where, add_where_coloured};
-use crate::{Cot, Report, evaluator_with, garbler_with, msg};
+use crate::{Cot, Report, Stocked, evaluator_with, garbler_with, msg};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 pub use brickwork_harness::{Ending, Event};
 use brickwork_harness::{Events, Known, Played, play};
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
@@ -37,6 +38,21 @@ pub fn evaluator(
     hooks: Hooks,
 ) -> Result<Report, Error> {
     evaluator_with(channel, job, cot, input, Box::new(Unobserved), hooks)
+}
+
+/// Does what [`Stocked::open`] does, with its hands in the machine.
+///
+/// # Errors
+/// As [`Stocked::open`].
+pub fn stocked(
+    party: Party,
+    channel: Channel,
+    store: &Store,
+    terms: &Terms,
+    cot: Cot,
+    hooks: Hooks,
+) -> Result<Stocked, Error> {
+    Stocked::open_with(party, channel, store, terms, cot, Box::new(Unobserved), hooks)
 }
 
 /// How a run ended.

@@ -1,0 +1,269 @@
+//! Cheats about stock: attempts that are broken off before anybody is found out (row 6), and items that are to
+//! be used twice (row 20). Both parties are the real ones, with stores on disk.
+
+use std::path::Path;
+
+use brickwork::authenticated::adversary::{Ending, Hooks, Point, stocked};
+use brickwork::authenticated::{Lacking, Request, inventory, msg};
+use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::ot::Cot;
+use brickwork::random::Rng;
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::stock::msg::INTENT;
+use brickwork::wire::{Tag, memory_pair};
+use brickwork::{Error, wire};
+use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, dying, terms};
+
+use super::list::{COMPARED, Catalogue, flip, toy};
+use crate::family::Played;
+
+/// Runs that there is stock for.
+const RUNS: usize = 3;
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Fill,
+    Run,
+}
+
+/// The program's inputs: whatever bits a party sends of them are masks.
+const ZEROS: [&[bool]; 2] = [&[false], &[false; 2]];
+
+/// Connects both over these lines. A cheater may have its hands in its state; one that goes away dies there.
+fn meet(
+    stores: &Stores,
+    lines: Lines,
+    what: What,
+    cheats: [Option<(Point, fn(&mut [u8]))>; 2],
+    dealer: [u8; 32],
+) -> [Result<Vec<bool>, Error>; 2] {
+    stores.meet(lines, cheats, |party, store, channel, cheat| {
+        let alter = cheat.map(|(at, alter)| -> Box<dyn FnMut(Point, &mut [u8]) + Send> {
+            let ciphertexts = at == Point::Ciphertexts;
+            Box::new(move |point, bytes| {
+                if point == at || ciphertexts && point == Point::Compared {
+                    alter(bytes);
+                }
+            })
+        });
+        let hooks = Hooks { alter, dealer: Some(dealer), ..Hooks::default() };
+        let line = stocked(party, channel, store, &terms(), Cot::default(), hooks)?;
+        let program = toy();
+        let (outputs, line) = match what {
+            What::Fill => (Vec::new(), line.preprocess(&Request::of(&program.repeat(RUNS)?)?)?.1),
+            What::Run => {
+                let (done, line) = line.run(&program, ZEROS[party as usize], Lacking::Refuse)?;
+                (done.outputs, line)
+            }
+        };
+        line.close().map(|_| outputs)
+    })
+}
+
+/// Both do what they should, and it succeeds.
+fn honest(stores: &Stores, what: What, rng: &mut Rng) -> Result<(), String> {
+    for (party, end) in BOTH.into_iter().zip(meet(stores, memory_pair(), what, [None; 2], seed(rng))) {
+        let outputs = end.map_err(|error| format!("the honest {party:?} ends with {error}"))?;
+        must(outputs.iter().all(|bit| !bit), "the outputs of zeros are zeros")?;
+    }
+    Ok(())
+}
+
+fn seed(rng: &mut Rng) -> [u8; 32] {
+    let mut seed = [0; 32];
+    rng.fill(&mut seed);
+    seed
+}
+
+fn must(holds: bool, what: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(format!("it does not hold that {what}")) }
+}
+
+/// How it ended for a party.
+fn ending(end: &Result<Vec<bool>, Error>) -> Played {
+    match end {
+        Ok(_) => Ok(Ending::Survived),
+        Err(Error::Peer(check)) => Ok(Ending::Caught(*check)),
+        Err(Error::Io(_)) => Ok(Ending::Gone),
+        Err(Error::Mismatch(_) | Error::Stock(_)) => Ok(Ending::Refused),
+        Err(other) => Err(format!("it ends with {other}")),
+    }
+}
+
+fn parts(stores: &Stores, party: Party) -> Result<Vec<Inventory>, String> {
+    inventory(&stores.store(party)).map_err(|error| error.to_string())
+}
+
+/// The other party.
+fn other(party: Party) -> Party {
+    BOTH[1 - party as usize]
+}
+
+/// The evaluator bets on the garbler's share of an x, and goes away where the garbler's answer shows that it
+/// was wrong, before it says its coin. Where it lost, the garbler counts it; where it won, it has won nothing
+/// yet: what was made is right.
+fn bets_and_goes(rng: &mut Rng) -> Played {
+    let stores = Stores::empty();
+    let bet: (Point, fn(&mut [u8])) = (Point::Ciphertexts, |words| flip(COMPARED, 0, 1)(0, words));
+    let [end, _] = meet(&stores, memory_pair(), What::Fill, [None, Some(bet)], seed(rng));
+    let parts = parts(&stores, Garbler)?;
+    must(parts.iter().all(|part| part.state.burned().is_none()), "nobody was caught")?;
+    let counted: u32 = parts.iter().map(|part| part.given_up.steps).sum();
+    let risked: Vec<f64> = parts.iter().filter_map(|part| part.given_up.bound_log2).collect();
+    match ending(&end)? {
+        Ending::Gone => {
+            must(counted == 1 && risked.len() == 1, "an attempt counts")?;
+            must(risked[0] <= -43.0, "an attempt is worth 2^-(s+3) at most")?;
+        }
+        _ => {
+            must(counted == 0, "what was made is no attempt")?;
+            honest(&stores, What::Run, rng)?;
+        }
+    }
+    ending(&end)
+}
+
+/// A party goes away once it knows the coin, three times: each counts at the other one, as much as the first.
+fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
+    let (stores, seed) = (Stores::empty(), seed(rng));
+    let (mut first, mut last) = (None, Ok(Ending::Survived));
+    for attempt in 1..=3 {
+        let lines = dying(cheater, instead_of, 1, &[], &Seen::default());
+        let ends = meet(&stores, lines, What::Fill, [None; 2], seed);
+        last = ending(&ends[other(cheater) as usize]);
+        stores.forgive();
+        let parts = parts(&stores, other(cheater))?;
+        let [part] = &parts[..] else { return Err(format!("{} epochs", parts.len())) };
+        must(part.state.burned().is_none(), "nobody was caught")?;
+        must(part.given_up.steps == attempt, "every attempt counts once")?;
+        let risked = part.given_up.bound_log2.ok_or("an attempt without a bound")?;
+        let first = *first.get_or_insert(risked);
+        must((risked - first - f64::from(attempt).log2()).abs() < 1e-6, "attempts count alike")?;
+    }
+    honest(&stores, What::Fill, rng)?;
+    last
+}
+
+/// A party comes back with a copy of its folder from before a run, to run on the same items again. Both
+/// refuse, and what both had is burned.
+fn old_copy(cheater: Party, rng: &mut Rng) -> Played {
+    let (stores, copy) = (Stores::empty(), tempfile::tempdir().map_err(|error| error.to_string())?);
+    honest(&stores, What::Fill, rng)?;
+    let place = stores.folder(cheater);
+    copied(&place, copy.path()).map_err(|error| error.to_string())?;
+    honest(&stores, What::Run, rng)?;
+    std::fs::remove_dir_all(&place).map_err(|error| error.to_string())?;
+    copied(copy.path(), &place).map_err(|error| error.to_string())?;
+    let ends = meet(&stores, memory_pair(), What::Run, [None; 2], seed(rng));
+    for party in BOTH {
+        let burned = parts(&stores, party)?.iter().all(|part| part.state.burned().is_some());
+        must(burned, "what does not tell one story is burned")?;
+    }
+    ending(&ends[other(cheater) as usize])
+}
+
+fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let (path, target) =
+            (entry.as_ref().map(|entry| entry.path()), entry.as_ref().map(|e| e.file_name()));
+        let (Ok(path), Ok(target)) = (path, target.map(|name| to.join(name))) else { continue };
+        if path.is_dir() {
+            copied(&path, &target)?;
+        } else if path.is_file() {
+            let _ = std::fs::copy(&path, target)?;
+        }
+    }
+    Ok(())
+}
+
+/// A party goes away in the middle of a run, to run on the same items again. They are gone at both, and what
+/// the next run sends is other material.
+fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
+    let (stores, seen) = (Stores::empty(), Seen::default());
+    honest(&stores, What::Fill, rng)?;
+    let noted = [msg::SOLDERINGS, msg::INPUT_LABELS];
+    let ends = meet(&stores, dying(cheater, instead_of, 1, &noted, &seen), What::Run, [None; 2], seed(rng));
+    let again = meet(&stores, dying(cheater, Tag(0), 1, &noted, &seen), What::Run, [None; 2], seed(rng));
+    must(again.iter().all(Result::is_ok), "the next run is right")?;
+    let mut seen = seen.lock().map_err(|_| "a party died with it")?.clone();
+    let all = seen.len();
+    seen.sort();
+    seen.dedup();
+    must(all >= 3 && seen.len() == all, "nothing was sent twice")?;
+    for party in BOTH {
+        let left = |part: &Inventory| part.batches.iter().map(|batch| batch.left).min();
+        let left: Vec<_> = parts(&stores, party)?.iter().filter_map(left).collect();
+        must(left.iter().sum::<u64>() <= RUNS as u64, "items of both runs are gone")?;
+    }
+    ending(&ends[other(cheater) as usize])
+}
+
+/// A party names other items than those that come next, such as those of the run before.
+fn names_others(cheater: Party, rng: &mut Rng) -> Played {
+    let stores = Stores::empty();
+    honest(&stores, What::Fill, rng)?;
+    honest(&stores, What::Run, rng)?;
+    let (mut left, mut right): (wire::Channel, wire::Channel) = memory_pair();
+    [&mut left, &mut right][cheater as usize].set_tamper(Box::new(|tag, bytes| {
+        if tag == INTENT {
+            bytes[7] ^= 1;
+        }
+    }));
+    let ends = meet(&stores, (left, right), What::Run, [None; 2], seed(rng));
+    honest(&stores, What::Run, rng)?;
+    ending(&ends[other(cheater) as usize])
+}
+
+/// Adds all of them.
+pub(super) fn stock(all: &mut Catalogue) {
+    let story = "While stock is made the evaluator bets on the garbler's share of an x, and goes away where the \
+                 answer shows that it has lost: nobody caught it, and the attempt counts.";
+    let endings = vec![(Ending::Gone, 0.5), (Ending::Survived, 0.5)];
+    all.play((6, "lost_bet_in_stock"), story, Evaluator, endings, bets_and_goes);
+    let gone = || vec![(Ending::Gone, 1.0)];
+    let story = "The evaluator goes away once it knows the coin, three times: whether its bets meet it knows \
+                 before the garbler does.";
+    all.play((6, "evaluator_goes_with_the_coin"), story, Evaluator, gone(), |rng| {
+        goes_with_the_coin(Evaluator, msg::COIN, rng)
+    });
+    let story = "The garbler goes away once it knows the coin, three times.";
+    all.play((6, "garbler_goes_with_the_coin"), story, Garbler, gone(), |rng| {
+        goes_with_the_coin(Garbler, msg::OPENED, rng)
+    });
+    let refused = || vec![(Ending::Refused, 1.0)];
+    for (cheater, copy, broken, instead_of, others, stories) in [
+        (
+            Garbler,
+            "garblers_old_copy",
+            "garbler_breaks_off",
+            msg::INPUT_LABELS,
+            "garbler_names_others",
+            [
+                "The garbler comes back with a copy of its store from before a run, to solder the same ports \
+                 again: two solderings of a port tell its offset.",
+                "The garbler goes away in the middle of a run, to have the same items once more.",
+                "The garbler names other items of the stock than those that come next.",
+            ],
+        ),
+        (
+            Evaluator,
+            "evaluators_old_copy",
+            "evaluator_breaks_off",
+            msg::REPORT,
+            "evaluator_names_others",
+            [
+                "The evaluator comes back with a copy of its store from before a run, to have other labels of \
+                 the same wires.",
+                "The evaluator goes away when it has its labels, to have the others, too.",
+                "The evaluator names other items of the stock than those that come next.",
+            ],
+        ),
+    ] {
+        let [of_copy, of_broken, of_others] = stories;
+        all.play((20, copy), of_copy, cheater, refused(), move |rng| old_copy(cheater, rng));
+        all.play((20, broken), of_broken, cheater, gone(), move |rng| breaks_off(cheater, instead_of, rng));
+        all.play((20, others), of_others, cheater, refused(), move |rng| names_others(cheater, rng));
+    }
+}
