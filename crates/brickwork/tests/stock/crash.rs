@@ -10,9 +10,11 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use brickwork::authenticated;
 use brickwork::duplo::{Lacking, Stocked};
 use brickwork::jimu;
 use brickwork::lego;
+use brickwork::ot::Cot;
 use brickwork::stock::{Change, Entry, EpochId, Faults, PairId, Relation, Store};
 use brickwork::wire::{Channel, Tag};
 
@@ -63,6 +65,18 @@ impl Line for lego::Stocked {
 
     fn close(self) -> Result<(), Error> {
         lego::Stocked::close(self).map(drop)
+    }
+}
+
+impl Line for authenticated::Stocked {
+    const MATERIAL: &'static [u8] = &[24, 128, 134, 136, 139];
+
+    fn open(party: Party, channel: Channel, store: &Store) -> Result<Self, Error> {
+        authenticated::Stocked::open(party, channel, store, &terms(), Cot::default(), Unobserved)
+    }
+
+    fn close(self) -> Result<(), Error> {
+        authenticated::Stocked::close(self).map(drop)
     }
 }
 
@@ -411,6 +425,58 @@ fn row_21_a_crash_of_jimu() {
         let ends = story.tell();
         println!("counted: {ends} ends of a world while {what}");
         assert!(ends >= SOME, "{what}: {ends}");
+    }
+}
+
+/// The same of authenticated masks: a request for so many runs of the small program.
+fn masked(times: usize) -> authenticated::Request {
+    authenticated::Request::of(&small().repeat(times).unwrap()).unwrap()
+}
+
+fn run_masked(
+    party: Party,
+    session: authenticated::Stocked,
+    lacking: Lacking,
+) -> Result<authenticated::Stocked, Error> {
+    let program = small();
+    let (x, y) = ([true, false, true, true, false, false, true, false], [true; 8]);
+    let input = if party == Party::Garbler { &x } else { &y };
+    let (done, session) = session.run(&program, input, lacking)?;
+    assert_eq!(done.outputs, program.output_bits(party, &program.simulate(&x, &y)));
+    Ok(session)
+}
+
+/// Components with authenticated masks are made, as an epoch begins and in one that is there; programs run on
+/// them, and one for which there is nothing.
+#[test]
+fn row_21_a_crash_of_authenticated() {
+    let (empty, filled) = (Folders::new(), Folders::new());
+    let fill = |times| move |_, session: authenticated::Stocked| Ok(session.preprocess(&masked(times))?.1);
+    let results = connect(&filled, &Counts::default(), None, &fill(4));
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let made = |party, session: authenticated::Stocked| {
+        run_masked(party, session.preprocess(&masked(1))?.1, Lacking::Refuse)
+    };
+    let twice =
+        |party, session| run_masked(party, run_masked(party, session, Lacking::Refuse)?, Lacking::Refuse);
+    let stories: [(&str, Story<authenticated::Stocked>); 4] = [
+        ("an epoch of authenticated masks begins", Story { begin: &empty, work: &fill(1), after: &made }),
+        ("there are more authenticated masks", Story { begin: &filled, work: &fill(1), after: &made }),
+        // Two of four are gone at most.
+        ("programs run on authenticated masks", Story { begin: &filled, work: &twice, after: &twice }),
+        (
+            "masks are made for a program on the spot",
+            Story {
+                begin: &empty,
+                work: &|party, session| run_masked(party, session, Lacking::Make),
+                after: &|party, session| run_masked(party, session, Lacking::Make),
+            },
+        ),
+    ];
+    for (what, story) in stories {
+        let ends = story.tell();
+        println!("counted: {ends} ends of a world while {what}");
+        assert!(ends >= 2 * SOME, "{what}: {ends}");
     }
 }
 
