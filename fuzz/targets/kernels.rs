@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use brickwork_kernels::{
-    Aes128, And, CHUNK_BYTES, GateListBuilder, HashKeys, HashMode, Kernel, LANES, LAYER, ONE, Subtree, Wires,
+    Aes128, And, CHUNK_BYTES, GateListBuilder, HashKeys, Kernel, LANES, LAYER, ONE, Subtree, Wires,
     ctr_rows_with, hash_accumulate_with, hash_rows_with, keyed_hashes_with, parent_values_with,
     parity_rows_with, subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
 };
@@ -108,10 +108,8 @@ fn subtrees(source: &mut Source, kernel: Kernel) -> Vec<[u8; 32]> {
     let numbered = bytes[shift..].chunks(size).zip(0..);
     let subtrees: Vec<Subtree> =
         numbered.map(|(bytes, k)| Subtree { bytes, first_chunk: (first + k) * chunks }).collect();
-    let key = std::array::from_fn(|_| source.byte());
-    let mode = [HashMode::Hash, HashMode::KeyedHash(key), HashMode::DeriveKey(key)][source.below(3)];
     let mut values = vec![[0; 32]; count];
-    subtree_values_with(kernel, &mode, &subtrees, &mut values);
+    subtree_values_with(kernel, &subtrees, &mut values);
     values
 }
 

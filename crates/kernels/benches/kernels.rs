@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use brickwork_kernels::{
-    Aes128, HashMode, Kernel, SUBTREE_BYTES, Subtree, Trees, ctr_rows_with, hash_accumulate_with,
-    hash_to_columns, keyed_hashes_with, parity_rows_with, subtree_values_with, transpose_back_with,
-    transpose_with, words_for_rows,
+    Aes128, Kernel, SUBTREE_BYTES, Subtree, Trees, ctr_rows_with, hash_accumulate_with, hash_to_columns,
+    keyed_hashes_with, parity_rows_with, subtree_values_with, transpose_back_with, transpose_with,
+    words_for_rows,
 };
 
 /// The shortest of many runs, in nanoseconds for each of `blocks`.
@@ -90,9 +90,7 @@ fn main() {
         let (inputs, mut values) = ([[5u8; SUBTREE_BYTES]; 16], [[0; 32]; 16]);
         let subtrees =
             std::array::from_fn::<_, 16, _>(|i| Subtree { bytes: &inputs[i], first_chunk: 16 * i as u64 });
-        let block = best(16 * SUBTREE_BYTES / 16, || {
-            subtree_values_with(kernel, &HashMode::Hash, &subtrees, &mut values)
-        });
+        let block = best(16 * SUBTREE_BYTES / 16, || subtree_values_with(kernel, &subtrees, &mut values));
         println!("  BLAKE3, 16 inputs of 16 KiB {block:7.3}");
         extended(kernel);
         std::hint::black_box((&blocks, &columns, &acc, &values));

@@ -12,7 +12,7 @@ use crate::Kernel;
 use crate::vector::{Task, Vector};
 
 pub use subtree::{
-    CHUNK_BYTES, HashMode, SUBTREE_BYTES, Subtree, parent_values, parent_values_with, subtree_values,
+    CHUNK_BYTES, SUBTREE_BYTES, Subtree, parent_values, parent_values_with, subtree_values,
     subtree_values_with,
 };
 
@@ -27,7 +27,6 @@ const CHUNK_END: u32 = 2;
 const PARENT: u32 = 4;
 const ROOT: u32 = 8;
 const KEYED_HASH: u32 = 16;
-const DERIVE_KEY_MATERIAL: u32 = 64;
 
 /// Which word of the message goes in at each of the sixteen places of a round.
 const SCHEDULE: [[usize; 16]; 7] = {
@@ -58,18 +57,12 @@ pub fn keyed_hashes(key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128])
 /// Like [`keyed_hashes`].
 pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128]) {
     assert_eq!(messages.len(), hashes.len(), "one place for each hash");
-    let mut words = words_of(key);
-    kernel.run(Keyed { key: words, messages, hashes });
-    words.zeroize();
-}
-
-/// The words of a key.
-fn words_of(key: &[u8; 32]) -> [u32; 8] {
     let mut words = [0; 8];
     for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
         *word = u32::from_le_bytes(*bytes);
     }
-    words
+    kernel.run(Keyed { key: words, messages, hashes });
+    words.zeroize();
 }
 
 /// The state of as many inputs as a register has lanes, in the rows that the paper writes it in.

@@ -51,8 +51,8 @@ mod x86;
 
 pub use aes::{Aes128, ctr_rows, ctr_rows_with, encrypt_each, encrypt_each_with};
 pub use blake3::{
-    CHUNK_BYTES, HashMode, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, parent_values,
-    parent_values_with, subtree_values, subtree_values_with,
+    CHUNK_BYTES, SUBTREE_BYTES, Subtree, keyed_hashes, keyed_hashes_with, parent_values, parent_values_with,
+    subtree_values, subtree_values_with,
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use columns::hash_to_columns;

@@ -1,8 +1,8 @@
 //! The tree of BLAKE3 over long inputs, from the chunks to subtrees of up to sixteen of them.
 
 use super::{
-    CHUNK_END, CHUNK_START, DERIVE_KEY_MATERIAL, IV, KEYED_HASH, MOST_LANES, PARENT, State, folded, lanes,
-    load_words, rounds, splat_words, splat32, state, store_words, words_of,
+    CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words,
+    splat32, state, store_words,
 };
 use crate::Kernel;
 use crate::vector::{Task, Vector, prefetch};
@@ -25,36 +25,6 @@ const TOGETHER: usize = 16;
 /// A chaining value, little endian.
 type Value = [u128; 2];
 
-/// Which of BLAKE3's functions a tree is of.
-#[derive(Clone, Copy)]
-pub enum HashMode {
-    /// The hash of an input.
-    Hash,
-    /// Its keyed hash, under this key.
-    KeyedHash([u8; 32]),
-    /// A key that is derived from it, in the context of which this is the key.
-    DeriveKey([u8; 32]),
-}
-
-impl HashMode {
-    /// What all nodes of the tree begin with: words, and flags.
-    fn start(&self) -> Start {
-        let (key, flags) = match self {
-            HashMode::Hash => return Start { words: IV, flags: 0 },
-            HashMode::KeyedHash(key) => (key, KEYED_HASH),
-            HashMode::DeriveKey(key) => (key, DERIVE_KEY_MATERIAL),
-        };
-        Start { words: words_of(key), flags }
-    }
-}
-
-/// What all nodes of a tree begin with.
-#[derive(Clone, Copy)]
-struct Start {
-    words: [u32; 8],
-    flags: u32,
-}
-
 /// A part of an input that makes a whole subtree of its tree, but not all of it.
 #[derive(Clone, Copy)]
 pub struct Subtree<'a> {
@@ -64,20 +34,20 @@ pub struct Subtree<'a> {
     pub first_chunk: u64,
 }
 
-/// Writes the chaining value of each of some subtrees of the same size, of the hash without a key: as the
-/// blake3 crate's `hazmat` module has them. In constant time.
+/// Writes the chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module
+/// has them, without a key. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each value, or the sizes are none of a subtree, or not the same.
 pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
-    subtree_values_with(Kernel::best(), &HashMode::Hash, subtrees, values);
+    subtree_values_with(Kernel::best(), subtrees, values);
 }
 
-/// Does what [`subtree_values`] does with a kernel of the caller's choice, and for any function of BLAKE3's.
+/// Does what [`subtree_values`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`subtree_values`].
-pub fn subtree_values_with(kernel: Kernel, mode: &HashMode, subtrees: &[Subtree], values: &mut [[u8; 32]]) {
+pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     assert_eq!(subtrees.len(), values.len(), "one place for each value");
     let Some(bytes) = subtrees.first().map(|subtree| subtree.bytes.len()) else { return };
     let chunks = bytes / CHUNK_BYTES;
@@ -86,9 +56,9 @@ pub fn subtree_values_with(kernel: Kernel, mode: &HashMode, subtrees: &[Subtree]
         "{bytes} bytes are no subtree"
     );
     assert!(subtrees.iter().all(|subtree| subtree.bytes.len() == bytes), "subtrees of the same size");
-    let (mut nodes, start) = ([[0; 2]; TOGETHER * CHUNKS], mode.start());
+    let mut nodes = [[0; 2]; TOGETHER * CHUNKS];
     for (subtrees, values) in subtrees.chunks(TOGETHER).zip(values.chunks_mut(TOGETHER)) {
-        kernel.run(Trees { inputs: Inputs { subtrees, chunks }, start, nodes: &mut nodes });
+        kernel.run(Trees { inputs: Inputs { subtrees, chunks }, nodes: &mut nodes });
         write_values(&nodes, values);
     }
 }
@@ -115,7 +85,7 @@ pub fn parent_values_with(kernel: Kernel, children: &[[[u8; 32]; 2]], values: &m
                 [child.first_chunk(), child.last_chunk()].map(|half| *half.expect("16 of 32 bytes"));
             *node = [u128::from_le_bytes(low), u128::from_le_bytes(high)];
         }
-        kernel.run(Parents { start: HashMode::Hash.start(), nodes: &mut nodes, count: children.len() });
+        kernel.run(Parents { nodes: &mut nodes, count: children.len() });
         write_values(&nodes, values);
     }
 }
@@ -129,7 +99,6 @@ fn write_values(nodes: &[Value], values: &mut [[u8; 32]]) {
 
 /// One step up the tree.
 struct Parents<'a> {
-    start: Start,
     /// Nodes `2 k` and `2 k + 1` are those under parent `k`, which takes place `k`.
     nodes: &'a mut [Value],
     count: usize,
@@ -139,10 +108,10 @@ impl Task for Parents<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Parents { start, nodes, count } = self;
+        let Parents { nodes, count } = self;
         for first in (0..count).step_by(2 * lanes::<V>()) {
             // SAFETY: the caller vouches for the features of `V`.
-            unsafe { parents::<V>(start, nodes, first, (first + 2 * lanes::<V>()).min(count)) };
+            unsafe { parents::<V>(nodes, first, (first + 2 * lanes::<V>()).min(count)) };
         }
     }
 }
@@ -172,7 +141,6 @@ impl Inputs<'_> {
 
 struct Trees<'a> {
     inputs: Inputs<'a>,
-    start: Start,
     /// In the end the values of the subtrees stand first.
     nodes: &'a mut [Value; TOGETHER * CHUNKS],
 }
@@ -181,19 +149,19 @@ impl Task for Trees<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Trees { inputs, start, nodes } = self;
+        let Trees { inputs, nodes } = self;
         let at_once = 2 * lanes::<V>();
         let mut count = inputs.count();
         for first in (0..count).step_by(at_once) {
             let numbers = first..(first + at_once).min(count);
             // SAFETY: the caller vouches for the features of `V`; nodes are as many as chunks.
-            unsafe { chunks::<V>(inputs, start, numbers.start, &mut nodes[numbers]) };
+            unsafe { chunks::<V>(inputs, numbers.start, &mut nodes[numbers]) };
         }
         // Each step halves the nodes, until a subtree has one.
         for _ in 0..inputs.chunks.ilog2() {
             count /= 2;
             // SAFETY: the caller vouches for the features of `V`.
-            unsafe { Parents { start, nodes, count }.run::<V>() };
+            unsafe { Parents { nodes, count }.run::<V>() };
         }
     }
 }
@@ -206,7 +174,7 @@ const AHEAD: usize = 4;
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn chunks<V: Vector>(inputs: Inputs, of_all: Start, first: usize, values: &mut [Value]) {
+unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) {
     let last = first + values.len() - 1;
     // Lanes without a chunk do the last one again.
     let chunk = |i: usize| (first + i).min(last);
@@ -225,7 +193,7 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, of_all: Start, first: usize, values:
     // SAFETY: the caller vouches for the features of `V`; a chunk has sixteen blocks of 64 bytes behind its
     // start, and a register holds at most `MOST_LANES / 2` counters.
     unsafe {
-        let mut chains = [splat_words(&of_all.words); 2];
+        let mut chains = [splat_words(&IV); 2];
         let [first, second] = &counters;
         let counters = [
             [load_counters(&first[0]), load_counters(&first[1])],
@@ -240,9 +208,8 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, of_all: Start, first: usize, values:
             for stream in &streams[..2 * lanes::<V>()] {
                 prefetch(stream.wrapping_add(64 * ahead));
             }
-            let at_ends =
+            let flags =
                 if block == 0 { CHUNK_START } else { 0 } | if block == BLOCKS - 1 { CHUNK_END } else { 0 };
-            let flags = of_all.flags | at_ends;
             let states = [state(chains[0], counters[0], 64, flags), state(chains[1], counters[1], 64, flags)];
             chains = compress::<V>(states, |i| start[i].add(64 * block).cast());
         }
@@ -255,11 +222,11 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, of_all: Start, first: usize, values:
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn parents<V: Vector>(of_all: Start, nodes: &mut [Value], first: usize, end: usize) {
+unsafe fn parents<V: Vector>(nodes: &mut [Value], first: usize, end: usize) {
     let children = &nodes[2 * first..2 * end];
     // SAFETY: the caller vouches for the features of `V`; two children are the 64 bytes of a parent's block.
     unsafe {
-        let start = state(splat_words(&of_all.words), [splat32(0); 2], 64, of_all.flags | PARENT);
+        let start = state(splat_words(&IV), [splat32(0); 2], 64, PARENT);
         let chains = compress::<V>([start; 2], |i| children[2 * i.min(end - first - 1)..].as_ptr().cast());
         store::<V>(chains, &mut nodes[first..end]);
     }

@@ -2,7 +2,7 @@
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use brickwork_kernels::{
-    CHUNK_BYTES, HashMode, Kernel, SUBTREE_BYTES, Subtree, parent_values_with, subtree_values_with,
+    CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, parent_values_with, subtree_values_with,
 };
 
 use super::tables::TableSink;
@@ -41,7 +41,7 @@ fn values(kernel: Kernel, subtrees: &[Subtree]) -> Vec<Value> {
         return subtrees.iter().map(|subtree| value(subtree.bytes, subtree.first_chunk)).collect();
     }
     let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
-    subtree_values_with(kernel, &HashMode::Hash, subtrees, &mut values);
+    subtree_values_with(kernel, subtrees, &mut values);
     values
 }
 
