@@ -466,7 +466,8 @@ fn connection(
     // What is fastest may be another cut when it runs; what is in stock is there.
     let has_others = work.origin.given.slot_count() > 1 || work.origin.source()?.is_some();
     let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
-    let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open)?;
+    let masks = protocols::played(work.flags.parameters.protocol).masks(work)?;
+    let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open, masks)?;
     let mut met = if let Some(address) = &arguments.address.connect {
         tls::visit(address, identity, peer, &options, &sheet.encoded())?
     } else {

@@ -30,7 +30,7 @@ use crate::origin::gates_within;
 use crate::report::{bytes, hex, plural};
 use crate::stocks::Stocks;
 use crate::work::Work;
-use crate::{files, programs, protocols};
+use crate::{files, programs};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -96,8 +96,14 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// Makes the sheet of a party. A garbler may have a proposal; if it is `open`, it is not the last word.
-    pub fn of(work: &Work, proposal: Option<Offer>, open: bool) -> Result<Self, Failure> {
+    /// Makes the sheet of a party, which would make masks of these. A garbler may have a proposal; if it is
+    /// `open`, it is not the last word.
+    pub fn of(
+        work: &Work,
+        proposal: Option<Offer>,
+        open: bool,
+        masks: Option<Masks>,
+    ) -> Result<Self, Failure> {
         let source = work.origin.source()?;
         let cut = match work.flags.cut {
             Wish::Fastest => None,
@@ -108,7 +114,7 @@ impl Sheet {
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
             name: way.way(),
-            masks: protocols::played(way.protocol).masks(work)?,
+            masks,
             role: files::role(work.party).into(),
             security: work.job.security,
             executions: work.executions(),

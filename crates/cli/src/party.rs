@@ -176,7 +176,7 @@ fn take_part(
     let mut ready = played.ready(&work)?;
 
     let options = arguments.resources.options(party);
-    let sheet = Sheet::of(&work, ready.offer(), false)?;
+    let sheet = Sheet::of(&work, ready.offer(), false, played.masks(&work)?)?;
     let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
             Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut host)?)

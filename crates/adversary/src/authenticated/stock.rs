@@ -1,5 +1,5 @@
-//! Cheats about stock: attempts that are broken off before anybody is found out (row 6), and items that are to
-//! be used twice (row 20). Both parties are the real ones, with stores on disk.
+//! Cheats about stock: attempts that are broken off before anybody is found out (row 6), and items that are
+//! to be used twice (row 20). Both parties are the real ones, with stores on disk.
 
 use std::path::Path;
 
@@ -221,8 +221,8 @@ fn names_others(cheater: Party, rng: &mut Rng) -> Played {
 
 /// Adds all of them.
 pub(super) fn stock(all: &mut Catalogue) {
-    let story = "While stock is made the evaluator bets on the garbler's share of an x, and goes away where the \
-                 answer shows that it has lost: nobody caught it, and the attempt counts.";
+    let story = "While stock is made the evaluator bets on the garbler's share of an x, and goes away where \
+                 the answer shows that it has lost: nobody caught it, and the attempt counts.";
     let endings = vec![(Ending::Gone, 0.5), (Ending::Survived, 0.5)];
     all.play((6, "lost_bet_in_stock"), story, Evaluator, endings, bets_and_goes);
     let gone = || vec![(Ending::Gone, 1.0)];
@@ -257,8 +257,8 @@ pub(super) fn stock(all: &mut Catalogue) {
             msg::REPORT,
             "evaluator_names_others",
             [
-                "The evaluator comes back with a copy of its store from before a run, to have other labels of \
-                 the same wires.",
+                "The evaluator comes back with a copy of its store from before a run, to have other labels \
+                 of the same wires.",
                 "The evaluator goes away when it has its labels, to have the others, too.",
                 "The evaluator names other items of the stock than those that come next.",
             ],

@@ -143,8 +143,8 @@ impl Played for Authenticated {
     }
 }
 
-/// What masks may be made of where nobody says it: what rests on no more than all others do. (The PCG rests on
-/// LPN besides.)
+/// What masks may be made of where nobody says it: what rests on no more than all others do. (The PCG rests
+/// on LPN besides.)
 const CHOSEN_FROM: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
 
 /// What a run costs and promises whose masks are made of these OTs, and why, if they were chosen.
