@@ -434,5 +434,7 @@ fn entry(entry: &Entry) -> Value {
         }),
         Entry::Confirmed => json!({ "entry": "confirmed" }),
         Entry::Burned(why) => json!({ "entry": "burned", "why": why }),
+        Entry::Lent => json!({ "entry": "lent" }),
+        Entry::Returned => json!({ "entry": "returned" }),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use super::index::{BATCHES, about, with_number};
 use super::log::{EpochId, SERIALS, Serial, State, Taken};
 use super::poison::Poison;
 use super::seal::StoreKey;
-use super::segment::{Bulk, Record, Segment, Writer};
+use super::segment::{Bulk, Elsewhere, Record, Segment, To, Writer, Writing};
 use super::store::Store;
 use brickwork_base::process::Process;
 use brickwork_base::{Error, pool};
@@ -51,7 +52,7 @@ pub struct Left {
 }
 
 /// What a batch in the index is of use for.
-pub(super) enum Of {
+pub(super) enum Use {
     /// Programs may take of it, now or once it is made.
     Programs,
     /// It is used up. What it was made with still counts for what else its epoch gives.
@@ -60,13 +61,13 @@ pub(super) enum Of {
     Nothing,
 }
 
-pub(super) fn use_of(state: &State, serial: Serial, segment: &Segment) -> Of {
+pub(super) fn use_of(state: &State, serial: Serial, segment: &Segment) -> Use {
     let unfinished = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) >= number);
     match state.is_made(serial) {
-        true if state.gone(serial) < segment.items => Of::Programs,
-        true => Of::Nobody,
-        false if unfinished => Of::Programs,
-        false => Of::Nothing,
+        true if state.gone(serial) < segment.items => Use::Programs,
+        true => Use::Nobody,
+        false if unfinished => Use::Programs,
+        false => Use::Nothing,
     }
 }
 
@@ -88,14 +89,14 @@ impl Store {
 
     /// Makes writers of an epoch's batches while somebody else has the store.
     pub fn writers(&self, id: &EpochId) -> Writers {
-        Writers {
+        Writers(Of::Here(Folder {
             epoch: *id,
             disk: self.shared.disk.clone(),
             directory: self.segments(),
             key: self.shared.key.clone(),
             poisoned: self.shared.poisoned.clone(),
             process: self.shared.index.process(),
-        }
+        }))
     }
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
@@ -117,10 +118,13 @@ impl Store {
     pub fn put(&self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
         let _changing = self.change()?;
         let key = self.key_for_new(id, serial)?;
-        if writer.about() != about(BATCHES, &key) {
+        let To::Here(writing) = writer.0 else {
+            return Err(Error::Usage("a writer of another process's store".into()));
+        };
+        if writing.about() != about(BATCHES, &key) {
             return Err(Error::Usage("a writer of another batch".into()));
         }
-        let segment = writer.finish()?;
+        let segment = writing.finish()?;
         let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
         self.write(&[row])
     }
@@ -137,9 +141,9 @@ impl Store {
             let (serial, items) = (serial_of(&key), segment.items);
             let left = if state.is_made(serial) { items.saturating_sub(state.gone(serial)) } else { 0 };
             let bytes = match use_of(&state, serial, &segment) {
-                Of::Programs => segment.length(),
-                Of::Nobody => 0,
-                Of::Nothing => continue,
+                Use::Programs => segment.length(),
+                Use::Nobody => 0,
+                Use::Nothing => continue,
             };
             batches.push(Left { serial, batch, items, left, bytes });
         }
@@ -152,7 +156,7 @@ impl Store {
         let mut useful = Vec::new();
         for (key, row) in self.between(BATCHES, id, None)? {
             let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-            if let Of::Programs = use_of(&state, serial_of(&key), &row.segment) {
+            if let Use::Programs = use_of(&state, serial_of(&key), &row.segment) {
                 useful.push((key, row.segment));
             }
         }
@@ -274,11 +278,11 @@ impl Store {
             for (key, row) in self.between(BATCHES, &id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
                 match use_of(&state, serial_of(&key), &row.segment) {
-                    Of::Programs => {
+                    Use::Programs => {
                         known.insert(Segment::path(&self.segments(), &row.segment.id));
                     }
-                    Of::Nobody => {}
-                    Of::Nothing => gone.push((BATCHES, key, None)),
+                    Use::Nobody => {}
+                    Use::Nothing => gone.push((BATCHES, key, None)),
                 }
             }
         }
@@ -298,7 +302,15 @@ impl Store {
 }
 
 /// Makes writers of an epoch's batches.
-pub struct Writers {
+pub struct Writers(Of);
+
+enum Of {
+    Here(Folder),
+    Elsewhere(Arc<dyn Elsewhere>),
+}
+
+/// What an epoch's segments are written with.
+struct Folder {
     epoch: EpochId,
     disk: Disk,
     directory: PathBuf,
@@ -309,14 +321,27 @@ pub struct Writers {
 }
 
 impl Writers {
+    /// Makes writers of batches for a store that another process has.
+    pub fn elsewhere(store: Arc<dyn Elsewhere>) -> Self {
+        Writers(Of::Elsewhere(store))
+    }
+
     /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
-    /// process that has the store.
+    /// process that has the store; [`Error::Io`] if it is elsewhere, and that process is gone.
     pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
-        self.process.check()?;
-        let about = about(BATCHES, &with_number(&self.epoch, serial));
-        Writer::new(&self.disk, &self.directory, &self.key, about, bulk, self.poisoned.clone())
+        Ok(Writer(match &self.0 {
+            Of::Elsewhere(store) => {
+                store.begin(serial, bulk)?;
+                To::Elsewhere(store.clone(), serial)
+            }
+            Of::Here(Folder { epoch, disk, directory, key, poisoned, process }) => {
+                process.check()?;
+                let about = about(BATCHES, &with_number(epoch, serial));
+                To::Here(Writing::new(disk, directory, key, about, bulk, poisoned.clone())?)
+            }
+        }))
     }
 }

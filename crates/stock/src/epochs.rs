@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::batches::{BatchRow, Of, serial_of, use_of};
+use super::batches::{BatchRow, Use, serial_of, use_of};
 use super::index::{BATCHES, EPOCHS, LOG, SECRETS, with_number};
 use super::log::{Entry, EpochId, State, Taken};
 use super::pair::Relation;
@@ -191,7 +191,7 @@ impl Store {
         if is_burned || matches!(entry, Entry::Fill(_)) {
             for (key, row) in self.between(BATCHES, id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-                if is_burned || matches!(use_of(&after, serial_of(&key), &row.segment), Of::Nothing) {
+                if is_burned || matches!(use_of(&after, serial_of(&key), &row.segment), Use::Nothing) {
                     segments.push(Segment::path(&self.segments(), &row.segment.id));
                     rows.push((BATCHES, key, None));
                 }
@@ -204,6 +204,20 @@ impl Store {
         // Other sessions may be about to write segments that the index does not know yet.
         segments.iter().try_for_each(|path| self.remove(path))?;
         Ok(Taken { epoch: *id, ranges, items })
+    }
+
+    /// Burns the epochs whose secrets others had when the process ended that had this store: whether one of
+    /// them saw a check fail, nobody can say any more, so it counts as if one had.
+    pub(super) fn burn_what_is_lent(&self) -> Result<(), Error> {
+        for (id, _) in self.epochs()? {
+            let state = self.state(&id)?;
+            if state.is_lent() && state.burned().is_none() {
+                let why = "makers had its secrets when this party's process ended, and what they saw is not \
+                           known";
+                drop(self.lose(&id, why.into())?);
+            }
+        }
+        Ok(())
     }
 
     /// Forgets an epoch in which nothing shared has happened, or which is burned.

@@ -37,11 +37,11 @@ pub use index::encoded_secret;
 pub use lease::{Lease, PeerLock};
 pub use log::{
     Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Taken, Verdict,
-    serial,
+    number_of, serial,
 };
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::{StoreKey, TAG_BYTES};
-pub use segment::{Bulk, MAX_RECORD_BYTES, Record, Writer};
+pub use segment::{Bulk, Elsewhere, MAX_RECORD_BYTES, Record, Writer};
 pub use store::Store;
 pub use vain::Account;

@@ -65,6 +65,11 @@ pub enum Entry {
     Confirmed,
     /// Nothing of the epoch may be used any more, and why.
     Burned(String),
+    /// Other processes of this party, with no store, are about to have the epoch's secrets: it is burned
+    /// unless [`Entry::Returned`] follows. What one of them saw a peer do, it may be unable to tell.
+    Lent,
+    /// All who had the secrets have said how they ended, and none that a check failed.
+    Returned,
 }
 
 impl Entry {
@@ -74,7 +79,7 @@ impl Entry {
         match self {
             Entry::Fill(step) => u64::from(step.workers),
             Entry::Made | Entry::Use { .. } => 1,
-            Entry::Stored | Entry::Confirmed | Entry::Burned(_) => 0,
+            Entry::Stored | Entry::Confirmed | Entry::Burned(_) | Entry::Lent | Entry::Returned => 0,
         }
     }
 
@@ -101,6 +106,8 @@ impl Entry {
             }
             Entry::Confirmed => digest.number(4u8),
             Entry::Burned(why) => digest.number(5u8).bytes(why.as_bytes()),
+            Entry::Lent => digest.number(6u8),
+            Entry::Returned => digest.number(7u8),
         }
         .done()
     }
@@ -118,6 +125,12 @@ pub fn serial(entry: u64, k: u64) -> Serial {
     SERIALS.number(entry, k)
 }
 
+/// Returns the number in whose range a serial is: that of the entry that began the batch's step, and of the
+/// worker that made it.
+pub fn number_of(serial: Serial) -> u64 {
+    SERIALS.entry_of(serial)
+}
+
 /// Where an epoch stands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
@@ -129,6 +142,8 @@ pub struct State {
     confirmed: bool,
     used: bool,
     burned: Option<String>,
+    /// Whether others may have the secrets.
+    lent: bool,
     next: BTreeMap<Serial, u64>,
     /// The step that is begun and not made, and the number of its entry.
     open: Option<(u64, FillStep)>,
@@ -178,6 +193,7 @@ impl State {
             confirmed: true,
             used: false,
             burned: None,
+            lent: false,
             next: BTreeMap::new(),
             open: None,
             stored: false,
@@ -203,7 +219,15 @@ impl State {
                 "this part of it is worn out; burn it (`brickwork stock burn`) and make another".into(),
             ));
         }
+        if self.lent && !matches!(entry, Entry::Returned | Entry::Burned(_)) {
+            return Err(Error::Stock("makers of this step have not said how they ended".into()));
+        }
         match entry {
+            Entry::Lent if self.open.is_some() && !self.stored => self.lent = true,
+            Entry::Returned if self.lent => self.lent = false,
+            Entry::Lent | Entry::Returned => {
+                return Err(Error::Stock("nothing is made that others could help with".into()));
+            }
             Entry::Confirmed => {
                 self.confirmed = true;
                 if let Some(Entry::Use { taken, .. }) = &self.last {
@@ -376,6 +400,11 @@ impl State {
         self.burned.as_deref()
     }
 
+    /// Returns whether others may have the epoch's secrets, and have not said how they ended.
+    pub fn is_lent(&self) -> bool {
+        self.lent
+    }
+
     /// Returns the items of a batch that are gone; all that follow are fresh.
     pub fn gone(&self, serial: Serial) -> u64 {
         self.next.get(&serial).copied().unwrap_or(0)
@@ -495,6 +524,8 @@ mod tests {
             (Entry::Made, numbers(&[2])),
             (Entry::Use { program: [7; 32], taken }, [numbers(&[3]), vec![7; 32], numbers(&used)].concat()),
             (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
+            (Entry::Lent, numbers(&[6])),
+            (Entry::Returned, numbers(&[7])),
         ];
         for (what, bytes) in &entries {
             assert_eq!(what.digest(), expected("brickwork 2026-11 stock entry", &[bytes]), "{what:?}");
@@ -527,6 +558,34 @@ mod tests {
             ),
             Verdict::Apart
         ));
+    }
+
+    /// Row 21: while others have the secrets nothing follows but their word, or the burn; and only a step that
+    /// is being made has others.
+    #[test]
+    fn row_21_what_is_lent_is_returned_or_burned() {
+        let mut state = State::new(&[3; 32]);
+        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 2 });
+        assert!(state.apply(&Entry::Lent).is_err() && state.apply(&Entry::Returned).is_err());
+        state.apply(&step).unwrap();
+        assert!(state.apply(&Entry::Returned).is_err());
+        let head = *state.head();
+        state.apply(&Entry::Lent).unwrap();
+        let others = [step.clone(), Entry::Stored, Entry::Made, Entry::Confirmed, Entry::Lent];
+        for entry in &others {
+            assert!(state.clone().apply(entry).is_err(), "{entry:?}");
+        }
+        assert!(state.is_lent() && *state.head() == head, "the peer sees nothing of it");
+        let mut burned = state.clone();
+        burned.apply(&Entry::Burned("test".into())).unwrap();
+        assert!(burned.apply(&Entry::Returned).is_err());
+        // A peer that names it is told that it is elsewhere.
+        let named = Standing { head, last: Some((head, Entry::Returned)) };
+        assert_eq!(state.compare(&Standing { head: [9; 32], ..named }), Verdict::Apart);
+        state.apply(&Entry::Returned).unwrap();
+        state.apply(&Entry::Stored).unwrap();
+        assert!(state.apply(&Entry::Lent).is_err(), "all of it is made");
+        state.apply(&Entry::Made).unwrap();
     }
 
     /// Row 25: an entry that a peer names is no longer than what it burns.

@@ -125,6 +125,30 @@ impl Ranges {
         Ranges { entry, taken: Vec::new() }
     }
 
+    /// Gives them up, so that another process of this party has them, which makes them again by this number
+    /// ([`Ranges::lent`]).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken.
+    pub fn lend(self) -> Result<u64, Error> {
+        match self.taken.is_empty() {
+            true => Ok(self.entry),
+            false => Err(Error::Usage("ranges that are in use cannot be lent".into())),
+        }
+    }
+
+    /// Makes the ranges that another process of this party has [lent](Ranges::lend), which has the log: each
+    /// number once.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if no entry has this number.
+    pub fn lent(number: u64) -> Result<Self, Error> {
+        match (1..RANGES).contains(&number) {
+            true => Ok(Ranges::of_entry(number)),
+            false => Err(Error::Usage(format!("no entry of a log has number {number}"))),
+        }
+    }
+
     /// Takes the range of a counter.
     ///
     /// # Errors
@@ -188,6 +212,20 @@ mod tests {
         assert_eq!(ranges.take(&counter).unwrap().next(), 8);
         assert!(matches!(ranges.take(&counter), Err(Error::Usage(why)) if why.contains("test")));
         assert_eq!(ranges.take(&counter.named("other")).unwrap().next(), 8);
+    }
+
+    /// Row 16: who lends ranges has none of them any more, and none that is in use is lent.
+    #[test]
+    fn row_16_what_is_lent_is_gone() {
+        let counter = Counter::new("test", 3);
+        let number = Ranges::of_entry(7).lend().unwrap();
+        assert_eq!(Ranges::lent(number).unwrap().take(&counter).unwrap(), counter.range(7));
+        let mut used = Ranges::of_entry(7);
+        let _ = used.take(&counter).unwrap();
+        assert!(matches!(used.lend(), Err(Error::Usage(_))));
+        for number in [0, RANGES, u64::MAX] {
+            assert!(matches!(Ranges::lent(number), Err(Error::Usage(_))), "{number}");
+        }
     }
 
     #[test]

@@ -11,12 +11,15 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::batches::Batch;
 use super::disk::Disk;
+use super::log::Serial;
 use super::poison::Poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
@@ -96,6 +99,14 @@ impl Bulk {
         HEADER_BYTES + self.span(record).0 + record * TAG_BYTES as u64
     }
 
+    /// Returns whether it is one that a file can hold, of at most so many records: for who is told of it by
+    /// another process.
+    pub fn is_within(&self, records: u64) -> bool {
+        let sound = u64::from(self.units).checked_mul(self.unit_bytes).is_some_and(|all| all <= 1 << 60);
+        let few = || u64::from(self.units.div_ceil(self.sharing())).checked_mul(self.chunks());
+        sound && self.units > 0 && self.unit_bytes > 0 && few().is_some_and(|all| all <= records)
+    }
+
     fn end(bulk: &Option<Bulk>) -> u64 {
         bulk.map_or(HEADER_BYTES, |b| {
             HEADER_BYTES + u64::from(b.units) * b.unit_bytes + b.records() * TAG_BYTES as u64
@@ -134,10 +145,74 @@ pub struct Record {
     pub bytes: Zeroizing<Vec<u8>>,
 }
 
-/// A segment that is being written, under another name. Nothing of it counts until the index names it;
-/// dropped before that, it is removed. A fork has a copy of its sealer, and would seal something else under
-/// the same numbers: it writes nothing, and removes nothing.
-pub struct Writer {
+/// A batch that is being written. Nothing of it counts until the index names it; dropped before that, it is
+/// removed.
+pub struct Writer(pub(super) To);
+
+/// Where it is written.
+pub(super) enum To {
+    Here(Writing),
+    Elsewhere(Arc<dyn Elsewhere>, Serial),
+}
+
+/// A store in another process of this party, to which what is made here goes: that one seals it, and writes
+/// it. A batch is named by its serial.
+pub trait Elsewhere: Send + Sync {
+    /// Does what [`Writers::begin`](crate::Writers::begin) does.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if that process is gone.
+    fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<(), Error>;
+
+    /// Does what [`Writer::put`] does. Bytes need not be overwritten.
+    ///
+    /// # Errors
+    /// As [`Elsewhere::begin`].
+    fn put(&self, serial: Serial, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error>;
+
+    /// Does what [`Writer::record`] does.
+    ///
+    /// # Errors
+    /// As [`Elsewhere::begin`].
+    fn record(&self, serial: Serial, first: u64, items: u32, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Does what [`Store::put`](crate::Store::put) does; it need not be durable when this returns.
+    ///
+    /// # Errors
+    /// As [`Elsewhere::begin`].
+    fn finish(&self, serial: Serial, batch: &Batch) -> Result<(), Error>;
+}
+
+impl Writer {
+    /// Writes a part of the bulk, whole records of it: units from `first` on, or, of units larger than 32
+    /// MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a failure the
+    /// store is poisoned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
+    /// before, and in a fork; [`Error::Io`] if the store is elsewhere, and that process is gone.
+    pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        match &self.0 {
+            To::Here(writing) => writing.put(first, at, bytes),
+            To::Elsewhere(store, serial) => store.put(*serial, first, at, bytes),
+        }
+    }
+
+    /// Writes a record about the items `first..first + items`. After a failure the store is poisoned.
+    ///
+    /// # Errors
+    /// As [`Writer::put`]; [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`].
+    pub fn record(&mut self, first: u64, items: u32, bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
+        match &mut self.0 {
+            To::Here(writing) => writing.record(first, items, bytes),
+            To::Elsewhere(store, serial) => store.record(*serial, first, items, &bytes),
+        }
+    }
+}
+
+/// A segment that is being written, under another name, and removed if it is dropped. A fork has a copy of
+/// its sealer, and would seal something else under the same numbers: it writes nothing, and removes nothing.
+pub(super) struct Writing {
     segment: Segment,
     length: u64,
     /// None once it has its own name.
@@ -153,7 +228,7 @@ pub struct Writer {
     process: Process,
 }
 
-impl Writer {
+impl Writing {
     pub(super) fn new(
         disk: &Disk,
         directory: &Path,
@@ -174,7 +249,7 @@ impl Writer {
             Ok(file)
         };
         let file = make().map_err(failed(&path)).inspect_err(|error| poisoned.by(error))?;
-        Ok(Writer {
+        Ok(Writing {
             length: Bulk::end(&bulk),
             file: Some(file),
             sealer: key.segment(&id),
@@ -189,14 +264,8 @@ impl Writer {
         })
     }
 
-    /// Seals and writes a part of the bulk, whole records of it: units from `first` on, or, of units larger
-    /// than 32 MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a
-    /// failure the store is poisoned.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
-    /// before, and in a fork.
-    pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    /// Seals and writes what [`Writer::put`] is given.
+    fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.process.check()?;
         let wrong = || Error::Usage("no whole records of a bulk".into());
         let bulk =
@@ -220,12 +289,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a record about the items `first..first + items`. After a failure the store is poisoned.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the disk fails, [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`],
-    /// and in a fork.
-    pub fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
+    /// Seals and writes what [`Writer::record`] is given.
+    fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         self.process.check()?;
         if bytes.len() > MAX_RECORD_BYTES {
             return Err(Error::Usage("a record of more than 1 GiB".into()));
@@ -270,7 +335,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for Writing {
     fn drop(&mut self) {
         if self.file.take().is_some() && self.process.is_here() {
             // What cannot be removed now is when the store is opened.

@@ -113,6 +113,7 @@ impl Store {
             File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
         let index = database(index_file(file, &disk)?)?;
         let store = Self::of_index(directory, key, disk, index, Some(Lock(lock, Process::here())))?;
+        store.burn_what_is_lent()?;
         store.sweep()?;
         Ok(store)
     }

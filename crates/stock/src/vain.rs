@@ -100,7 +100,9 @@ impl Attempts {
             }
             Entry::Made => {}
             Entry::Use { .. } | Entry::Burned(_) => self.settle(open),
-            Entry::Stored | Entry::Confirmed => self.open.extend((open > 0).then_some((*id, open))),
+            Entry::Stored | Entry::Confirmed | Entry::Lent | Entry::Returned => {
+                self.open.extend((open > 0).then_some((*id, open)));
+            }
         }
         let (was, is) = (before.unproven(), after.unproven());
         for number in was.keys().filter(|number| !is.contains_key(number)) {
@@ -207,7 +209,7 @@ impl Store {
         cause: Cause,
     ) -> Result<Option<RowChange>, Error> {
         let changes = match entry {
-            Entry::Stored => false,
+            Entry::Stored | Entry::Lent | Entry::Returned => false,
             Entry::Confirmed => before.unproven() != after.unproven(),
             Entry::Use { .. } => before.open().is_some() || before.unproven() != after.unproven(),
             Entry::Fill(_) | Entry::Made | Entry::Burned(_) => true,

@@ -2,7 +2,7 @@
 
 use super::epochs::{Epochs, digest};
 use super::meeting::meet;
-use super::records::Keeper;
+use super::records::{Keeper, Shelf};
 use super::side::{Asked, Preprocessed, Side};
 use super::stocked::{Stocked, burn_if_cheated};
 use crate::agree;
@@ -93,21 +93,20 @@ pub(super) struct Making<'m, S> {
 impl<S: Side> Making<'_, S> {
     /// Makes all of it on this connection.
     pub fn by_this_session(&mut self, asked: &S::FillStep<'_>) -> Result<(), Error> {
-        make_share(self.store, self.session, self.epoch, self.begun.ranges()?, asked)
+        make_share(&Shelf::Here(self.store, self.epoch), self.session, self.begun.ranges()?, asked)
     }
 }
 
 /// Makes a share of a step, in ranges that are its own, and stores it.
 pub(super) fn make_share<S: Side>(
-    store: &Store,
+    shelf: &Shelf<'_>,
     session: &mut S,
-    epoch: &EpochId,
     ranges: Ranges,
     asked: &S::FillStep<'_>,
 ) -> Result<(), Error> {
     session.enter(ranges)?;
-    session.fill(asked, store.writers(epoch))?;
-    session.keep(asked, &mut Keeper::new(store, epoch))
+    session.fill(asked, shelf.writers())?;
+    session.keep(asked, &mut Keeper::new(shelf))
 }
 
 fn fill_step<'s, S: Side>(

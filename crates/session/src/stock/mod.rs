@@ -28,6 +28,7 @@ mod epochs;
 mod fill;
 mod intent;
 pub mod inventory;
+pub mod makers;
 pub mod meeting;
 pub mod msg;
 pub mod ots;

@@ -13,3 +13,9 @@ pub const STAND: Tag = Tag(41);
 pub const INTENT: Tag = Tag(42);
 /// Garbler, behind its greeting on the connection of a worker: which worker it is, and of how many.
 pub const WORKER: Tag = Tag(44);
+/// A party's coordinator, to a maker: what it is to do, or may.
+pub const TOLD: Tag = Tag(45);
+/// A maker, to its party's coordinator: what it did, or is about to send.
+pub const SAID: Tag = Tag(46);
+/// Both: bytes whose number the message before has said.
+pub const BYTES: Tag = Tag(47);

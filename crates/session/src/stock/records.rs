@@ -3,13 +3,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use zeroize::Zeroizing;
 
 use brickwork_base::Error;
 use brickwork_circuit::Component;
-use brickwork_stock::{Batch, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer};
+use brickwork_stock::{
+    Batch, Elsewhere, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer, Writers,
+};
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
 const RECORD_BYTES: usize = 128 << 10;
@@ -67,15 +70,32 @@ pub trait Records: Sized {
     fn put_units(&mut self, _: Vec<u8>) {}
 }
 
+/// The store that what is made goes into.
+pub(super) enum Shelf<'a> {
+    /// An epoch of one that this process has.
+    Here(&'a Store, &'a EpochId),
+    /// That of this party's coordinator.
+    Elsewhere(Arc<dyn Elsewhere>),
+}
+
+impl Shelf<'_> {
+    /// Makes writers of what need not wait.
+    pub fn writers(&self) -> Writers {
+        match self {
+            Shelf::Here(store, epoch) => store.writers(epoch),
+            Shelf::Elsewhere(store) => Writers::elsewhere(store.clone()),
+        }
+    }
+}
+
 /// Puts batches of one step into a store.
 pub struct Keeper<'a> {
-    store: &'a Store,
-    epoch: &'a EpochId,
+    shelf: &'a Shelf<'a>,
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(store: &'a Store, epoch: &'a EpochId) -> Self {
-        Keeper { store, epoch }
+    pub(super) fn new(shelf: &'a Shelf<'a>) -> Self {
+        Keeper { shelf }
     }
 
     /// Puts a batch, durably. `serial` was drawn from the entry's range of
@@ -86,7 +106,10 @@ impl<'a> Keeper<'a> {
     pub fn put(&mut self, serial: Serial, batch: &Batch, mut items: impl Records) -> Result<(), Error> {
         let mut writer = match items.take_segment() {
             Some(begun) => begun,
-            None => self.store.writer(self.epoch, serial)?,
+            None => match self.shelf {
+                Shelf::Here(store, epoch) => store.writer(epoch, serial)?,
+                Shelf::Elsewhere(_) => self.shelf.writers().begin(serial, None)?,
+            },
         };
         let count = items.count();
         let one = |range| {
@@ -99,7 +122,10 @@ impl<'a> Keeper<'a> {
             let here = a_record.min(count - first);
             writer.record(first as u64, here as u32, one(first..first + here)?)?;
         }
-        self.store.put(self.epoch, serial, batch, writer)
+        match self.shelf {
+            Shelf::Here(store, epoch) => store.put(epoch, serial, batch, writer),
+            Shelf::Elsewhere(store) => store.finish(serial, batch),
+        }
     }
 }
 

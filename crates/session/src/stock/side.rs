@@ -38,6 +38,14 @@ pub trait Asked {
 
     /// Returns about how many bytes will pass, for who watches.
     fn bytes(&self) -> u64;
+
+    /// Writes it down for a maker of this party, which is another process.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where the protocol has none.
+    fn encoded(&self) -> Result<Vec<u8>, Error> {
+        Err(Error::Usage("this protocol's stock is made in one process".into()))
+    }
 }
 
 /// One role of a protocol, in a session whose stock lies on disk. After an error nothing more is done with

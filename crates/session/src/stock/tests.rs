@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::epochs::digest;
 use super::fill::job_digest;
-use super::records::{Batches, In, Keeper, Out, Records, TakenItems};
+use super::records::{Batches, In, Keeper, Out, Records, Shelf, TakenItems};
 use super::{Asked, Lacking, Preprocessed, Ran, Side, Stand, Stocked};
 use crate::tests::Empty;
 use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms, Unobserved};
@@ -110,6 +110,10 @@ impl Asked for Asks {
 
     fn bytes(&self) -> u64 {
         0
+    }
+
+    fn encoded(&self) -> Result<Vec<u8>, Error> {
+        Ok(vec![self.0 as u8])
     }
 }
 
@@ -658,7 +662,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         .draw(1)
         .unwrap();
     let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
-    Keeper::new(&store, &id).put(serial, &batch, Pads((10..20).collect())).unwrap();
+    Keeper::new(&Shelf::Here(&store, &id)).put(serial, &batch, Pads((10..20).collect())).unwrap();
     for entry in [Entry::Stored, Entry::Made] {
         let _ = store.append(&id, &entry).unwrap();
     }

@@ -43,7 +43,7 @@ fn greets<const ROLE: u8>(
         let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
         (run, Carried { fate, sent: both.world.sent })
     });
-    Workers::greet::<Empty>(lines.collect(), &TERMS, session)
+    Workers::greet::<Empty>(lines.collect(), Vec::new(), &TERMS, session)
 }
 
 fn fills<const ROLE: u8>(

@@ -1,0 +1,248 @@
+//! The coordinator's end: a maker is told what to make, and what it sends goes into the store.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::time::Instant;
+
+use super::super::side::Asked;
+use super::super::stocked::burn_if_cheated;
+use super::*;
+use crate::PhaseReport;
+use brickwork_base::stop::Stop;
+use brickwork_stock::{MAX_RECORD_BYTES, Ranges, Store, Writer, number_of};
+
+/// A maker of this party, on a line within the party.
+pub(in super::super) struct Away {
+    channel: Channel,
+    /// The epoch whose secrets it has.
+    has: Option<EpochId>,
+}
+
+/// How a maker's share of a step ended.
+pub(in super::super) enum Ended {
+    Made,
+    /// It said that it did not make it.
+    Said(Error),
+    /// It said nothing, or nothing that can be believed.
+    Lost(Error),
+}
+
+impl Away {
+    /// Tells a maker whom it meets.
+    pub fn hire(
+        mut channel: Channel,
+        protocol: &str,
+        role: Party,
+        [number, of]: [usize; 2],
+        session: &SessionId,
+        terms: &Terms,
+    ) -> Result<Self, Error> {
+        let meeting = Meeting {
+            role,
+            protocol: protocol.into(),
+            of: of as u32,
+            number: number as u32,
+            session: *session,
+            security: terms.security,
+            identities: terms.identities,
+            post_quantum: terms.post_quantum,
+            table_memory: terms.table_memory / of as u64,
+        };
+        tell(&mut channel, &Told::Meet(meeting))?;
+        Ok(Away { channel, has: None })
+    }
+
+    /// Hears what its greeting of the peer gave: which worker it is.
+    pub fn greeted(&mut self) -> Result<u32, Error> {
+        match said(&mut self.channel)? {
+            Said::Greeted { number } => Ok(number),
+            Said::Ended(word) => Err(word.into_error()),
+            _ => Err(broken("it said something else than whom it met")),
+        }
+    }
+
+    /// Lets it make a share of a step, which began with the entry that has this head. `ranges` are the
+    /// maker's from here on.
+    pub fn make(
+        &mut self,
+        store: &Store,
+        epoch: &EpochId,
+        (head, worker): (&Head, usize),
+        ranges: Ranges,
+        asked: &impl Asked,
+        stop: &Stop,
+    ) -> Ended {
+        let told = || -> Result<_, Error> {
+            let step = asked.encoded()?;
+            let secrets = match self.has {
+                Some(has) if has == *epoch => Zeroizing::default(),
+                _ => store.secrets(epoch)?,
+            };
+            if step.len().max(secrets.len()) as u64 > MAX_SENT_BYTES {
+                return Err(Error::Limit("a share that is too large to be told to a maker".into()));
+            }
+            let share = Share {
+                epoch: *epoch,
+                head: *head,
+                worker: worker as u32,
+                number: ranges.lend()?,
+                request: asked.request(),
+                parameters: asked.parameters(),
+                step_bytes: step.len() as u64,
+                secrets_bytes: secrets.len() as u64,
+            };
+            Ok((share, step, secrets))
+        };
+        // Before a word of it has left, nothing can have happened.
+        let (share, step, secrets) = match told() {
+            Ok(told) => told,
+            Err(error) => return Ended::Said(error),
+        };
+        let number = share.number;
+        self.has = Some(*epoch);
+        let sent = tell(&mut self.channel, &Told::Share(share))
+            .and_then(|()| self.channel.send(msg::BYTES, &step).map_err(within))
+            .and_then(|()| send_secret(&mut self.channel, &secrets));
+        drop(secrets);
+        let mut taking = Taking { store, epoch, number, open: BTreeMap::new(), finished: 0, failed: None };
+        match sent.and_then(|()| self.hear(&mut taking, stop)) {
+            Ok(None) => Ended::Made,
+            Ok(Some(word)) => self.ended(taking, word),
+            Err(error) => Ended::Lost(error),
+        }
+    }
+
+    /// Hears all that a maker says until it has made its share, or says how it ended.
+    fn hear(&mut self, taking: &mut Taking<'_>, stop: &Stop) -> Result<Option<Word>, Error> {
+        let (mut since, mut durable) = (None, false);
+        loop {
+            let ends = stop.is_asked() || taking.failed.is_some();
+            if ends && since.get_or_insert_with(Instant::now).elapsed() > STOPPING {
+                return Err(broken("it was to stop, and did not"));
+            }
+            match said(&mut self.channel)? {
+                Said::Alive => tell(&mut self.channel, if ends { &Told::Stop } else { &Told::GoOn })?,
+                Said::Ended(word) => return Ok(Some(word)),
+                Said::Made if durable => {
+                    tell(&mut self.channel, &Told::Heard)?;
+                    return Ok(None);
+                }
+                _ if durable => return Err(broken("it sent more than all")),
+                Said::Stored if ends => tell(&mut self.channel, &Told::Stop)?,
+                Said::Stored if taking.open.is_empty() && taking.finished > 0 => {
+                    durable = true;
+                    tell(&mut self.channel, &Told::Durable)?;
+                }
+                said => taking.take(&mut self.channel, said)?,
+            }
+        }
+    }
+
+    /// Writes down how it ended, before it closes its connection with the peer.
+    fn ended(&mut self, taking: Taking<'_>, word: Word) -> Ended {
+        let Err(error) = burn_if_cheated::<Infallible>(taking.store, taking.epoch, Err(word.into_error()));
+        if let Err(gone) = tell(&mut self.channel, &Told::Heard) {
+            tracing::debug!("a maker went away behind its last word: {gone}");
+        }
+        // What failed here is why it was to stop.
+        match (error, taking.failed) {
+            (error, None) | (error @ Error::Peer(_), _) => Ended::Said(error),
+            (_, Some(failed)) => Ended::Said(failed),
+        }
+    }
+
+    /// Ends it. Returns what each phase took.
+    pub fn close(mut self, phases: &'static [&'static str]) -> Result<Vec<PhaseReport>, Error> {
+        tell(&mut self.channel, &Told::End)?;
+        let Said::Phases(took) = said(&mut self.channel)? else {
+            return Err(broken("it said something else than what its phases took"));
+        };
+        let known = |(name, seconds, [garbler, evaluator]): (String, f64, [u64; 2])| {
+            let name = phases.iter().find(|phase| **phase == name)?;
+            let (garbler_sent_bytes, evaluator_sent_bytes) = (garbler, evaluator);
+            Some(PhaseReport { name, seconds, garbler_sent_bytes, evaluator_sent_bytes, spans: Vec::new() })
+        };
+        Ok(took.into_iter().filter_map(known).collect())
+    }
+}
+
+/// What a maker sends of its share, on its way into the store.
+struct Taking<'s> {
+    store: &'s Store,
+    epoch: &'s EpochId,
+    /// In whose range all serials are.
+    number: u64,
+    open: BTreeMap<Serial, (Writer, Option<Bulk>)>,
+    finished: usize,
+    /// Why nothing more is taken: then it is asked to stop, and heard until it has.
+    failed: Option<Error>,
+}
+
+impl Taking<'_> {
+    /// Takes a part. What the maker may not send is an error; what fails here is kept.
+    fn take(&mut self, channel: &mut Channel, said: Said) -> Result<(), Error> {
+        match said {
+            Said::Begin { serial, bulk } => {
+                let is_new = !self.open.contains_key(&serial) && self.open.len() < MAX_OPEN;
+                let fits = bulk.is_none_or(|bulk| bulk.is_within(MAX_RECORDS));
+                if number_of(serial) != self.number || !is_new || !fits {
+                    return Err(broken("it began a batch that is not of its share"));
+                }
+                let writer = self.store.writers(self.epoch).begin(serial, bulk);
+                let begun = self.kept(writer).map(|writer| (serial, (writer, bulk)));
+                self.open.extend(begun);
+                Ok(())
+            }
+            Said::Bulk { serial, first, at, bytes } => {
+                let most = match self.open.get(&serial) {
+                    Some((_, Some(bulk))) => u64::from(bulk.units) * bulk.unit_bytes,
+                    Some((_, None)) => 0,
+                    None => MAX_RECORD_BYTES as u64,
+                };
+                let mut part = receive_secret(channel, bytes, most.min(MAX_RECORD_BYTES as u64))?;
+                self.with(serial, |writer| writer.put(first, at, &mut part))
+            }
+            Said::Record { serial, first, items, bytes } => {
+                let record = receive_secret(channel, bytes, MAX_RECORD_BYTES as u64)?;
+                self.with(serial, |writer| writer.record(first, items, record))
+            }
+            Said::Finish { serial, batch } => {
+                let Some((writer, _)) = self.open.remove(&serial) else { return self.unknown() };
+                let put = self.store.put(self.epoch, serial, &batch, writer);
+                self.finished += usize::from(self.kept(put).is_some());
+                Ok(())
+            }
+            _ => Err(broken("it said something out of its place")),
+        }
+    }
+
+    fn with(
+        &mut self,
+        serial: Serial,
+        write: impl FnOnce(&mut Writer) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some((writer, _)) = self.open.get_mut(&serial) else { return self.unknown() };
+        let written = write(writer);
+        let _ = self.kept(written);
+        Ok(())
+    }
+
+    /// A part of a batch that nobody writes: where something failed here, it may be of one that was dropped.
+    fn unknown(&self) -> Result<(), Error> {
+        match self.failed {
+            Some(_) => Ok(()),
+            None => Err(broken("it sent a part of a batch that it had not begun")),
+        }
+    }
+
+    fn kept<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+        match result {
+            Ok(done) => Some(done),
+            Err(error) => {
+                self.open.clear();
+                self.failed.get_or_insert(error);
+                None
+            }
+        }
+    }
+}

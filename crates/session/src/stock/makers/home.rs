@@ -1,0 +1,210 @@
+//! The maker's end: it works for a coordinator, which has the store.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel as signal};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::super::fill::make_share;
+use super::super::records::Shelf;
+use super::super::side::{Asked as _, Side};
+use super::super::workers::{Greeted, Lane, greet_one};
+use super::*;
+use crate::{Metered, Protocol};
+use brickwork_base::stop::{Stop, Stopped};
+use brickwork_stock::{Elsewhere, Ranges};
+
+/// The line to the coordinator, on which a share goes out while it is asked now and then whether to go on.
+struct Home {
+    channel: Mutex<Channel>,
+}
+
+impl Home {
+    /// Does something on it, to its end: who is to stop still says so.
+    fn with<T>(&self, act: impl FnOnce(&mut Channel) -> Result<T, Error>) -> Result<T, Error> {
+        let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+        Stop::new().enter(|| act(&mut channel))
+    }
+
+    /// Says something, and hears the answer.
+    fn ask(&self, said: &Said) -> Result<Told, Error> {
+        self.with(|channel| {
+            say(channel, said)?;
+            told(channel)
+        })
+    }
+
+    fn say(&self, said: &Said) -> Result<(), Error> {
+        self.with(|channel| say(channel, said))
+    }
+
+    /// Asks now and then whether to go on, until `over` ends.
+    fn asks(&self, stop: &Stop, over: &Receiver<()>) {
+        while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(BEAT) {
+            match self.ask(&Said::Alive) {
+                Ok(Told::GoOn) => {}
+                _ => return stop.ask(),
+            }
+        }
+    }
+}
+
+impl Elsewhere for Home {
+    fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<(), Error> {
+        self.say(&Said::Begin { serial, bulk })
+    }
+
+    fn put(&self, serial: Serial, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.with(|channel| {
+            say(channel, &Said::Bulk { serial, first, at, bytes: bytes.len() as u64 })?;
+            channel.send(msg::BYTES, bytes).map_err(within)
+        })
+    }
+
+    fn record(&self, serial: Serial, first: u64, items: u32, bytes: &[u8]) -> Result<(), Error> {
+        self.with(|channel| {
+            say(channel, &Said::Record { serial, first, items, bytes: bytes.len() as u64 })?;
+            send_secret(channel, bytes)
+        })
+    }
+
+    fn finish(&self, serial: Serial, batch: &Batch) -> Result<(), Error> {
+        self.say(&Said::Finish { serial, batch: batch.clone() })
+    }
+}
+
+/// A worker in a process of its own, which has heard whom it meets.
+pub struct Maker {
+    home: Arc<Home>,
+    meeting: Meeting,
+}
+
+impl Maker {
+    /// Hears from the coordinator whom this maker meets.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the coordinator is gone, or says something else.
+    pub fn hear(mut channel: Channel) -> Result<Self, Error> {
+        match told(&mut channel)? {
+            Told::Meet(meeting) => {
+                Ok(Maker { home: Arc::new(Home { channel: Mutex::new(channel) }), meeting })
+            }
+            _ => Err(broken("the coordinator did not say whom to meet")),
+        }
+    }
+
+    /// Returns whom it meets.
+    pub fn meeting(&self) -> &Meeting {
+        &self.meeting
+    }
+
+    /// Tells the coordinator that there is no connection with the peer. Returns why.
+    pub fn gives_up(self, why: Error) -> Error {
+        let said = self.home.with(|channel| {
+            say(channel, &Said::Ended(Word::of(&why)))?;
+            channel.flush()
+        });
+        if let Err(error) = said {
+            tracing::debug!("the coordinator did not hear it: {error}");
+        }
+        why
+    }
+
+    /// Meets the peer's worker on a connection, and makes shares of steps until the coordinator has no more.
+    /// `decode` reads what [`Asked::encoded`] has written. Returns how many shares it made.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or is gone and will.
+    /// [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer comes for
+    /// something else.
+    pub fn works<S: Side, P: Protocol, O>(
+        self,
+        (run, carried): (Metered, S::Carried),
+        terms: &Terms,
+        decode: impl Fn(&[u8]) -> Result<O, Error>,
+        step: impl for<'s> Fn(&'s O) -> S::FillStep<'s>,
+    ) -> Result<u32, Error> {
+        let Meeting { of, number, session, .. } = self.meeting;
+        let greeted = greet_one::<S, P>(run, carried, terms, (&session, of as usize), number)
+            .and_then(Greeted::answered);
+        let (number, mut lane) = match greeted {
+            Ok(greeted) => greeted,
+            Err(error) => return Err(self.gives_up(error)),
+        };
+        let Maker { home, .. } = self;
+        home.say(&Said::Greeted { number })?;
+        let mut made = 0;
+        loop {
+            let share = match home.with(told)? {
+                Told::Share(share) => share,
+                Told::End => break,
+                _ => return Err(broken("the coordinator said something out of its place")),
+            };
+            lane = one(&home, lane, terms, &share, &decode, &step)?;
+            made += 1;
+        }
+        let phases = lane.line.release().0.finish()?;
+        let took = phases.into_iter().map(|phase| {
+            (phase.name.into(), phase.seconds, [phase.garbler_sent_bytes, phase.evaluator_sent_bytes])
+        });
+        home.with(|channel| {
+            say(channel, &Said::Phases(took.collect()))?;
+            channel.flush()
+        })?;
+        Ok(made)
+    }
+}
+
+/// Makes one share. The connection with the peer closes when the coordinator has written down how it ended.
+fn one<S: Side, O>(
+    home: &Arc<Home>,
+    lane: Lane<S>,
+    terms: &Terms,
+    share: &Share,
+    decode: &impl Fn(&[u8]) -> Result<O, Error>,
+    step: &impl for<'s> Fn(&'s O) -> S::FillStep<'s>,
+) -> Result<Lane<S>, Error> {
+    let (asked, secrets) = home.with(|channel| {
+        let asked = receive_secret(channel, share.step_bytes, MAX_SENT_BYTES)?;
+        Ok((asked, receive_secret(channel, share.secrets_bytes, MAX_SENT_BYTES)?))
+    })?;
+    let (stop, mut held) = (Stop::new(), Some(lane));
+    let made = std::thread::scope(|scope| {
+        let (over, ended) = signal::<()>();
+        scope.spawn(|| {
+            let ended = ended;
+            home.asks(&stop, &ended);
+        });
+        // It ends with this, also where it panics.
+        let _over = over;
+        stop.enter(|| {
+            let owned = decode(&asked)?;
+            let asked = step(&owned);
+            if (asked.request(), asked.parameters()) != (share.request, share.parameters) {
+                return Err(Error::Mismatch(
+                    "this maker reads another step than its coordinator wrote".into(),
+                ));
+            }
+            let lane = held.take().ok_or_else(|| broken("it has no connection"))?;
+            let lane = held.insert(lane.entered(&share.epoch, terms, || Ok(secrets))?);
+            let worker = share.worker as usize;
+            lane.meets("brickwork 2026-11 stock share", &share.head, worker, &asked)?;
+            let shelf = Shelf::Elsewhere(home.clone());
+            make_share(&shelf, lane.session()?, Ranges::lent(share.number)?, &asked)?;
+            match home.ask(&Said::Stored)? {
+                Told::Durable => {}
+                Told::Stop => return Err(std::io::Error::from(Stopped).into()),
+                _ => return Err(broken("the coordinator said something out of its place")),
+            }
+            lane.meets("brickwork 2026-11 stock share stored", &share.head, worker, &asked)
+        })
+    });
+    let last = match &made {
+        Ok(()) => Said::Made,
+        Err(error) => Said::Ended(Word::of(error)),
+    };
+    let heard = home.ask(&last);
+    made?;
+    match (heard?, held) {
+        (Told::Heard, Some(lane)) => Ok(lane),
+        _ => Err(broken("the coordinator said something out of its place")),
+    }
+}

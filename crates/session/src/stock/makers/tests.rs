@@ -1,0 +1,385 @@
+//! Makers of the toy protocol: workers of either party as if in processes of their own, which are lost at any
+//! of their messages, see a peer cheat, or send what no maker sends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::*;
+use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, Toy, runs};
+use crate::stock::workers::Workers;
+use crate::stock::{Lacking, Preprocessed, Side, Stocked};
+use crate::tests::Empty;
+use crate::{Metered, Unobserved};
+use brickwork_stock::{Entry, Store, StoreKey};
+use brickwork_wire::memory_pair;
+
+const MET: SessionId = [9; 32];
+
+/// Makes of a step what each of three workers does.
+const STEPS: [&[usize]; 2] = [&[4, 5, 6], &[2, 2]];
+
+/// What becomes of a maker.
+#[derive(Clone, Copy)]
+enum Lot {
+    Works,
+    /// It is killed before it says this to its coordinator, words that it lives not counted.
+    Dies(usize),
+    /// It changes what it says there.
+    Says(usize, fn(&mut Vec<u8>)),
+}
+
+/// What three workers of each party are: threads, or makers.
+#[derive(Clone)]
+struct Crew {
+    /// By party and worker; `None` is a thread.
+    makers: [[Option<Lot>; 3]; 2],
+    fates: [[Fate; 3]; 2],
+}
+
+impl Crew {
+    fn new(makers: [[bool; 3]; 2]) -> Self {
+        let makers = makers.map(|party| party.map(|maker| maker.then_some(Lot::Works)));
+        Crew { makers, fates: [[Fate::Lives; 3]; 2] }
+    }
+
+    fn lot(mut self, role: usize, worker: usize, lot: Lot) -> Self {
+        self.makers[role][worker] = Some(lot);
+        self
+    }
+
+    fn fate(mut self, role: usize, worker: usize, fate: Fate) -> Self {
+        self.fates[role][worker] = fate;
+        self
+    }
+}
+
+/// What makers end with: `None` is killed.
+type Ends = Vec<Option<Result<u32, Error>>>;
+
+/// A maker as a process of its own: what it has is gone when it is killed.
+fn maker<const ROLE: u8>(
+    mut home: Channel,
+    peer: Channel,
+    (lot, fate): (Lot, Fate),
+    both: &Together,
+) -> Option<Result<u32, Error>> {
+    let mut count = 0;
+    home.set_tamper(Box::new(move |tag, bytes| {
+        if tag != msg::SAID || matches!(read(bytes), Ok(Said::Alive)) {
+            return;
+        }
+        match lot {
+            Lot::Dies(at) if at == count => resume_unwind(Box::new("killed")),
+            Lot::Says(at, change) if at == count => change(bytes),
+            _ => {}
+        }
+        count += 1;
+    }));
+    let works = || {
+        let maker = Maker::hear(home)?;
+        assert_eq!((maker.meeting().role, &*maker.meeting().protocol), (<Toy<ROLE> as Side>::ROLE, "empty"));
+        let terms = maker.meeting().terms(1);
+        let run = Metered::new::<Empty>(peer, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+        let carried = Carried { fate, sent: both.world.sent };
+        maker.works::<Toy<ROLE>, Empty, usize>(
+            (run, carried),
+            &terms,
+            |bytes| Ok(bytes.first().copied().unwrap_or(0).into()),
+            |&count| Asks(count),
+        )
+    };
+    catch_unwind(AssertUnwindSafe(works)).ok()
+}
+
+/// One party: its coordinator on this thread, its makers on others.
+fn party<const ROLE: u8>(
+    mut line: Stocked<Toy<ROLE>>,
+    peers: Vec<Channel>,
+    crew: &Crew,
+    steps: &[&[usize]],
+    both: &Together,
+) -> (Result<Preprocessed, Error>, Ends) {
+    let role = ROLE as usize;
+    std::thread::scope(|scope| {
+        let (mut lines, mut lent, mut makers) = (Vec::new(), Vec::new(), Vec::new());
+        for (worker, peer) in peers.into_iter().enumerate() {
+            let fate = crew.fates[role][worker];
+            match crew.makers[role][worker] {
+                None => {
+                    let run = Metered::new::<Empty>(peer, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+                    lines.push((run, Carried { fate, sent: both.world.sent }));
+                }
+                Some(lot) => {
+                    let (mine, its) = memory_pair();
+                    lent.push(mine);
+                    makers.push(scope.spawn(move || maker::<ROLE>(its, peer, (lot, fate), both)));
+                }
+            }
+        }
+        let fills = || {
+            let mut workers = Workers::<Toy<ROLE>>::greet::<Empty>(lines, lent, &TERMS, &MET)?;
+            let epoch = line.open_epoch()?;
+            let steps: Vec<Vec<Asks>> =
+                steps.iter().map(|shares| shares.iter().map(|&count| Asks(count)).collect()).collect();
+            let (done, line) = line.fill_by(&mut workers, epoch, &steps)?;
+            assert_eq!(workers.close()?.len(), 3);
+            line.close()?;
+            Ok(done)
+        };
+        let done = fills();
+        (done, makers.into_iter().map(|maker| maker.join().unwrap()).collect())
+    })
+}
+
+type Filled = [(Result<Preprocessed, Error>, Ends); 2];
+
+/// Both parties fill. The garbler's threads come first, so its makers have the last numbers.
+fn fill(both: &Together, crew: &Crew, steps: &[&[usize]]) -> Filled {
+    let (garbler, evaluator) = both.open([Fate::Lives; 2]);
+    let (left, right): (Vec<_>, Vec<_>) = (0..3).map(|_| memory_pair()).unzip();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| party::<0>(garbler, left, crew, steps, both));
+        let evaluator = party::<1>(evaluator, right, crew, steps, both);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// Why a party's first epoch is burned, if it is.
+fn burned(both: &Together, role: usize) -> Option<String> {
+    both.left(role).first().and_then(|(burned, _)| burned.clone())
+}
+
+/// Nobody has secrets that did not say how it ended, and what there is can be read.
+fn sound(both: &Together) {
+    for store in &both.stores {
+        store.verify().unwrap();
+        for (id, _) in store.epochs().unwrap() {
+            let state = store.state(&id).unwrap();
+            assert!(state.burned().is_some() || !state.is_lent());
+        }
+    }
+}
+
+/// Whatever became of an attempt, both make what they need and use it.
+fn goes_on(both: &Together) {
+    drop(both.try_open([Fate::Lives; 2]));
+    let all = Crew::new([[true; 3]; 2]);
+    for (done, ends) in fill(both, &all, &STEPS) {
+        assert_eq!(done.unwrap().steps, 2);
+        assert!(ends.into_iter().all(|end| matches!(end, Some(Ok(2 | 1)))));
+    }
+    let message = b"more than any made";
+    let heard = runs(both.open([Fate::Lives; 2]), message, Lacking::Refuse).map(Result::unwrap);
+    assert_eq!(heard[1].0, message);
+    sound(both);
+}
+
+/// Row 16: makers of one party or of both, beside threads; a program takes what all of them made.
+#[test]
+fn row_16_a_program_takes_what_makers_made() {
+    for makers in [
+        [[false, true, true], [false; 3]],
+        [[false; 3], [true, false, true]],
+        [[false, false, true], [false, true, true]],
+        [[true; 3], [true; 3]],
+    ] {
+        let both = Together::new(0, 0);
+        for (done, ends) in fill(&both, &Crew::new(makers), &STEPS) {
+            assert_eq!(done.unwrap(), Preprocessed { steps: 2, resumed: 0 });
+            assert!(ends.into_iter().all(|end| matches!(end, Some(Ok(1 | 2)))));
+        }
+        for (role, store) in both.stores.iter().enumerate() {
+            assert_eq!(both.left(role), [(None, 19)]);
+            let (id, _) = store.epochs().unwrap()[0];
+            let log = store.log(&id).unwrap();
+            let lent = log.iter().filter(|entry| **entry == Entry::Lent).count();
+            let returned = log.iter().filter(|entry| **entry == Entry::Returned).count();
+            // Of the second step a maker has a share only where it is one of the first two workers.
+            assert!(lent == returned && lent <= 2 && (lent > 0) == makers[role].contains(&true), "{log:?}");
+        }
+        let message = b"of all makers there";
+        let heard = runs(both.open([Fate::Lives; 2]), message, Lacking::Refuse).map(Result::unwrap);
+        assert_eq!(heard[1].0, message);
+        sound(&both);
+    }
+}
+
+/// Rows 16, 20 and 21: a maker of either party is killed at any of its messages. Before it has a share
+/// nothing has begun. From then on its epoch is burned, by its own party at once, and by the peer when they
+/// meet; nothing of it is used.
+#[test]
+fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
+    for role in 0..2 {
+        // Whom it met; a batch, its record and its end, all is sent, made; and that of the second step;
+        // phases.
+        let (first, last) = (1, 11);
+        for at in 0..=last {
+            let both = Together::new(0, 0);
+            let mut crew = Crew::new([[false; 3]; 2]);
+            // With no garbler's thread its makers are the first workers, which have a share of each step.
+            if role == 0 {
+                crew = Crew::new([[true; 3], [false; 3]]);
+            }
+            let filled = fill(&both, &crew.lot(role, 0, Lot::Dies(at)), &STEPS);
+            let lost = &filled[role].0;
+            assert!(matches!(lost, Err(Error::Io(_))), "{role} {at}: {lost:?}");
+            let why = burned(&both, role);
+            let share = (first..last).contains(&at);
+            assert_eq!(why.is_some(), share, "{role} {at}: {why:?} {lost:?}");
+            assert!(why.is_none_or(|why| why.contains("without a word")));
+            assert!(!share || lost.as_ref().is_err_and(|lost| lost.to_string().contains("without a word")));
+            assert!(burned(&both, 1 - role).is_none(), "what the peer saw is a connection that ended");
+            sound(&both);
+            drop(both.try_open([Fate::Lives; 2]));
+            assert_eq!(burned(&both, 1 - role).is_some(), share, "{role} {at}");
+            goes_on(&both);
+        }
+    }
+}
+
+/// Rows 17 and 21: a maker whose peer is gone says so, and is a lost worker like any other: nothing burns.
+#[test]
+fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
+    for (role, fate) in [0, 1]
+        .into_iter()
+        .flat_map(|role| [Fate::DiesBeforeFilling, Fate::DiesAfterFilling].map(|fate| (role, fate)))
+    {
+        // The thread at the other end dies, or the maker's own session does.
+        for dies in [role, 1 - role] {
+            let mut makers = [[false; 3]; 2];
+            makers[role] = [true; 3];
+            let both = Together::new(0, 0);
+            let filled = fill(&both, &Crew::new(makers).fate(dies, 1, fate), &STEPS);
+            for (done, _) in &filled {
+                let why = done.as_ref().map_err(ToString::to_string);
+                assert!(why.is_err_and(|why| why.contains("given up")), "{role} {dies} {fate:?}: {done:?}");
+            }
+            assert_eq!([burned(&both, 0), burned(&both, 1)], [None, None]);
+            let (id, _) = both.stores[role].epochs().unwrap()[0];
+            assert_eq!(both.stores[role].state(&id).unwrap().given_up().steps, 1);
+            sound(&both);
+            goes_on(&both);
+        }
+    }
+}
+
+/// Row 16: a peer that cheats at a maker: it says so, the coordinator burns, and only then the maker closes
+/// its connection.
+#[test]
+fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
+    for (cheater, worker) in [(0, 1), (1, 0), (1, 2)] {
+        let honest = 1 - cheater;
+        let mut makers = [[false; 3]; 2];
+        makers[honest] = [true; 3];
+        let both = Together::new(0, 0);
+        let filled = fill(&both, &Crew::new(makers).fate(cheater, worker, Fate::FillsAnother), &STEPS);
+        let (done, ends) = &filled[honest];
+        assert!(
+            done.as_ref().is_err_and(|e| e.is_cheat(brickwork_base::Malformed::UnexpectedMessage)),
+            "{done:?}"
+        );
+        let saw = |end: &&Option<Result<u32, Error>>| matches!(end, Some(Err(Error::Peer(_))));
+        assert_eq!(ends.iter().filter(saw).count(), 1, "{ends:?}");
+        assert!(burned(&both, honest).is_some_and(|why| why.contains("the peer cheated")));
+        let (id, _) = both.stores[honest].epochs().unwrap()[0];
+        assert!(both.stores[honest].secrets(&id).is_err(), "its secrets are gone");
+        sound(&both);
+        goes_on(&both);
+    }
+}
+
+/// Row 18: what no maker sends ends the step and burns, as nothing that it says can be believed; and accuses
+/// no peer.
+#[test]
+fn row_18_a_broken_maker_is_refused() {
+    fn again(said: Said) -> Vec<u8> {
+        postcard::to_stdvec(&said).unwrap()
+    }
+    let changes: [(usize, fn(&mut Vec<u8>)); 9] = [
+        // Behind its greeting: a batch of another number, or one that no file holds.
+        (1, |bytes| *bytes = again(Said::Begin { serial: 1 << 30, bulk: None })),
+        (1, |bytes| {
+            let Ok(Said::Begin { serial, .. }) = read(bytes) else { panic!("another message") };
+            let bulk = Some(Bulk { units: u32::MAX, unit_bytes: u64::MAX / 2 });
+            *bytes = again(Said::Begin { serial, bulk });
+        }),
+        (1, |bytes| *bytes = again(Said::Stored)),
+        (1, |bytes| *bytes = again(Said::Made)),
+        (1, |bytes| *bytes = vec![0xff; 100]),
+        // A record of a batch that it has not begun, or of more bytes than there are.
+        (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: 32 })),
+        (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: u64::MAX })),
+        (3, |bytes| *bytes = again(Said::Stored)),
+        (4, |bytes| *bytes = again(Said::Greeted { number: 0 })),
+    ];
+    for (at, change) in changes {
+        let both = Together::new(0, 0);
+        let crew = Crew::new([[false; 3], [false, true, true]]).lot(1, 1, Lot::Says(at, change));
+        let filled = fill(&both, &crew, &STEPS);
+        assert!(matches!(&filled[1].0, Err(Error::Io(_))), "{at}: {:?}", filled[1].0);
+        assert!(burned(&both, 1).is_some_and(|why| why.contains("without a word")), "{at}");
+        sound(&both);
+        goes_on(&both);
+    }
+}
+
+/// Row 24: two makers with one number, a number that there is not, and makers that read another step.
+#[test]
+fn row_24_makers_of_others_are_refused() {
+    for name in [0u32, 1, 3, u32::MAX] {
+        let both = Together::new(0, 0);
+        fn greeted<const NAME: u32>(bytes: &mut Vec<u8>) {
+            *bytes = postcard::to_stdvec(&Said::Greeted { number: NAME }).unwrap();
+        }
+        let change = match name {
+            0 => greeted::<0>,
+            1 => greeted::<1>,
+            3 => greeted::<3>,
+            _ => greeted::<{ u32::MAX }>,
+        };
+        let crew = Crew::new([[false; 3], [true; 3]]).lot(1, 2, Lot::Says(0, change));
+        let filled = fill(&both, &crew, &STEPS);
+        assert!(matches!(&filled[1].0, Err(Error::Peer(_))), "{name}: {:?}", filled[1].0);
+        assert_eq!(both.left(1), [], "nothing has begun");
+        goes_on(&both);
+    }
+}
+
+/// Row 21: a coordinator that dies while makers have the epoch's secrets: whoever opens its store next burns
+/// it, in whichever step it was.
+#[test]
+fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
+    let (key, role) = (StoreKey::from_bytes([7; 32]), Party::Garbler);
+    for before in [true, false] {
+        let both = Together::new(1, 4);
+        let (id, _) = both.stores[0].epochs().unwrap()[0];
+        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 1, workers: 2 };
+        for entry in [Entry::Fill(step), Entry::Lent] {
+            let _ = both.stores[0].append(&id, &entry).unwrap();
+        }
+        if !before {
+            let _ = both.stores[0].append(&id, &Entry::Returned).unwrap();
+        }
+        // Nothing follows while they have not said how they ended.
+        assert_eq!(both.stores[0].append(&id, &Entry::Stored).is_err(), before);
+        assert!(both.stores[0].append(&id, &Entry::Lent).is_err());
+        let path = both.world.root.path().join(format!("{role:?}"));
+        drop(both.stores);
+        let store = Store::open(&path, &key).unwrap();
+        let why = store.state(&id).unwrap().burned().map(str::to_owned);
+        assert_eq!(why.is_some(), before, "{why:?}");
+        assert!(why.is_none_or(|why| why.contains("makers had its secrets")));
+    }
+}
+
+/// Row 18: a word is read whole or refused, and says the same again.
+#[test]
+fn row_18_words_are_bounded() {
+    let cheat = Error::from(brickwork_base::Malformed::UnexpectedMessage);
+    let word = Word::of(&cheat);
+    assert!(word.clone().into_error().is_cheat(brickwork_base::Malformed::UnexpectedMessage));
+    let long = Word::of(&Error::Stock("x".repeat(1 << 20)));
+    assert!(matches!(&long, Word::Stock(why) if why.len() <= MAX_TEXT_BYTES));
+    assert_eq!(Word::of(&std::io::Error::from(Stopped).into()), Word::Stopped);
+    let bytes = postcard::to_stdvec(&Said::Ended(word)).unwrap();
+    assert!((0..bytes.len()).all(|end| !may_be_said(&bytes[..end])) && may_be_said(&bytes));
+}
