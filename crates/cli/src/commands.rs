@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    assemble, bench, cluster, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual,
-    party, plan, preprocess, run, serve, session, simulate, stock, worker,
+    assemble, bench, cluster, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, maker,
+    manual, party, plan, preprocess, run, serve, session, simulate, stock, worker,
 };
 
 /// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
@@ -70,6 +70,7 @@ pub enum Command {
     Cluster(cluster::Arguments),
     Worker(worker::Arguments),
     Preprocess(preprocess::Arguments),
+    Maker(maker::Arguments),
     Stock(stock::Arguments),
     DemoCheat(demo_cheat::Arguments),
     Doctor(doctor::Arguments),

@@ -27,6 +27,7 @@ mod keygen;
 mod leash;
 mod link;
 mod machine;
+mod maker;
 mod manual;
 mod meeting;
 mod origin;
@@ -155,6 +156,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
         Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
+        Command::Maker(command) => maker::run(command, cli.quiet),
         Command::Session(command) => session::run(command, cli.quiet),
         Command::Serve(command) => serve::run(command, cli.quiet),
         Command::Request(command) => serve::request::run(command),

@@ -6,13 +6,15 @@ use brickwork::circuit::Party;
 use brickwork::ot::Cot;
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::stock::MAX_WORKERS;
-use brickwork::wire::tls::PublicKey;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::{self, PublicKey};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
 use crate::failure::Failure;
+use crate::maker::{self, Caller, Hired};
 use crate::outcome::phases_text;
 use crate::party::{Coming, connections};
 use crate::report::{Report, plural};
@@ -79,6 +81,14 @@ pub struct Arguments {
     /// the peer must say the same. Programs take what any of them made
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_WORKERS)))]
     workers: Option<u32>,
+    /// With --workers: one of them is a `brickwork maker` of this party, which listens at this address and
+    /// has this key, or @file; may be given for each. The peer need not know
+    #[arg(long = "maker", value_name = "HOST:PORT=PUBKEY", requires = "workers", value_parser = maker::hired)]
+    makers: Vec<Hired>,
+    /// With --workers and --connect: one of the peer's workers is a maker that waits at this address, and not
+    /// at that of --connect; may be given for each
+    #[arg(long, value_name = "HOST:PORT", requires = "workers", conflicts_with = "listen")]
+    worker_at: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -125,7 +135,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     let asked = Asked::of(&requested(arguments)?, &wishes)?;
     let peer = files::public_key(&arguments.peer)?;
-    let identity = files::identity(&arguments.identity)?;
+    let (identity, pem) = files::identity_and_pem(&arguments.identity)?;
+    maker::check(&arguments.makers, identity.public_key(), peer)?;
+    let workers = arguments.workers.map_or(0, |workers| workers as usize);
+    let most = arguments.makers.len().max(arguments.worker_at.len());
+    if most > workers {
+        let hint = "give a larger number to --workers, on both sides";
+        return Err(Failure::usage(format!("{most} makers, and {workers} workers"), hint));
+    }
     let keys = match party {
         Party::Garbler => [identity.public_key(), peer],
         Party::Evaluator => [peer, identity.public_key()],
@@ -140,17 +157,29 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let connect = connections(&arguments.address, &identity, peer, &options, quiet)?;
-    let (done, phases) = match arguments.workers.map(|workers| workers as usize) {
-        None => {
+    let (done, phases) = match workers {
+        0 => {
             let cot = arguments.cot.unwrap_or_default();
             let line = Stocked::open(protocol, cot, party, connect(Coming::First)?, &store, &terms, quiet)?;
             let (done, line) = line.make(&asked)?;
             (done, line.close()?)
         }
-        Some(workers) => {
+        _ => {
             let line = Stocked::open_for_workers(workers, party, connect(Coming::First)?, &store, &terms)?;
-            let lines = (0..workers).map(|_| connect(Coming::Again)).collect::<Result<Vec<_>, _>>()?;
-            let (done, phases, line) = line.make_by(&asked, lines)?;
+            let Arguments { makers, worker_at, address, resources, .. } = arguments;
+            // Where the peer's workers are: its makers first, and the others where it is itself.
+            let mut at = worker_at.iter();
+            let caller = Caller { identity: &identity, pem: &pem, peer, role: party, resources };
+            let makers: Vec<Channel> = makers
+                .iter()
+                .map(|maker| caller.call(maker, at.next().or(address.connect.as_ref()).cloned()))
+                .collect::<Result<_, _>>()?;
+            let line_of_worker = |_| match at.next() {
+                Some(address) => tls::connect(address, &identity, peer, &options),
+                None => connect(Coming::Again),
+            };
+            let lines = (makers.len()..workers).map(line_of_worker).collect::<Result<Vec<_>, _>>()?;
+            let (done, phases, line) = line.make_by(&asked, lines, makers)?;
             (done, together(line.close()?, phases))
         }
     };

@@ -473,8 +473,8 @@ impl Stocked {
         Ok(Stocked::Duplo(Box::new(line)))
     }
 
-    /// Makes what is asked for with the peer by a worker for each of these connections. Returns what each
-    /// phase took, by worker, too.
+    /// Makes what is asked for with the peer by a worker for each of these connections, and by makers of this
+    /// party on lines to them. Returns what each phase took, by worker, too.
     ///
     /// # Errors
     /// Those of the protocol; a mistake of usage if it is not duplo.
@@ -482,10 +482,11 @@ impl Stocked {
         self,
         asked: &Asked,
         workers: Vec<Channel>,
+        makers: Vec<Channel>,
     ) -> Result<(Preprocessed, Vec<Vec<PhaseReport>>, Self), Failure> {
         match (self, asked) {
             (Stocked::Duplo(line), Asked::Steps(steps)) => {
-                let (done, phases, line) = line.preprocess_by(steps, workers)?;
+                let (done, phases, line) = line.preprocess_by_makers(steps, workers, makers)?;
                 Ok((done, phases, Stocked::Duplo(Box::new(line))))
             }
             _ => Err(Failure::fault("stock of another protocol is asked for")),

@@ -9,6 +9,7 @@ mod embedded;
 mod examples;
 mod garble;
 mod machine;
+mod makers;
 mod manual;
 mod offline;
 mod page;

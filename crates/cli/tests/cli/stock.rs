@@ -32,6 +32,11 @@ impl Parties {
         Parties { keys, file: example(file), store_key }
     }
 
+    /// The parties' keys, and a folder for others.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
     pub fn store(&self, role: &str) -> String {
         self.keys.file(&format!("{role} store"))
     }
@@ -1084,7 +1089,7 @@ fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
         assert!(after.iter().all(sound), "an honest crash burned an epoch: {after:?}");
     }
     let shared = |epoch: &Value| -> Vec<Value> {
-        let own = ["stored", "confirmed", "burned"];
+        let own = ["stored", "confirmed", "burned", "lent", "returned"];
         epoch["log"]
             .as_array()
             .expect("a log")

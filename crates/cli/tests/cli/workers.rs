@@ -9,7 +9,7 @@ use super::stock::{Parties, ROLES, finish_within};
 use super::*;
 
 /// More executions than any worker makes stock for.
-const EXECUTIONS: u32 = 7;
+pub const EXECUTIONS: u32 = 7;
 
 /// What both were told to make, by so many workers.
 fn making(parties: &Parties, workers: [&str; 2]) -> [Vec<String>; 2] {
@@ -19,7 +19,7 @@ fn making(parties: &Parties, workers: [&str; 2]) -> [Vec<String>; 2] {
 }
 
 /// All executions in one run, whose result both know.
-fn run_all(parties: &Parties) {
+pub fn run_all(parties: &Parties) {
     let [mine, theirs] = [1_000_000u64, 1_250_000].map(|first| {
         let values: Vec<u64> = (0..u64::from(EXECUTIONS)).map(|k| first + k * 50_000 * (first % 3)).collect();
         (json!(values).to_string(), values)
@@ -50,7 +50,7 @@ fn unburned(parties: &Parties) {
     }
 }
 
-fn verified(parties: &Parties) {
+pub fn verified(parties: &Parties) {
     unburned(parties);
     for role in ROLES {
         let verify = parties.stock(role, "verify", &[]);

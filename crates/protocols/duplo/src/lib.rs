@@ -78,8 +78,8 @@ use setup::{Begun, SetupRequest};
 pub use steps::{Secret, Step};
 use stock::ProgramMaterial;
 pub use stored::{
-    BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, MadeBy, Preprocessed,
-    Stocked, compare_stores, executions, in_stock, inventory, purpose_of_workers,
+    BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, MadeBy, Maker,
+    Preprocessed, Stocked, compare_stores, executions, in_stock, inventory, purpose_of_workers,
 };
 
 impl Protocol for Duplo {

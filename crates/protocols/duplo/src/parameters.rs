@@ -355,7 +355,7 @@ impl Parameters {
     }
 
     /// `bucketings` of the components, then of plain and of input authenticators.
-    fn of_bucketings(security: Security, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
+    pub(super) fn of_bucketings(security: Security, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
         let (input, plain) =
             (bucketings.pop().unwrap_or(NO_BUCKETING), bucketings.pop().unwrap_or(NO_BUCKETING));
         Parameters {

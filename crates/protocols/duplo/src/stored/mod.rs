@@ -7,6 +7,7 @@
 pub(super) mod again;
 mod batches;
 mod inventory;
+mod makers;
 mod records;
 mod secrets;
 mod side;
@@ -38,6 +39,7 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Sessi
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{executions, inventory};
+pub use makers::Maker;
 use side::{Execution, Filling, OnDisk, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
@@ -291,20 +293,37 @@ impl Stocked {
     /// As [`Stocked::preprocess`]; [`Error::Usage`] if there are too few connections or too many;
     /// [`Error::Io`] that names a worker whose connection ended.
     pub fn preprocess_by(self, steps: &[Request], workers: Vec<Channel>) -> Result<MadeBy<Self>, Error> {
-        self.preprocess_by_with(steps, workers.into_iter().map(|channel| (channel, Hooks::none())).collect())
+        self.preprocess_by_makers(steps, workers, Vec::new())
+    }
+
+    /// Does what [`Stocked::preprocess_by`] does; besides, there is a worker for each of these lines to a
+    /// [`Maker`] of this party, which has its connection with the peer by itself.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess_by`]; [`Error::Io`] also if a maker is lost, and then the epoch is burned
+    /// unless it has said how it ended.
+    pub fn preprocess_by_makers(
+        self,
+        steps: &[Request],
+        workers: Vec<Channel>,
+        makers: Vec<Channel>,
+    ) -> Result<MadeBy<Self>, Error> {
+        let workers = workers.into_iter().map(|channel| (channel, Hooks::none())).collect();
+        self.preprocess_by_with(steps, workers, makers)
     }
 
     pub(super) fn preprocess_by_with(
         self,
         steps: &[Request],
         workers: Vec<(Channel, Hooks)>,
+        makers: Vec<Channel>,
     ) -> Result<MadeBy<Self>, Error> {
         Ok(match self.0 {
             Of::Garbler(inner) => inner
-                .preprocess_by(steps, workers)
+                .preprocess_by(steps, workers, makers)
                 .map(|(done, phases, inner)| (done, phases, Stocked(Of::Garbler(Box::new(inner)))))?,
             Of::Evaluator(inner) => inner
-                .preprocess_by(steps, workers)
+                .preprocess_by(steps, workers, makers)
                 .map(|(done, phases, inner)| (done, phases, Stocked(Of::Evaluator(Box::new(inner)))))?,
         })
     }
@@ -457,14 +476,20 @@ impl<R: Role> Inner<R> {
         Ok((done, Inner { line, schedules, cut, greeted }))
     }
 
-    fn preprocess_by(self, steps: &[Request], workers: Vec<(Channel, Hooks)>) -> Result<MadeBy<Self>, Error> {
+    fn preprocess_by(
+        self,
+        steps: &[Request],
+        workers: Vec<(Channel, Hooks)>,
+        makers: Vec<Channel>,
+    ) -> Result<MadeBy<Self>, Error> {
         let Inner { mut line, schedules, cut, greeted } = self;
         // One pool for all sessions.
         Pool::entered_or_new(line.terms().threads)?.enter(|| {
             let lines = workers.into_iter().map(|(channel, hooks)| {
                 (Metered::new::<Duplo>(channel, R::ROLE, Box::new(Unobserved)), hooks)
             });
-            let mut workers = Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), line.terms(), &greeted)?;
+            let mut workers =
+                Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), makers, line.terms(), &greeted)?;
             let epoch = line.open_epoch()?;
             let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
             // What is begun together has a share of the budget together, whoever makes it.

@@ -51,6 +51,10 @@ impl Asked for Filling<'_> {
     fn bytes(&self) -> u64 {
         self.parameters.table_bytes(self.request)
     }
+
+    fn encoded(&self) -> Result<Vec<u8>, Error> {
+        self.told()
+    }
 }
 
 /// A step, this party's input bits, and the evaluator's schedules for its components.

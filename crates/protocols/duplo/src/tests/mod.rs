@@ -9,6 +9,7 @@ mod copies;
 mod every_cheat;
 mod inputs;
 mod lists;
+mod makers;
 mod outputs;
 mod rates;
 pub(super) mod sessions;

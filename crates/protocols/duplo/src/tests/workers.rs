@@ -21,7 +21,7 @@ use brickwork_wire::{Channel, Stream, Tag, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-const TERMS: Terms = Terms {
+pub(super) const TERMS: Terms = Terms {
     security: Security::of(40),
     threads: 2,
     table_memory: brickwork_session::TABLE_MEMORY,
@@ -29,12 +29,12 @@ const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-const WORKERS: usize = 3;
+pub(super) const WORKERS: usize = 3;
 /// Slots of the program: each worker makes two or three.
 const SLOTS: usize = 7;
 
 /// A chain of slots, so that what different workers made is soldered to each other.
-fn chain() -> Arc<Program> {
+pub(super) fn chain() -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(2))];
     let mut program = ProgramBuilder::new("chain", ports("x"), ports("y")).unwrap();
     let component = program.component(pair()).unwrap();
@@ -46,19 +46,19 @@ fn chain() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-fn request(program: &Program) -> Request {
+pub(super) fn request(program: &Program) -> Request {
     Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) }
 }
 
-fn store(root: &Path, party: Party) -> Store {
+pub(super) fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
 }
 
 /// What a party's worker does: hooks, and its end of the connection.
-type Worker = (Channel, Hooks);
+pub(super) type Worker = (Channel, Hooks);
 
 /// Both parties' workers on connections in memory.
-fn workers() -> [Vec<Worker>; 2] {
+pub(super) fn workers() -> [Vec<Worker>; 2] {
     let (left, right): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| memory_pair()).unzip();
     [left, right].map(|channels| channels.into_iter().map(|channel| (channel, Hooks::none())).collect())
 }
@@ -98,7 +98,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(),
     let steps = [request];
     let one = |party, channel, workers: Vec<Worker>| {
         let line = Stocked::open(party, channel, &store(root, party), &TERMS, Unobserved)?;
-        let (done, phases, line) = line.preprocess_by_with(&steps, workers)?;
+        let (done, phases, line) = line.preprocess_by_with(&steps, workers, Vec::new())?;
         assert_eq!((done.steps, phases.len()), (1, WORKERS));
         line.close().map(drop)
     };
@@ -112,7 +112,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(),
 
 /// Runs the program from what is there, on all inputs one after the other as long as there is stock; what
 /// each run promises. All copies of all buckets must be good.
-fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<SecurityReport, Error>; 2] {
+pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<SecurityReport, Error>; 2] {
     let (left, right) = memory_pair();
     let bits = |n: u8| vec![n & 1 == 1, n & 2 == 2];
     let expected = program.simulate(&bits(x), &bits(y));
@@ -131,7 +131,7 @@ fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<SecurityRep
 }
 
 /// By party, whether an epoch is burned; and `verify` finds nothing wrong.
-fn burned(root: &Path) -> [bool; 2] {
+pub(super) fn burned(root: &Path) -> [bool; 2] {
     [Party::Garbler, Party::Evaluator].map(|party| {
         let store = store(root, party);
         store.verify().unwrap();
@@ -140,7 +140,7 @@ fn burned(root: &Path) -> [bool; 2] {
 }
 
 /// Numbers of the entries in whose ranges a party's stock lies, of which something is left.
-fn entries(root: &Path, party: Party) -> Vec<u64> {
+pub(super) fn entries(root: &Path, party: Party) -> Vec<u64> {
     let store = store(root, party);
     let of = |(id, _): ([u8; 32], _)| {
         let left = store.batches(&id).unwrap().into_iter().filter(|batch| batch.left > 0);
@@ -228,7 +228,7 @@ fn burns(cheater: Party, cheat: Cheat, with_ots: bool, workers: [Vec<Worker>; 2]
     assert!(run(root, &program, 1, 2).iter().all(Result::is_ok));
 }
 
-fn alters(point: Point, place: usize, bits: u8) -> Hooks {
+pub(super) fn alters(point: Point, place: usize, bits: u8) -> Hooks {
     let alter: StateHook = Box::new(move |at, bytes| {
         if at == point {
             bytes[place] ^= bits;
@@ -387,7 +387,7 @@ fn row_24_workers_belong_to_one_meeting() {
     let one = |party: Party, channel, workers: Vec<Worker>| {
         let line = Stocked::open(party, channel, &stores[party as usize], &TERMS, Unobserved);
         met.wait();
-        line?.preprocess_by_with(&steps, workers).map(drop)
+        line?.preprocess_by_with(&steps, workers, Vec::new()).map(drop)
     };
     let one = &one;
     let ended: Vec<Result<(), Error>> = std::thread::scope(|scope| {

@@ -1,0 +1,226 @@
+//! `brickwork maker`: a worker of `brickwork preprocess --workers` on another machine of the same party; and
+//! how `preprocess` calls one.
+//!
+//! The line between the two is TLS with pinned keys, like that to a peer: the maker has a key of its own, and
+//! knows that of its party. Over it goes the party's own key, with which the maker meets the peer: so it lies
+//! on no second disk. Versions are compared before.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use brickwork::Error;
+use brickwork::circuit::Party;
+use brickwork::duplo;
+use brickwork::session::PROTOCOL_VERSION;
+use brickwork::wire::tls::{self, Identity, Listener, Met, PublicKey};
+use brickwork::wire::{Channel, Tag};
+use brickwork_kernels::Erasing;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::arguments::Resources;
+use crate::failure::Failure;
+use crate::files;
+use crate::report::{Report, plural};
+
+/// A coordinator's first message: a [`Call`].
+const CALL: Tag = Tag(1);
+
+/// Most bytes of it.
+const MAX_CALL_BYTES: usize = 1 << 14;
+
+/// How long a line within the party may be silent at least: where it is lost, all that the part of the store
+/// has is.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has
+/// the store: for one such command, then end
+#[derive(Args)]
+pub struct Arguments {
+    /// Wait for this party's `brickwork preprocess --maker` at this address of this machine; port 0 lets the
+    /// system choose
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: String,
+    /// This maker's own private key, made by `brickwork keygen`; not the party's
+    #[arg(long, value_name = "KEYFILE")]
+    identity: PathBuf,
+    /// The public key of the party that it works for, or @file: nobody else is heard
+    #[arg(long, value_name = "PUBKEY")]
+    party: String,
+    /// Where the party listens for its peer, and does not connect: wait for the peer's worker at this
+    /// address, which the peer gives as --worker-at
+    #[arg(long, value_name = "HOST:PORT")]
+    peer_listen: Option<String>,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+/// A maker of this party, and where it is.
+#[derive(Clone)]
+pub struct Hired {
+    address: String,
+    key: PublicKey,
+}
+
+/// Reads `HOST:PORT=PUBKEY`; the key may be an @file.
+pub fn hired(text: &str) -> Result<Hired, String> {
+    let (address, key) = text.split_once('=').ok_or("expected HOST:PORT=PUBKEY, or HOST:PORT=@FILE")?;
+    let key = files::public_key(key).map_err(|failure| failure.message().to_owned())?;
+    Ok(Hired { address: address.into(), key })
+}
+
+/// Refuses makers that are none: one that is named twice, the party itself, or its peer.
+pub fn check(makers: &[Hired], own: PublicKey, peer: PublicKey) -> Result<(), Failure> {
+    let hint = "each maker has a key of its own, which its `brickwork keygen` printed";
+    for (k, Hired { address, key }) in makers.iter().enumerate() {
+        let why = match () {
+            () if *key == peer => "has the peer's key: it would be told this party's secrets",
+            () if *key == own => "has this party's own key",
+            () if makers[..k].iter().any(|other| other.key == *key || other.address == *address) => {
+                "is named twice, by its address or its key"
+            }
+            () => continue,
+        };
+        return Err(Failure::usage(format!("--maker {address}: it {why}"), hint));
+    }
+    Ok(())
+}
+
+/// What a coordinator calls a maker for.
+#[derive(Serialize, Deserialize)]
+struct Call {
+    /// The party's private key.
+    pem: String,
+    peer: [u8; 32],
+    role: Party,
+    lanes: u8,
+    timeout: u32,
+    /// Where the peer's worker is; `None` if the peer comes.
+    connect: Option<String>,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.pem.zeroize();
+    }
+}
+
+/// What both ends show each other before anything is said.
+fn sheet() -> Vec<u8> {
+    format!("brickwork maker {PROTOCOL_VERSION} {}", env!("CARGO_PKG_VERSION")).into_bytes()
+}
+
+/// Makes sure that both ends are of one release, and that a maker is called.
+fn same(met: &Met) -> Result<(), Error> {
+    match met.sheet == sheet() && !met.visits {
+        true => Ok(()),
+        false => Err(Error::Mismatch(
+            "a maker and its `brickwork preprocess --maker` need the same release, and each is called by the \
+             other alone"
+                .into(),
+        )),
+    }
+}
+
+/// Which party calls its makers, and for what.
+pub struct Caller<'c> {
+    pub identity: &'c Identity,
+    pub pem: &'c str,
+    pub peer: PublicKey,
+    pub role: Party,
+    pub resources: &'c Resources,
+}
+
+impl Caller<'_> {
+    /// Calls a maker. It begins at once to connect to the peer's worker, or to wait for it.
+    ///
+    /// # Errors
+    /// If it is not there, holds another key, or is of another release; before anything was said.
+    pub fn call(&self, maker: &Hired, connect: Option<String>) -> Result<Channel, Failure> {
+        let Caller { identity, pem, peer, role, resources } = *self;
+        let options = tls::Options { party: Party::Garbler, lanes: 1, timeout: resources.timeout() };
+        let place = format!("the maker at {}", maker.address);
+        let called = || -> Result<Channel, Error> {
+            let mut met = tls::meet(&maker.address, identity, maker.key, &options, &sheet())?;
+            same(&met)?;
+            met.channel.set_timeout(resources.timeout().max(SILENCE));
+            let (lanes, timeout) = (resources.lanes, resources.timeout);
+            let _erasing = Erasing::begin();
+            let call = Call { pem: pem.to_owned(), peer: peer.to_bytes(), role, lanes, timeout, connect };
+            let call = serde_json::to_vec(&call).map_err(|error| Error::Usage(error.to_string()))?;
+            met.channel.send(CALL, &Zeroizing::new(call))?;
+            met.channel.flush()?;
+            Ok(met.channel)
+        };
+        called().map_err(|error| Failure::from(error).within(&place))
+    }
+}
+
+/// Waits for the coordinator; who is none of the same release is told so.
+fn coordinator(listener: &Listener) -> Result<Channel, Error> {
+    loop {
+        match listener.meet(&sheet(), None).and_then(|met| same(&met).map(|()| met.channel)) {
+            Err(why @ (Error::Mismatch(_) | Error::Io(_))) => tracing::warn!("refused the party: {why}"),
+            called => return called,
+        }
+    }
+}
+
+/// Meets the peer's worker, as the coordinator's call says.
+fn peer(call: &Call, peer_listen: Option<&str>) -> Result<Channel, Error> {
+    let identity = Identity::from_pem(&call.pem)?;
+    let timeout = Duration::from_secs(call.timeout.into());
+    let options = tls::Options { party: call.role, lanes: call.lanes, timeout };
+    let peer = PublicKey::from_bytes(call.peer);
+    match (&call.connect, peer_listen) {
+        (Some(address), _) => tls::connect(address, &identity, peer, &options),
+        (None, None) => Err(Error::Usage(
+            "this party listens for its peer, and the maker was started without --peer-listen".into(),
+        )),
+        (None, Some(address)) => {
+            let listener = Listener::bind(address, &identity, peer, &options)?;
+            let until = Instant::now() + timeout;
+            loop {
+                let mut met = listener.meet(&[], Some(until))?;
+                if !met.visits {
+                    return Ok(met.channel);
+                }
+                met.channel.refuse("nobody compares anything here; stock is being made")?;
+            }
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let Arguments { listen, identity, party, peer_listen, resources } = arguments;
+    let (identity, party) = (files::identity(identity)?, files::public_key(party)?);
+    if identity.public_key() == party {
+        let hint =
+            "`brickwork keygen` makes a key for this maker; its party's is told to it when it is called";
+        return Err(Failure::usage("--identity is the party's own key", hint));
+    }
+    let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: resources.timeout() };
+    let listener = crate::party::listen(listen, &identity, party, &options, quiet)?;
+    let mut channel = coordinator(&listener)?;
+    channel.set_timeout(resources.timeout().max(SILENCE));
+    let met = {
+        let _erasing = Erasing::begin();
+        let strange = || Error::Mismatch("the party called this maker for something else".into());
+        let call = channel.receive_up_to(CALL, MAX_CALL_BYTES).map_err(|error| match error {
+            Error::Peer(_) => strange(),
+            other => other,
+        })?;
+        let call: Call = serde_json::from_slice(&Zeroizing::new(call)).map_err(|_| strange())?;
+        peer(&call, peer_listen.as_deref())
+    };
+    let maker = duplo::Maker::hear(channel)?;
+    let role = files::role(maker.role());
+    let made = match met {
+        Ok(peer) => maker.works(peer, resources.threads())?,
+        Err(error) => return Err(maker.gives_up(error).into()),
+    };
+    let human = format!("made {} of steps for the {role}\n", plural(made.into(), "share"));
+    Ok(Report::new(json!({ "role": role, "shares": made }), human))
+}

@@ -1,0 +1,236 @@
+//! `brickwork maker`: two parties, each a coordinator and makers as processes of their own; `kill -9` of any
+//! of them at any moment, and who is no maker of the party.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::stock::{Parties, ROLES, finish_within};
+use super::workers::{EXECUTIONS, run_all, verified};
+use super::*;
+
+/// Makers of a party; the third worker is a thread of its coordinator.
+const MAKERS: usize = 2;
+
+/// Makes a key, and returns what its public one is.
+fn key(parties: &Parties, name: &str) -> String {
+    text(&run(&["keygen", "-o", &parties.keys().file(name)]).stdout).trim_end().to_owned()
+}
+
+/// A port that nobody has.
+fn free() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").to_string()
+}
+
+/// A maker that waits: the process, and what its coordinator is told of it.
+struct Waiting {
+    child: Child,
+    flag: String,
+    /// Where the peer's worker comes to.
+    peer_listen: Option<String>,
+}
+
+fn maker(parties: &Parties, role: &str, name: &str, more: &[&str]) -> Waiting {
+    let name = format!("{role}'s {name}.key");
+    let path = parties.keys().file(&name);
+    let public = match Path::new(&path).exists() {
+        true => std::fs::read_to_string(format!("{path}.pub")).expect("a public key"),
+        false => {
+            let public = key(parties, &name);
+            std::fs::write(format!("{path}.pub"), &public).expect("a file");
+            public
+        }
+    };
+    let party = if role == "garbler" { &parties.keys().garbler } else { &parties.keys().evaluator };
+    // The garbler listens for its peer, and so do its makers.
+    let peer_listen = (role == "garbler").then(free);
+    let own = ["maker", "--listen", "127.0.0.1:0", "--identity", &path, "--party", party, "--json"];
+    let listens = peer_listen.iter().flat_map(|address| ["--peer-listen", address]);
+    let mut child = start(&own.into_iter().chain(listens).chain(more.iter().copied()).collect::<Vec<_>>());
+    let flag = format!("{}={public}", address(&mut child));
+    Waiting { child, flag, peer_listen }
+}
+
+/// All processes that make stock: the coordinators, the garbler's first, and each party's makers.
+struct Making {
+    coordinators: [Child; 2],
+    makers: [Vec<Child>; 2],
+}
+
+fn making(parties: &Parties, timeout: &str) -> Making {
+    let component = format!("{}={EXECUTIONS}", parties.file);
+    let common = ["--component", &component, "--workers", "3", "--timeout", timeout];
+    let [garblers, evaluators] = ROLES.map(|role| -> Vec<Waiting> {
+        (0..MAKERS).map(|k| maker(parties, role, &k.to_string(), &["--timeout", timeout])).collect()
+    });
+    let flags = |makers: &[Waiting]| -> Vec<String> {
+        makers.iter().flat_map(|maker| ["--maker".to_owned(), maker.flag.clone()]).collect()
+    };
+    let places = garblers.iter().filter_map(|maker| maker.peer_listen.clone());
+    let places: Vec<String> = places.flat_map(|place| ["--worker-at".to_owned(), place]).collect();
+    let launch = |role, more: Vec<String>, address: [&str; 2]| {
+        let arguments = parties.preprocess(role, &common);
+        let all = arguments.iter().chain(&more).map(String::as_str).chain(address);
+        start(&all.collect::<Vec<_>>())
+    };
+    let mut first = launch("garbler", flags(&garblers), ["--listen", "127.0.0.1:0"]);
+    let at = address(&mut first);
+    let second = launch("evaluator", [flags(&evaluators), places].concat(), ["--connect", &at]);
+    let children = |makers: Vec<Waiting>| makers.into_iter().map(|maker| maker.child).collect();
+    Making { coordinators: [first, second], makers: [children(garblers), children(evaluators)] }
+}
+
+/// All of them end well, and each maker has a share of each step.
+fn all_good(making: Making) -> [Value; 2] {
+    let good = |child| {
+        let (output, waited) = finish_within(child, Duration::from_secs(120));
+        assert!(
+            !waited && output.status.code() == Some(0),
+            "{} {}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+        object(&output)
+    };
+    let done = making.coordinators.map(good);
+    for (role, makers) in ROLES.iter().zip(making.makers) {
+        for made in makers.into_iter().map(good) {
+            schema::holds_for("maker", &made);
+            assert_eq!((&made["role"], &made["shares"]), (&json!(role), &json!(2)));
+        }
+    }
+    done
+}
+
+/// Rows 4, 16 and 21: a program takes buckets that a thread and two makers of either party made.
+#[test]
+fn row_16_makers_make_what_one_run_takes() {
+    let parties = Parties::new("millionaires.bwp");
+    for done in all_good(making(&parties, "10")) {
+        schema::holds_for("preprocess", &done);
+        assert_eq!((&done["workers"], done["steps"].as_array().expect("steps").len()), (&json!(3), 2));
+        let phases = done["phases"].as_array().expect("phases");
+        let bytes = |phase: &Value| phase["garbler_sent_bytes"].as_u64().expect("bytes");
+        assert!(phases.iter().map(bytes).sum::<u64>() > 100_000, "those of all connections: {phases:?}");
+    }
+    for role in ROLES {
+        assert_eq!(parties.executions(role), u64::from(EXECUTIONS));
+    }
+    verified(&parties);
+    run_all(&parties);
+    let report = parties.stock("evaluator", "export-report", &[]);
+    let report = good(&report.iter().map(String::as_str).collect::<Vec<_>>()).1;
+    let entries = report["epochs"][0]["log"].as_array().expect("a log").iter();
+    let own: Vec<_> = entries.filter(|e| ["lent", "returned"].iter().any(|own| e["entry"] == *own)).collect();
+    assert_eq!(own.len(), 4, "of two steps: {own:?}");
+}
+
+/// How often a process is killed.
+const KILLS: u32 = 6;
+
+/// Row 21: any process is killed while all make stock. A part of the store is burned only with the word that
+/// says why, by the party whose process it was or by its peer, for whom the logs are apart then; and the same
+/// commands make it anew.
+#[cfg(unix)]
+#[test]
+fn row_21_kill_9_of_makers_and_coordinators() {
+    let (whole, alone) = (Instant::now(), Parties::new("millionaires.bwp"));
+    all_good(making(&alone, "10"));
+    let whole = whole.elapsed();
+    let (mut in_time, mut tries, mut burned) = (0, 0, 0);
+    let parties = Parties::new("millionaires.bwp");
+    while in_time < KILLS && tries < 40 {
+        parties.forgive();
+        let Making { mut coordinators, mut makers } = making(&parties, "3");
+        std::thread::sleep(whole * (1 + tries % 5) / 10);
+        let (role, which) = (tries as usize % 2, tries as usize / 2 % 3);
+        let victim = if which < MAKERS { &mut makers[role][which] } else { &mut coordinators[role] };
+        victim.kill().expect("a signal");
+        let patience = Duration::from_secs(90);
+        let ended = coordinators.map(|child| finish_within(child, patience));
+        let makers =
+            makers.map(|all| all.into_iter().map(|child| finish_within(child, patience)).collect::<Vec<_>>());
+        let all = || ended.iter().chain(makers.iter().flatten());
+        for (output, waited) in all() {
+            let code = output.status.code();
+            // It was killed, or is done, or sees a line go.
+            let known = [None, Some(0), Some(4), Some(6)].contains(&code);
+            assert!(!waited && known, "{code:?} {} {}", text(&output.stdout), text(&output.stderr));
+        }
+        in_time += u32::from(all().any(|(output, _)| output.status.code() != Some(0)));
+        tries += 1;
+        for role in ROLES {
+            // Opened, which burns what a killed coordinator left behind.
+            let verify = parties.stock(role, "verify", &[]);
+            let verified = run(&verify.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(verified.status.success() || text(&verified.stderr).contains("is no store"));
+            if !verified.status.success() {
+                continue;
+            }
+            for epoch in parties.ls(role)["epochs"].as_array().expect("epochs") {
+                let Some(why) = epoch["burned"].as_str() else { continue };
+                let known = ["without a word", "makers had its secrets", "stand"];
+                assert!(known.iter().any(|words| why.contains(words)), "{why}");
+                burned += 1;
+            }
+        }
+    }
+    assert!(in_time >= KILLS, "{in_time} of {tries} were killed in time");
+    println!("counted: {in_time} of {tries} kills in time, {burned} times a burned part was seen");
+    parties.forgive();
+    all_good(making(&parties, "10"));
+    run_all(&parties);
+}
+
+/// Row 24: whoever is no maker of this party is refused before it is told anything: the peer, the party
+/// itself, one that is named twice, one that works for another party or holds another key.
+#[test]
+fn row_24_strangers_are_no_makers() {
+    let parties = Parties::new("millionaires.bwp");
+    let component = format!("{}={EXECUTIONS}", parties.file);
+    let with = |role: &str, makers: &[&str]| -> Vec<String> {
+        let flags = makers.iter().flat_map(|maker| ["--maker", maker]);
+        let own = ["--component", &component, "--workers", "2", "--timeout", "2"];
+        parties.preprocess(role, &own.into_iter().chain(flags).collect::<Vec<_>>())
+    };
+    let [own, peer] = [&parties.keys().garbler, &parties.keys().evaluator];
+    let other = key(&parties, "other.key");
+    let at = |port: u16, key: &str| format!("127.0.0.1:{port}={key}");
+    for (makers, words) in [
+        (vec![at(1, peer)], "peer's key"),
+        (vec![at(1, own)], "own key"),
+        (vec![at(1, &other), at(2, &other)], "named twice"),
+        (vec!["nothing".to_owned()], "HOST:PORT=PUBKEY"),
+        (vec![at(1, "nothing")], "public key"),
+    ] {
+        let makers: Vec<&str> = makers.iter().map(String::as_str).collect();
+        let arguments = with("garbler", &makers);
+        let all = arguments.iter().map(String::as_str).chain(["--listen", "127.0.0.1:0"]);
+        is_error(&run(&all.collect::<Vec<_>>()), 2, words);
+    }
+    // One that works for the peer, and one whose key is another than what is said.
+    let mut of_peer = maker(&parties, "evaluator", "0", &[]);
+    let mut ours = maker(&parties, "garbler", "0", &[]);
+    let (address, _) = ours.flag.split_once('=').expect("a flag");
+    for flag in [of_peer.flag.clone(), format!("{address}={other}")] {
+        let [garbler, evaluator] = parties.both([with("garbler", &[&flag]), with("evaluator", &[])]);
+        is_error(&garbler, 4, "the maker at");
+        assert_eq!(evaluator.status.code(), Some(4));
+        for role in ROLES {
+            assert!(parties.ls(role)["epochs"].as_array().expect("epochs").is_empty());
+        }
+    }
+    // They go on waiting for their party.
+    for waiting in [&mut of_peer, &mut ours] {
+        assert!(waiting.child.try_wait().expect("a state").is_none());
+        waiting.child.kill().expect("a signal");
+    }
+    let party = ["--party", own, "--identity", &parties.keys().file("garbler.key")];
+    is_error(
+        &run(&[&["maker", "--listen", "127.0.0.1:0", "--json"][..], &party].concat()),
+        2,
+        "the party's own key",
+    );
+}

@@ -1,0 +1,167 @@
+//! Makers of DUPLO's stock: workers in processes of their own, which are told a share of a step.
+
+use serde::{Deserialize, Serialize};
+
+use super::side::{Filling, OnDisk, Role};
+use crate::hooks::Hooks;
+use crate::parameters::Parameters;
+use crate::report::Duplo;
+use crate::request::Request;
+use crate::{Evaluator, Garbler};
+use brickwork_base::pool::Pool;
+use brickwork_base::{Error, Security};
+use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_session::stock::makers;
+use brickwork_session::{Metered, Protocol as _, Unobserved};
+use brickwork_wire::Channel;
+
+/// A share of a step as it is told. Each component is the program that is that one slot.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    components: Vec<(Vec<u8>, u64)>,
+    garbler_wires: u64,
+    ots: Option<u64>,
+    security: Security,
+    cuts: Vec<Bucketing>,
+    bound_log2: f64,
+}
+
+fn malformed() -> Error {
+    Error::Mismatch("the coordinator's share is of another release; install the same one".into())
+}
+
+/// Returns the program that is one slot of a component.
+fn program_of(component: &Component) -> Result<Program, Error> {
+    let mut program = ProgramBuilder::new("share", component.inputs.clone(), Vec::new())?;
+    let inputs: Vec<Wire> = (0..component.circuit.inputs() as Wire).collect();
+    let id = program.component(component.clone())?;
+    let first = program.slot(id, &inputs)?;
+    program.output(Port::new("first", Type::Uint(1)), Recipient::Both, vec![first])?;
+    program.finish()
+}
+
+impl Filling<'_> {
+    /// Writes it down for a maker.
+    pub(super) fn told(&self) -> Result<Vec<u8>, Error> {
+        let Filling { request: Request { components, garbler_wires, ots }, parameters } = self;
+        let component = |(component, slots): &(Component, usize)| {
+            Ok::<_, Error>((program_of(component)?.to_bytes(), *slots as u64))
+        };
+        let told = Told {
+            components: components.iter().map(component).collect::<Result<_, _>>()?,
+            garbler_wires: *garbler_wires as u64,
+            ots: ots.map(|ots| ots as u64),
+            security: parameters.security,
+            cuts: parameters
+                .components
+                .iter()
+                .chain([&parameters.plain, &parameters.input])
+                .copied()
+                .collect(),
+            bound_log2: parameters.bound_log2,
+        };
+        postcard::to_stdvec(&told).map_err(|_| malformed())
+    }
+}
+
+/// Reads what [`Filling::told`] wrote. That it is what the coordinator meant, digests of both say.
+fn read(bytes: &[u8]) -> Result<(Request, Parameters), Error> {
+    let told: Told = postcard::from_bytes(bytes).map_err(|_| malformed())?;
+    let number = |number: u64| usize::try_from(number).map_err(|_| malformed());
+    let component = |(bytes, slots): &(Vec<u8>, u64)| {
+        let program = Program::from_bytes(bytes)?;
+        Ok::<_, Error>((program.components().first().ok_or_else(malformed)?.clone(), number(*slots)?))
+    };
+    let request = Request {
+        components: told.components.iter().map(component).collect::<Result<_, _>>()?,
+        garbler_wires: number(told.garbler_wires)?,
+        ots: told.ots.map(number).transpose()?,
+    };
+    Ok((request, Parameters::of_bucketings(told.security, told.cuts, told.bound_log2)))
+}
+
+/// A worker of this party in a process of its own. It has heard from its coordinator whom it meets, and has
+/// no store.
+pub struct Maker(makers::Maker);
+
+impl Maker {
+    /// Hears it on a line within the party.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the coordinator is gone, or says something else; [`Error::Mismatch`] if it makes
+    /// stock of another protocol.
+    pub fn hear(channel: Channel) -> Result<Self, Error> {
+        let maker = makers::Maker::hear(channel)?;
+        if maker.meeting().protocol != Duplo::NAME {
+            let other = format!("makers make stock of duplo, and this is {}", maker.meeting().protocol);
+            return Err(maker.gives_up(Error::Mismatch(other)));
+        }
+        Ok(Maker(maker))
+    }
+
+    /// Returns this party's role.
+    pub fn role(&self) -> Party {
+        self.0.meeting().role
+    }
+
+    /// Tells the coordinator that there is no connection with the peer. Returns why.
+    pub fn gives_up(self, why: Error) -> Error {
+        self.0.gives_up(why)
+    }
+
+    /// Meets the peer's worker on a connection, and makes shares of steps on so many threads until the
+    /// coordinator has no more. Returns how many shares it made.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or is gone and will.
+    /// [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer comes for
+    /// something else.
+    pub fn works(self, peer: Channel, threads: usize) -> Result<u32, Error> {
+        self.works_with(peer, threads, Hooks::none())
+    }
+
+    pub(in super::super) fn works_with(
+        self,
+        peer: Channel,
+        threads: usize,
+        hooks: Hooks,
+    ) -> Result<u32, Error> {
+        match self.role() {
+            Party::Garbler => works::<Garbler>(self.0, peer, threads, hooks),
+            Party::Evaluator => works::<Evaluator>(self.0, peer, threads, hooks),
+        }
+    }
+}
+
+fn works<R: Role>(maker: makers::Maker, peer: Channel, threads: usize, hooks: Hooks) -> Result<u32, Error> {
+    let terms = maker.meeting().terms(threads);
+    Pool::entered_or_new(threads)?.enter(|| {
+        let run = Metered::new::<Duplo>(peer, R::ROLE, Box::new(Unobserved));
+        maker.works::<OnDisk<R>, Duplo, _>((run, hooks), &terms, read, |owned: &(Request, Parameters)| {
+            Filling { request: &owned.0, parameters: &owned.1 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adversary::harness::pair;
+    use brickwork_session::stock::Asked as _;
+
+    /// What a maker reads is what its coordinator wrote, and anything that is cut off is nothing.
+    #[test]
+    fn a_share_is_read_as_it_was_written() {
+        let component = pair();
+        let request = Request { components: vec![(component, 5)], garbler_wires: 3, ots: Some(2) };
+        let parameters = Parameters::for_stock(&request, Security::of(40)).unwrap();
+        let filling = Filling { request: &request, parameters: &parameters };
+        let bytes = filling.encoded().unwrap();
+        let (request, parameters) = read(&bytes).unwrap();
+        let again = Filling { request: &request, parameters: &parameters };
+        assert_eq!((again.request(), again.parameters()), (filling.request(), filling.parameters()));
+        assert_eq!(request.components[0].0.name, filling.request.components[0].0.name);
+        assert!((0..bytes.len()).step_by(7).all(|end| read(&bytes[..end]).is_err()));
+    }
+}
