@@ -5,6 +5,7 @@
 //! knows that of its party. Over it goes the party's own key, with which the maker meets the peer: so it lies
 //! on no second disk. Versions are compared before.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -204,6 +205,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: resources.timeout() };
     let listener = crate::party::listen(listen, &identity, party, &options, quiet)?;
     let mut channel = coordinator(&listener)?;
+    if !quiet {
+        // A closed stderr is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "called by the party");
+    }
     channel.set_timeout(resources.timeout().max(SILENCE));
     let met = {
         let _erasing = Erasing::begin();

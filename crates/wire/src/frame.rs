@@ -3,6 +3,8 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
+use zeroize::Zeroize as _;
+
 use brickwork_base::{Error, Malformed};
 
 /// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place
@@ -72,6 +74,13 @@ pub(super) struct Framed {
     pub received: u64,
     /// How long signs of life alone are taken.
     pub patience: Duration,
+}
+
+/// On a line within a party secrets have lain in it.
+impl Drop for Framed {
+    fn drop(&mut self) {
+        self.out.zeroize();
+    }
 }
 
 impl Framed {
