@@ -1,34 +1,16 @@
 //! Batches of items: how they come into a store, what is left of them, and how what was taken is read.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::disk::Disk;
 use super::index::{BATCHES, about, with_number};
 use super::log::{EpochId, SERIALS, Serial, State, Taken};
-use super::poison::Poison;
-use super::seal::StoreKey;
-use super::segment::{Bulk, Elsewhere, Record, Segment, To, Writer, Writing};
+use super::segment::{Record, Segment};
 use super::store::Store;
-use brickwork_base::process::Process;
+use super::writers::{Batch, Folder, To, Writer, Writers};
 use brickwork_base::{Error, pool};
-
-/// A batch of items of one kind. It never changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
-    /// What the items are, for the protocol.
-    pub kind: u8,
-    /// Name of the component, for people.
-    pub name: String,
-    /// Digest of the component, or zeros.
-    pub component: [u8; 32],
-    /// What the protocol must know of the batch before it reads it.
-    pub header: Vec<u8>,
-}
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BatchRow {
@@ -89,14 +71,14 @@ impl Store {
 
     /// Makes writers of an epoch's batches while somebody else has the store.
     pub fn writers(&self, id: &EpochId) -> Writers {
-        Writers(Of::Here(Folder {
+        Writers::here(Folder {
             epoch: *id,
             disk: self.shared.disk.clone(),
             directory: self.segments(),
             key: self.shared.key.clone(),
             poisoned: self.shared.poisoned.clone(),
             process: self.shared.index.process(),
-        }))
+        })
     }
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
@@ -298,50 +280,5 @@ impl Store {
             }
         }
         Ok(())
-    }
-}
-
-/// Makes writers of an epoch's batches.
-pub struct Writers(Of);
-
-enum Of {
-    Here(Folder),
-    Elsewhere(Arc<dyn Elsewhere>),
-}
-
-/// What an epoch's segments are written with.
-struct Folder {
-    epoch: EpochId,
-    disk: Disk,
-    directory: PathBuf,
-    key: StoreKey,
-    poisoned: Poison,
-    /// That which has the store: a fork writes nothing with it.
-    process: Process,
-}
-
-impl Writers {
-    /// Makes writers of batches for a store that another process has.
-    pub fn elsewhere(store: Arc<dyn Elsewhere>) -> Self {
-        Writers(Of::Elsewhere(store))
-    }
-
-    /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
-    /// process that has the store; [`Error::Io`] if it is elsewhere, and that process is gone.
-    pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
-        Ok(Writer(match &self.0 {
-            Of::Elsewhere(store) => {
-                store.begin(serial, bulk)?;
-                To::Elsewhere(store.clone(), serial)
-            }
-            Of::Here(Folder { epoch, disk, directory, key, poisoned, process }) => {
-                process.check()?;
-                let about = about(BATCHES, &with_number(epoch, serial));
-                To::Here(Writing::new(disk, directory, key, about, bulk, poisoned.clone())?)
-            }
-        }))
     }
 }

@@ -28,8 +28,9 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod vain;
+mod writers;
 
-pub use batches::{Batch, Left, Writers};
+pub use batches::Left;
 pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
 pub use epochs::Epoch;
@@ -42,6 +43,7 @@ pub use log::{
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::{StoreKey, TAG_BYTES};
-pub use segment::{Bulk, Elsewhere, MAX_RECORD_BYTES, Record, Writer};
+pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::Store;
 pub use vain::Account;
+pub use writers::{Batch, Elsewhere, Writer, Writers};

@@ -560,8 +560,8 @@ mod tests {
         ));
     }
 
-    /// Row 21: while others have the secrets nothing follows but their word, or the burn; and only a step that
-    /// is being made has others.
+    /// Row 21: while others have the secrets nothing follows but their word, or the burn; and only a step
+    /// that is being made has others.
     #[test]
     fn row_21_what_is_lent_is_returned_or_burned() {
         let mut state = State::new(&[3; 32]);

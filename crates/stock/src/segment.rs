@@ -11,15 +11,12 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::batches::Batch;
 use super::disk::Disk;
-use super::log::Serial;
 use super::poison::Poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
@@ -145,71 +142,6 @@ pub struct Record {
     pub bytes: Zeroizing<Vec<u8>>,
 }
 
-/// A batch that is being written. Nothing of it counts until the index names it; dropped before that, it is
-/// removed.
-pub struct Writer(pub(super) To);
-
-/// Where it is written.
-pub(super) enum To {
-    Here(Writing),
-    Elsewhere(Arc<dyn Elsewhere>, Serial),
-}
-
-/// A store in another process of this party, to which what is made here goes: that one seals it, and writes
-/// it. A batch is named by its serial.
-pub trait Elsewhere: Send + Sync {
-    /// Does what [`Writers::begin`](crate::Writers::begin) does.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if that process is gone.
-    fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<(), Error>;
-
-    /// Does what [`Writer::put`] does. Bytes need not be overwritten.
-    ///
-    /// # Errors
-    /// As [`Elsewhere::begin`].
-    fn put(&self, serial: Serial, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error>;
-
-    /// Does what [`Writer::record`] does.
-    ///
-    /// # Errors
-    /// As [`Elsewhere::begin`].
-    fn record(&self, serial: Serial, first: u64, items: u32, bytes: &[u8]) -> Result<(), Error>;
-
-    /// Does what [`Store::put`](crate::Store::put) does; it need not be durable when this returns.
-    ///
-    /// # Errors
-    /// As [`Elsewhere::begin`].
-    fn finish(&self, serial: Serial, batch: &Batch) -> Result<(), Error>;
-}
-
-impl Writer {
-    /// Writes a part of the bulk, whole records of it: units from `first` on, or, of units larger than 32
-    /// MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a failure the
-    /// store is poisoned.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
-    /// before, and in a fork; [`Error::Io`] if the store is elsewhere, and that process is gone.
-    pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        match &self.0 {
-            To::Here(writing) => writing.put(first, at, bytes),
-            To::Elsewhere(store, serial) => store.put(*serial, first, at, bytes),
-        }
-    }
-
-    /// Writes a record about the items `first..first + items`. After a failure the store is poisoned.
-    ///
-    /// # Errors
-    /// As [`Writer::put`]; [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`].
-    pub fn record(&mut self, first: u64, items: u32, bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
-        match &mut self.0 {
-            To::Here(writing) => writing.record(first, items, bytes),
-            To::Elsewhere(store, serial) => store.record(*serial, first, items, &bytes),
-        }
-    }
-}
-
 /// A segment that is being written, under another name, and removed if it is dropped. A fork has a copy of
 /// its sealer, and would seal something else under the same numbers: it writes nothing, and removes nothing.
 pub(super) struct Writing {
@@ -264,8 +196,8 @@ impl Writing {
         })
     }
 
-    /// Seals and writes what [`Writer::put`] is given.
-    fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    /// Seals and writes what [`Writer::put`](super::Writer::put) is given.
+    pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.process.check()?;
         let wrong = || Error::Usage("no whole records of a bulk".into());
         let bulk =
@@ -289,8 +221,8 @@ impl Writing {
         Ok(())
     }
 
-    /// Seals and writes what [`Writer::record`] is given.
-    fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
+    /// Seals and writes what [`Writer::record`](super::Writer::record) is given.
+    pub fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         self.process.check()?;
         if bytes.len() > MAX_RECORD_BYTES {
             return Err(Error::Usage("a record of more than 1 GiB".into()));

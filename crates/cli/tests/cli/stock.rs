@@ -32,7 +32,7 @@ impl Parties {
         Parties { keys, file: example(file), store_key }
     }
 
-    /// The parties' keys, and a folder for others.
+    /// Returns the parties' keys, with a folder for others.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }

@@ -18,7 +18,7 @@ fn making(parties: &Parties, workers: [&str; 2]) -> [Vec<String>; 2] {
     [0, 1].map(|k| parties.preprocess(ROLES[k], &more(k)))
 }
 
-/// All executions in one run, whose result both know.
+/// Runs all executions at once, whose result both know.
 pub fn run_all(parties: &Parties) {
     let [mine, theirs] = [1_000_000u64, 1_250_000].map(|first| {
         let values: Vec<u64> = (0..u64::from(EXECUTIONS)).map(|k| first + k * 50_000 * (first % 3)).collect();

@@ -354,7 +354,7 @@ impl Parameters {
         Ok(Self::proposed(program, self.security, &self.proposal())?.of_decomposition(&self.decomposition))
     }
 
-    /// `bucketings` of the components, then of plain and of input authenticators.
+    /// Makes them of `bucketings` of the components, then of plain and of input authenticators.
     pub(super) fn of_bucketings(security: Security, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
         let (input, plain) =
             (bucketings.pop().unwrap_or(NO_BUCKETING), bucketings.pop().unwrap_or(NO_BUCKETING));

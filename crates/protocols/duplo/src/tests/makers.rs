@@ -12,14 +12,11 @@ use brickwork_circuit::Party;
 use brickwork_session::Unobserved;
 use brickwork_wire::memory_pair;
 
-/// Both parties make what is asked for; so many of each party's workers, the last ones, are makers. Returns
-/// what the coordinators end with, and the makers.
-fn make(
-    root: &Path,
-    request: Request,
-    workers: [Vec<Worker>; 2],
-    makers: [usize; 2],
-) -> [(Result<(), Error>, Vec<Result<u32, Error>>); 2] {
+/// What a coordinator ends with, and its makers.
+type Ended = (Result<(), Error>, Vec<Result<u32, Error>>);
+
+/// Both parties make what is asked for; so many of each party's workers, the last ones, are makers.
+fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize; 2]) -> [Ended; 2] {
     let (left, right) = memory_pair();
     let steps = &[request];
     let one = |party: Party, channel, mut here: Vec<Worker>| {

@@ -33,7 +33,7 @@ pub(super) const WORKERS: usize = 3;
 /// Slots of the program: each worker makes two or three.
 const SLOTS: usize = 7;
 
-/// A chain of slots, so that what different workers made is soldered to each other.
+/// Makes a chain of slots, so that what different workers made is soldered to each other.
 pub(super) fn chain() -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(2))];
     let mut program = ProgramBuilder::new("chain", ports("x"), ports("y")).unwrap();
@@ -57,7 +57,7 @@ pub(super) fn store(root: &Path, party: Party) -> Store {
 /// What a party's worker does: hooks, and its end of the connection.
 pub(super) type Worker = (Channel, Hooks);
 
-/// Both parties' workers on connections in memory.
+/// Makes both parties' workers on connections in memory.
 pub(super) fn workers() -> [Vec<Worker>; 2] {
     let (left, right): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| memory_pair()).unzip();
     [left, right].map(|channels| channels.into_iter().map(|channel| (channel, Hooks::none())).collect())
@@ -130,7 +130,7 @@ pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<
     })
 }
 
-/// By party, whether an epoch is burned; and `verify` finds nothing wrong.
+/// Returns by party whether an epoch is burned; and `verify` finds nothing wrong.
 pub(super) fn burned(root: &Path) -> [bool; 2] {
     [Party::Garbler, Party::Evaluator].map(|party| {
         let store = store(root, party);

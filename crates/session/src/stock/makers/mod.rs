@@ -1,5 +1,6 @@
-//! Workers that are processes of their own, on any machine of their party: *makers*. The party's process that
-//! has the store is their *coordinator*; to the peer, which need not know, a maker is a worker like any other.
+//! Workers that are processes of their own, on any machine of their party: *makers*. The process that has
+//! the party's store is their *coordinator*. To the peer, which need not know, a maker is a worker like
+//! any other.
 //!
 //! ```text
 //!   coordinator -> maker    whom it meets: role, terms, the connection on which the parties have met
@@ -20,9 +21,9 @@
 //! **A maker that is lost without a word burns the epoch.** A worker that is a thread ends with the process
 //! that burns: a check that it sees fail is burned by it, or was never seen. A maker sees, and may be unable
 //! to tell: its line to the coordinator breaks, by chance or by a peer that has the network, or the
-//! coordinator is dead. If that were an attempt that merely counts, a peer could cheat at the line of a maker,
-//! cut the other one, and have another guess at the same secrets. So the burn is written before a maker hears
-//! of a step ([`Entry::Lent`](brickwork_stock::Entry)), and taken back when all makers have said how they
+//! coordinator is dead. If that were an attempt that merely counts, a peer could cheat at a maker's line, cut
+//! the other one, and have another guess at the same secrets. So the burn is written before a maker hears of
+//! a step ([`Entry::Lent`](brickwork_stock::Entry)), and taken back when all makers have said how they
 //! ended and none that a check failed (`Returned`). Until then the log lets nothing follow; whoever opens the
 //! store next burns.
 //!

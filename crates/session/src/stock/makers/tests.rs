@@ -17,6 +17,9 @@ const MET: SessionId = [9; 32];
 /// Makes of a step what each of three workers does.
 const STEPS: [&[usize]; 2] = [&[4, 5, 6], &[2, 2]];
 
+/// Says something else.
+type Change = fn(&mut Vec<u8>);
+
 /// What becomes of a maker.
 #[derive(Clone, Copy)]
 enum Lot {
@@ -24,7 +27,7 @@ enum Lot {
     /// It is killed before it says this to its coordinator, words that it lives not counted.
     Dies(usize),
     /// It changes what it says there.
-    Says(usize, fn(&mut Vec<u8>)),
+    Says(usize, Change),
 }
 
 /// What three workers of each party are: threads, or makers.
@@ -294,7 +297,7 @@ fn row_18_a_broken_maker_is_refused() {
     fn again(said: Said) -> Vec<u8> {
         postcard::to_stdvec(&said).unwrap()
     }
-    let changes: [(usize, fn(&mut Vec<u8>)); 9] = [
+    let changes: [(usize, Change); 9] = [
         // Behind its greeting: a batch of another number, or one that no file holds.
         (1, |bytes| *bytes = again(Said::Begin { serial: 1 << 30, bulk: None })),
         (1, |bytes| {
