@@ -248,11 +248,6 @@ fn read(bytes: &[u8]) -> Result<Said, Error> {
     postcard::from_bytes(bytes).map_err(|_| broken("it said what no release says"))
 }
 
-/// Reads what a maker may say, for the fuzz targets. Returns whether a release says it.
-pub fn may_be_said(bytes: &[u8]) -> bool {
-    read(bytes).is_ok()
-}
-
 /// Sends secrets, which libraries below erase only where they are told to.
 fn send_secret(channel: &mut Channel, bytes: &[u8]) -> Result<(), Error> {
     let _erasing = Erasing::begin();

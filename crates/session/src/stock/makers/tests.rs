@@ -9,7 +9,9 @@ use crate::stock::workers::Workers;
 use crate::stock::{Lacking, Preprocessed, Side, Stocked};
 use crate::tests::Empty;
 use crate::{Metered, Unobserved};
+use brickwork_base::random::Rng;
 use brickwork_stock::{Entry, Store, StoreKey};
+use brickwork_testing::Replayable as _;
 use brickwork_wire::memory_pair;
 
 const MET: SessionId = [9; 32];
@@ -384,5 +386,40 @@ fn row_18_words_are_bounded() {
     assert!(matches!(&long, Word::Stock(why) if why.len() <= MAX_TEXT_BYTES));
     assert_eq!(Word::of(&std::io::Error::from(Stopped).into()), Word::Stopped);
     let bytes = postcard::to_stdvec(&Said::Ended(word)).unwrap();
-    assert!((0..bytes.len()).all(|end| !may_be_said(&bytes[..end])) && may_be_said(&bytes));
+    assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_err()) && read(&bytes).is_ok());
+}
+
+/// Row 18: whatever bytes come as a word, they are read or refused, and accuse no peer.
+#[test]
+fn row_18_no_word_is_too_much() {
+    let batch = Batch { kind: 1, name: "b".into(), component: [2; 32], header: vec![3; 40] };
+    let words = [
+        Said::Greeted { number: 1 },
+        Said::Begin { serial: 1 << 20, bulk: Some(Bulk { units: 7, unit_bytes: 1 << 20 }) },
+        Said::Record { serial: 1 << 20, first: 5, items: 6, bytes: 1 << 10 },
+        Said::Finish { serial: 1 << 20, batch },
+        Said::Ended(Word::Cheated(["part", "check", "says"].map(str::to_owned))),
+        Said::Phases(vec![("setup".into(), 0.5, [1, 2])]),
+    ];
+    let mut rng = Rng::replayable("words of a maker");
+    let (mut refused, mut taken) = (0, 0);
+    for word in &words {
+        let bytes = postcard::to_stdvec(word).unwrap();
+        for _ in 0..2000 {
+            let mut altered = bytes.clone();
+            let mut draw = [0; 8];
+            rng.fill(&mut draw);
+            altered[draw[0] as usize % bytes.len()] ^= draw[1];
+            altered[draw[2] as usize % bytes.len()] ^= draw[3] & draw[4];
+            altered.truncate(if draw[5] < 200 { bytes.len() } else { draw[6] as usize });
+            match read(&altered) {
+                Ok(_) => taken += 1,
+                Err(error) => {
+                    assert!(matches!(error, Error::Io(_)), "no peer is accused: {error:?}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 100 && taken > 100, "{refused} {taken}");
 }
