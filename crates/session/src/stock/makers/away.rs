@@ -104,7 +104,15 @@ impl Away {
             .and_then(|()| self.channel.send(msg::BYTES, &step).map_err(within))
             .and_then(|()| send_secret(&mut self.channel, &secrets));
         drop(secrets);
-        let mut taking = Taking { store, epoch, number, open: BTreeMap::new(), finished: 0, failed: None };
+        let mut taking = Taking {
+            store,
+            epoch,
+            number,
+            open: BTreeMap::new(),
+            finished: 0,
+            part: Vec::new(),
+            failed: None,
+        };
         match sent.and_then(|()| self.hear(&mut taking, stop)) {
             Ok(None) => Ended::Made,
             Ok(Some(word)) => self.ended(taking, word),
@@ -174,6 +182,8 @@ struct Taking<'s> {
     number: u64,
     open: BTreeMap<Serial, (Writer, Option<Bulk>)>,
     finished: usize,
+    /// Room for a part of a bulk.
+    part: Vec<u8>,
     /// Why nothing more is taken: then it is asked to stop, and heard until it has.
     failed: Option<Error>,
 }
@@ -199,8 +209,16 @@ impl Taking<'_> {
                     Some((_, None)) => 0,
                     None => MAX_RECORD_BYTES as u64,
                 };
-                let mut part = receive_secret(channel, bytes, most.min(MAX_RECORD_BYTES as u64))?;
-                self.with(serial, |writer| writer.put(first, at, &mut part))
+                if bytes > most.min(MAX_RECORD_BYTES as u64) {
+                    return Err(too_much());
+                }
+                // What the peer has sent is no secret: the room is used again.
+                let mut part = std::mem::take(&mut self.part);
+                part.resize(part.len().max(bytes as usize), 0);
+                channel.receive_into(msg::BYTES, &mut part[..bytes as usize]).map_err(within)?;
+                let written = self.with(serial, |writer| writer.put(first, at, &mut part[..bytes as usize]));
+                self.part = part;
+                written
             }
             Said::Record { serial, first, items, bytes } => {
                 let record = receive_secret(channel, bytes, MAX_RECORD_BYTES as u64)?;

@@ -221,6 +221,10 @@ fn broken(why: &str) -> Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, why).into()
 }
 
+fn too_much() -> Error {
+    broken("it announced more bytes than there may be")
+}
+
 fn tell(channel: &mut Channel, told: &Told) -> Result<(), Error> {
     let bytes = postcard::to_stdvec(told).map_err(|_| broken("a word that cannot be encoded"))?;
     channel.send(msg::TOLD, &bytes).and_then(|()| channel.flush()).map_err(within)
@@ -257,7 +261,7 @@ fn send_secret(channel: &mut Channel, bytes: &[u8]) -> Result<(), Error> {
 /// Receives so many secret bytes, with room behind them for what sealing adds.
 fn receive_secret(channel: &mut Channel, bytes: u64, most: u64) -> Result<Zeroizing<Vec<u8>>, Error> {
     if bytes > most {
-        return Err(broken("it announced more bytes than there may be"));
+        return Err(too_much());
     }
     let _erasing = Erasing::begin();
     let mut secret = Zeroizing::new(Vec::with_capacity(bytes as usize + brickwork_stock::TAG_BYTES));
