@@ -2,6 +2,7 @@
 //! of them at any moment, and who is no maker of the party.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -18,10 +19,13 @@ fn key(parties: &Parties, name: &str) -> String {
     text(&run(&["keygen", "-o", &parties.keys().file(name)]).stdout).trim_end().to_owned()
 }
 
-/// A port that nobody has.
+/// Returns a port that nobody has, and that the system gives nobody who lets it choose.
 fn free() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").to_string()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (std::process::id() % 100) as u16 * 100;
+    let mut ports = (0..100).map(|_| first + NEXT.fetch_add(1, Ordering::Relaxed) % 100);
+    let port = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port");
+    format!("127.0.0.1:{port}")
 }
 
 /// A maker that waits: the process, and what its coordinator is told of it.
