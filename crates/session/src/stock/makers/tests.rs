@@ -2,13 +2,15 @@
 //! of their messages, see a peer cheat, or send what no maker sends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, Toy, runs};
 use crate::stock::workers::Workers;
 use crate::stock::{Lacking, Preprocessed, Side, Stocked};
 use crate::tests::Empty;
-use crate::{Metered, Unobserved};
+use crate::{Metered, Observer, Unobserved};
 use brickwork_base::random::Rng;
 use brickwork_stock::{Entry, Store, StoreKey};
 use brickwork_testing::Replayable as _;
@@ -60,6 +62,22 @@ impl Crew {
 /// What makers end with: `None` is killed.
 type Ends = Vec<Option<Result<u32, Error>>>;
 
+/// Goes with a maker's connection, and sees whether something is burned when that closes.
+struct AtClose(Store, Arc<AtomicBool>);
+
+impl Observer for AtClose {
+    fn phase(&mut self, _: &'static str) {}
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+impl Drop for AtClose {
+    fn drop(&mut self) {
+        let epochs = self.0.epochs().unwrap();
+        let burned = epochs.iter().any(|(id, _)| self.0.state(id).unwrap().burned().is_some());
+        self.1.store(burned, Ordering::Relaxed);
+    }
+}
+
 /// A maker as a process of its own: what it has is gone when it is killed.
 fn maker<const ROLE: u8>(
     mut home: Channel,
@@ -79,11 +97,13 @@ fn maker<const ROLE: u8>(
         }
         count += 1;
     }));
+    let burned = Arc::<AtomicBool>::default();
+    let at_close = AtClose(both.stores[ROLE as usize].clone(), burned.clone());
     let works = || {
         let maker = Maker::hear(home)?;
         assert_eq!((maker.meeting().role, &*maker.meeting().protocol), (<Toy<ROLE> as Side>::ROLE, "empty"));
         let terms = maker.meeting().terms(1);
-        let run = Metered::new::<Empty>(peer, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+        let run = Metered::new::<Empty>(peer, <Toy<ROLE> as Side>::ROLE, Box::new(at_close));
         let carried = Carried { fate, sent: both.world.sent };
         maker.works::<Toy<ROLE>, Empty, usize>(
             (run, carried),
@@ -92,7 +112,10 @@ fn maker<const ROLE: u8>(
             |&count| Asks(count),
         )
     };
-    catch_unwind(AssertUnwindSafe(works)).ok()
+    let end = catch_unwind(AssertUnwindSafe(works)).ok();
+    let cheated = matches!(end, Some(Err(Error::Peer(_))));
+    assert!(!cheated || burned.load(Ordering::Relaxed), "the peer sees it close before the burn");
+    end
 }
 
 /// One party: its coordinator on this thread, its makers on others.
