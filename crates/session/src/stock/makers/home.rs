@@ -109,7 +109,8 @@ impl Maker {
     }
 
     /// Meets the peer's worker on a connection, and makes shares of steps until the coordinator has no more.
-    /// `decode` reads what [`Asked::encoded`] has written. Returns how many shares it made.
+    /// `decode` reads what [`Asked::encoded`](super::super::Asked::encoded) has written. Returns how many
+    /// shares it made.
     ///
     /// # Errors
     /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or is gone and will.
