@@ -124,7 +124,8 @@ impl Writers {
         Writers(Of::Elsewhere(store))
     }
 
-    /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
+    /// Begins to write a batch; [`Store::put`](crate::Store::put) refuses it if there can be no batch with
+    /// this serial.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
