@@ -83,6 +83,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     })?;
     let at = socket.local_addr().map_err(|e| Failure::other(e.to_string(), "give http another address"))?;
 
+    // Before anything is said: whoever has read it may send one.
+    let signals = {
+        let _inside = runtime.enter();
+        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
+    };
+    let [Ok(mut term), Ok(mut int), Ok(mut hup)] = signals else {
+        return Err(Failure::other("signals cannot be received", "are there file descriptors left?"));
+    };
     let (failed, mut failure) = tokio::sync::mpsc::unbounded_channel();
     let line = {
         let desk = desk.clone();
@@ -112,16 +120,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
 
     let why = runtime.block_on(async {
-        let (mut term, mut int, mut hup) =
-            match [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal) {
-                [Ok(term), Ok(int), Ok(hup)] => (term, int, hup),
-                _ => {
-                    return Some(Failure::other(
-                        "signals cannot be received",
-                        "are there file descriptors left?",
-                    ));
-                }
-            };
         tokio::spawn(http::serve(desk.clone(), socket));
         loop {
             tokio::select! {
