@@ -32,8 +32,8 @@ const CALL: Tag = Tag(1);
 /// Most bytes of it.
 const MAX_CALL_BYTES: usize = 1 << 14;
 
-/// How long a line within the party may be silent at least: where it is lost, all that the part of the store
-/// has is.
+/// How long a line within the party may be silent at least, whatever `--timeout` says: to give one up burns a
+/// part of the store.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has

@@ -58,16 +58,21 @@ pub fn verified(parties: &Parties) {
     }
 }
 
+/// What `preprocess` says of two steps by three workers, wherever they are.
+pub(super) fn by_three_workers(done: &Value) {
+    schema::holds_for("preprocess", done);
+    assert_eq!((&done["workers"], done["steps"].as_array().expect("steps").len()), (&json!(3), 2));
+    let phases = done["phases"].as_array().expect("phases");
+    let bytes = |phase: &Value| phase["garbler_sent_bytes"].as_u64().expect("bytes");
+    assert!(phases.iter().map(bytes).sum::<u64>() > 100_000, "those of all connections: {phases:?}");
+}
+
 /// Rows 4, 16 and 21: a program takes buckets that three workers made, of which none made enough.
 #[test]
 fn row_16_workers_make_what_one_run_takes() {
     let parties = Parties::new("millionaires.bwp");
     for done in parties.good(making(&parties, ["3", "3"])) {
-        schema::holds_for("preprocess", &done);
-        assert_eq!((&done["workers"], done["steps"].as_array().expect("steps").len()), (&json!(3), 2));
-        let phases = done["phases"].as_array().expect("phases");
-        let bytes = |phase: &Value| phase["garbler_sent_bytes"].as_u64().expect("bytes");
-        assert!(phases.iter().map(bytes).sum::<u64>() > 100_000, "those of all connections: {phases:?}");
+        by_three_workers(&done);
     }
     for role in ROLES {
         let ls = parties.ls(role);
