@@ -58,7 +58,7 @@ pub fn verified(parties: &Parties) {
     }
 }
 
-/// What `preprocess` says of two steps by three workers, wherever they are.
+/// Checks what `preprocess` says of two steps by three workers, wherever they are.
 pub(super) fn by_three_workers(done: &Value) {
     schema::holds_for("preprocess", done);
     assert_eq!((&done["workers"], done["steps"].as_array().expect("steps").len()), (&json!(3), 2));
