@@ -9,6 +9,7 @@ import os
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -410,6 +411,25 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
     assert jobs[0]["done"] + len(in_doubt) == 12 and jobs[0]["spent"] <= 18
     pair.check(k for k in range(12) if k not in in_doubt)
     pair.stores_are_sound()
+
+
+def test_a_cluster_that_is_gone_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from brickwork.ray import job
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    assert job._cluster() is None, "there was none"
+    last = tmp_path / "ray" / "ray_current_cluster"
+    last.parent.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        last.write_text(f"127.0.0.1:{there.getsockname()[1]}")
+        assert job._cluster() is None, "Ray finds it"
+    assert job._cluster() == "local"
+    for text in ["", "nothing", "127.0.0.1:", "127.0.0.1:99999999999999999999"]:
+        last.write_text(text)
+        assert job._cluster() == "local", text
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert job._cluster() is None, "what is named is taken"
 
 
 def test_lanes_are_sent_to_no_other_host() -> None:

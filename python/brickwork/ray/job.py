@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import queue
+import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -442,6 +444,28 @@ def _checked(address: str, hosts: Sequence[str]) -> str:
     return f"{host}:{int(port)}"
 
 
+def _cluster() -> str | None:
+    """Returns which cluster to join: whatever Ray finds, or none where all that it would find is gone.
+
+    Ray leaves a file that says where the last cluster of this machine was. Where that was killed Ray looks
+    for it for minutes, so it is looked first whether anything listens there.
+    """
+    if os.environ.get("RAY_ADDRESS"):
+        return None
+    places = ["RAY_TMPDIR", *(["TMPDIR"] if sys.platform == "linux" else [])]
+    folder = next((os.environ[place] for place in places if place in os.environ), "/tmp")
+    try:
+        with open(os.path.join(folder, "ray", "ray_current_cluster"), encoding="utf-8") as file:
+            host, _, port = file.read().strip().rpartition(":")
+    except (OSError, UnicodeDecodeError):
+        return None
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, OverflowError, ValueError):
+        return "local"
+    return None
+
+
 def _coordinate(
     program: AnyProgram,
     rows: Sequence[int],
@@ -475,7 +499,7 @@ def _coordinate(
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     if not ray.is_initialized():
-        ray.init(include_dashboard=False, log_to_driver=False)
+        ray.init(address=_cluster(), include_dashboard=False, log_to_driver=False)
     found = as_program(program)
     place = os.path.abspath(os.fspath(folder))
     os.makedirs(place, exist_ok=True)
