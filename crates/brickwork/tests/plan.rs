@@ -771,7 +771,7 @@ fn lego_runs_from_stock_are_what_was_said() {
     }
 }
 
-/// JIMU on gates from stock, of one epoch and of two, at two levels.
+/// JIMU on gates and on components from stock, of one epoch and of two, at two levels.
 #[test]
 fn jimu_runs_from_stock_are_what_was_said() {
     let mut rng = draws();
@@ -781,18 +781,19 @@ fn jimu_runs_from_stock_are_what_was_said() {
         (wires(Party::Garbler, 5, Recipient::Both), 40),
         (wires(Party::Evaluator, 700, Recipient::Garbler), 40),
     ];
-    for (program, security) in programs {
+    let cut = |(program, security)| jimu::Unit::ALL.map(|unit| (Arc::clone(&program), unit, security));
+    let programs = programs.map(|(program, security)| (Arc::new(program), security));
+    for (program, unit, security) in programs.into_iter().flat_map(cut) {
         let folder = tempfile::tempdir().unwrap();
-        let program = Arc::new(program);
         let terms = job(&program, security, 1).terms();
-        let request = jimu::Request::of(&program).unwrap();
+        let request = jimu::Request::of(&program, unit).unwrap();
         let one = |party: Party, channel, watch, run: bool| {
             let path = folder.path().join(format!("{party:?}"));
             let store = Store::open(&path, &StoreKey::from_bytes([7; 32])).unwrap();
             let line = jimu::Stocked::open(party, channel, &store, &terms, watch).unwrap();
             let input = vec![false; program.input_width(party)];
             match run {
-                true => line.run(&program, &input, Lacking::Refuse).unwrap().1.close().unwrap(),
+                true => line.run(&program, Some(unit), &input, Lacking::Refuse).unwrap().1.close().unwrap(),
                 false => line.preprocess(&request).unwrap().1.close().unwrap(),
             }
         };
@@ -807,8 +808,8 @@ fn jimu_runs_from_stock_are_what_was_said() {
         for epochs in [1, 2] {
             let _ = both(false);
             let (machine, link) = (Machine::free(), Link::LOOPBACK);
-            let predicted = jimu::cost::predict_from_stock(&program, 1, security, &machine, &link);
-            is_exact(&predicted.unwrap(), both(true), &format!("{} {epochs}", program.name()));
+            let predicted = jimu::cost::predict_from_stock(&program, unit, 1, security, &machine, &link);
+            is_exact(&predicted.unwrap(), both(true), &format!("{} {unit:?} {epochs}", program.name()));
         }
     }
 }

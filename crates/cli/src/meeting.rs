@@ -386,7 +386,8 @@ impl Work<'_> {
     /// Returns whether a store has what this run takes, of this program.
     pub fn has(&self, store: &Store, program: &Program) -> Result<bool, Error> {
         let executions = self.executions().unwrap_or(1);
-        self.stocks()?.has(store, self.party, &self.job.terms(), program, executions)
+        let run = (program, executions, self.flags.cut);
+        self.stocks()?.has(store, self.party, &self.job.terms(), run)
     }
 
     /// What keeps this party from running the program on its stock.

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
+use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::maker::{self, Caller, Hired};
 use crate::outcome::phases_text;
@@ -61,10 +62,14 @@ pub struct Arguments {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     build: Option<std::num::NonZeroU32>,
     /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
-    /// components and OTs for --linking standard; of lego and jimu the components' AND gates; of
-    /// authenticated components and masks of inputs
+    /// components and OTs for --linking standard; of lego and jimu the components' AND gates, of jimu with
+    /// --cut given the components; of authenticated components and masks of inputs
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
+    /// With jimu: make components, each copy under an offset of its own (given), or AND gates, which serve any
+    /// program (gates); a store may hold both. Gates, if it is not given
+    #[arg(long, value_name = "given|gates")]
+    cut: Option<Cut>,
     /// What the masks of authenticated are made of, where stock is begun that has other secrets: extension,
     /// softspoken-2, softspoken-4, softspoken-8 or pcg; softspoken-4, if it is not given
     #[arg(long, value_name = "NAME", value_parser = cot)]
@@ -122,6 +127,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         no_inputs: arguments.no_inputs,
         no_ots: arguments.no_ots,
         build: arguments.build,
+        cut: arguments.cut.as_ref(),
         level: arguments.security.is_some(),
     };
     wishes.check()?;

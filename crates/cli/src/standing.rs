@@ -162,6 +162,7 @@ impl Standing {
             no_inputs: false,
             no_ots: false,
             build: None,
+            cut: None,
             level: false,
         };
         let asked = Asked::of(&requested, &wishes)?;
@@ -325,8 +326,8 @@ impl Arguments {
         }
         let map = &InputMap::new();
         let level = self.security.is_some();
-        Wishes { protocol: self.protocol, map, no_inputs: false, no_ots: false, build: None, level }
-            .check()?;
+        let (protocol, build, cut) = (self.protocol, None, None);
+        Wishes { protocol, map, no_inputs: false, no_ots: false, build, cut, level }.check()?;
         self.stock.open(folder).map(Some)
     }
 

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::Protocol;
+use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::programs;
 use crate::progress::Bar;
@@ -75,6 +76,8 @@ pub struct Wishes<'a> {
     pub no_ots: bool,
     /// Of how many executions the programs are that are built, too.
     pub build: Option<NonZeroU32>,
+    /// Of what jimu is to make buckets; of gates, if nothing is said.
+    pub cut: Option<&'a Cut>,
     /// Whether a level was asked for.
     pub level: bool,
 }
@@ -88,6 +91,17 @@ impl Wishes<'_> {
         let name = self.protocol.name();
         let build = (self.build.is_some(), "--build", "it solders within the run");
         let level = (self.level, "--security", "nothing is opened and checked, so there is no 2^-S");
+        let others = match self.protocol {
+            Protocol::Jimu => matches!(self.cut, Some(Cut::Whole | Cut::Flags { .. })),
+            _ => self.cut.is_some(),
+        };
+        let why = match self.protocol {
+            Protocol::Jimu => "its stock is of the file's components (given) or of AND gates (gates)",
+            Protocol::Lego => "its stock is of AND gates",
+            Protocol::SemiHonest => "its stock is of OTs",
+            _ => "its stock is of the components that files have; `brickwork compile` cuts",
+        };
+        says_nothing(name, &[(others, "--cut", why)])?;
         let nothing: &[(bool, &str, &str)] = match self.protocol {
             Protocol::Duplo => &[build],
             Protocol::Lego => &[],
@@ -216,27 +230,41 @@ fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Fail
     }
     match all.is_empty() {
         false => Ok(all),
-        true => Err(Failure::usage(
-            "nothing is asked for: the components have no AND gates",
-            "give components with AND gates, or leave --no-inputs out",
-        )),
+        true => Err(without_gates()),
     }
 }
 
-/// Gates, wires of the garbler and OTs that are asked for of jimu.
+fn without_gates() -> Failure {
+    Failure::usage(
+        "nothing is asked for: the components have no AND gates",
+        "give components with AND gates, or leave --no-inputs out",
+    )
+}
+
+/// Gates or components, wires of the garbler and OTs that are asked for of jimu.
 fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Failure> {
-    let lego::Request { gates, ots, .. } = gates(requested, wishes)?;
-    let mut all = jimu::Request { gates, inputs: 0, ots };
+    let mut all = jimu::Request::default();
+    for Request { components, ots, .. } in steps(requested, wishes)? {
+        let mut more = jimu::Request { ots: ots.unwrap_or(0) as u64, ..Default::default() };
+        for (component, count) in &components {
+            match wishes.cut {
+                Some(Cut::Given) => more.add(component, *count as u64),
+                _ => more.gates += (component.circuit.and_gates() * count) as u64,
+            }
+        }
+        all = all.and(&more)?;
+    }
     for Requested { file, name, count } in requested.iter().filter(|_| !wishes.no_inputs) {
         let program = programs::load(file, wishes.map)?;
         let executions = match name {
             None => *count as usize,
             Some(_) => executions_of(&program, name.as_deref(), *count),
         };
-        let jimu::Request { inputs, .. } = jimu::Request::of(&program)?;
-        all = all.and(&jimu::Request { inputs, ..jimu::Request::default() }.times(executions as u64)?)?;
+        let inputs = program.input_width(Party::Garbler) as u64;
+        let one = jimu::Request { inputs, ..Default::default() };
+        all = all.and(&one.times(executions as u64)?)?;
     }
-    Ok(all)
+    if all.is_empty() { Err(without_gates()) } else { Ok(all) }
 }
 
 /// The executions of a program that so many uses of one of its components are for, at most.
@@ -560,7 +588,7 @@ impl Stocked {
             }
             Stocked::Jimu(line) => {
                 let program = job.repeated(Jimu::NAME)?;
-                let (done, line) = line.run(&program, input, lacking)?;
+                let (done, line) = line.run(&program, None, input, lacking)?;
                 let made = done.made.map(|made| made.to_string());
                 Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::Jimu(Box::new(line))))
             }

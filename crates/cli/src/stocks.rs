@@ -7,9 +7,12 @@ use brickwork::session::stock::inventory::Inventory;
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 
+use crate::cut::Wish;
+
 /// A protocol that keeps stock.
 pub trait Stocks {
-    /// Returns whether a store has all that a run takes, of what both parties may still use.
+    /// Returns whether a store has all that a run takes, of what both parties may still use: a program, how
+    /// often, and cut how.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
@@ -18,8 +21,7 @@ pub trait Stocks {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        executions: u32,
+        run: (&Program, u32, &Wish),
     ) -> Result<bool, Error>;
 
     /// Compares both stores, and changes nothing. Returns how many parts both may use.

@@ -382,16 +382,16 @@ fn row_21_a_crash_of_lego() {
     }
 }
 
-/// The same of JIMU: a request for so many runs of the small program.
-fn hashed(times: u64) -> jimu::Request {
-    jimu::Request::of(&small()).unwrap().times(times).unwrap()
+/// The same of JIMU: a request for so many runs of the small program, cut like this.
+fn hashed(unit: jimu::Unit, times: u64) -> jimu::Request {
+    jimu::Request::of(&small(), unit).unwrap().times(times).unwrap()
 }
 
-fn run_jimu(party: Party, session: jimu::Stocked) -> Result<jimu::Stocked, Error> {
+fn run_jimu(unit: jimu::Unit, party: Party, session: jimu::Stocked) -> Result<jimu::Stocked, Error> {
     let program = small();
     let (x, y) = ([true, false, true, true, false, false, true, false], [true; 8]);
     let input = if party == Party::Garbler { &x } else { &y };
-    let (done, session) = session.run(&program, input, Lacking::Refuse)?;
+    let (done, session) = session.run(&program, Some(unit), input, Lacking::Refuse)?;
     assert_eq!(done.outputs, program.output_bits(party, &program.simulate(&x, &y)));
     Ok(session)
 }
@@ -399,8 +399,18 @@ fn run_jimu(party: Party, session: jimu::Stocked) -> Result<jimu::Stocked, Error
 /// JIMU's gates are made, in two steps, and programs run on them.
 #[test]
 fn row_21_a_crash_of_jimu() {
+    a_crash_of_jimu(jimu::Unit::Gates);
+}
+
+/// The same of its components.
+#[test]
+fn row_21_a_crash_of_jimu_by_components() {
+    a_crash_of_jimu(jimu::Unit::Components);
+}
+
+fn a_crash_of_jimu(unit: jimu::Unit) {
     let filled = Folders::new();
-    let fill = |times| move |_, session: jimu::Stocked| Ok(session.preprocess(&hashed(times))?.1);
+    let fill = |times| move |_, session: jimu::Stocked| Ok(session.preprocess(&hashed(unit, times))?.1);
     let results = connect(&filled, &Counts::default(), None, &fill(2));
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     let stories: [(&str, Story<jimu::Stocked>); 2] = [
@@ -409,22 +419,22 @@ fn row_21_a_crash_of_jimu() {
             Story {
                 begin: &filled,
                 work: &fill(1),
-                after: &|party, session| run_jimu(party, session.preprocess(&hashed(1))?.1),
+                after: &|party, session| run_jimu(unit, party, session.preprocess(&hashed(unit, 1))?.1),
             },
         ),
         (
-            "programs run on JIMU's gates",
+            "programs run on JIMU's stock",
             Story {
                 begin: &filled,
-                work: &|party, session| run_jimu(party, session),
-                after: &|party, session| run_jimu(party, session),
+                work: &|party, session| run_jimu(unit, party, session),
+                after: &|party, session| run_jimu(unit, party, session),
             },
         ),
     ];
     for (what, story) in stories {
         let ends = story.tell();
-        println!("counted: {ends} ends of a world while {what}");
-        assert!(ends >= SOME, "{what}: {ends}");
+        println!("counted: {ends} ends of a world while {what} by {}", unit.name());
+        assert!(ends >= SOME, "{what} by {unit:?}: {ends}");
     }
 }
 

@@ -181,6 +181,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         no_inputs: false,
         no_ots: false,
         build: None::<NonZeroU32>,
+        cut: None,
         level: way.security.is_some(),
     };
     let asked = Asked::of(&[requested], &wishes)?;

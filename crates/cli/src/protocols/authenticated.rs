@@ -228,8 +228,7 @@ impl Stocks for Authenticated {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        _: u32,
+        (program, ..): (&Program, u32, &Wish),
     ) -> Result<bool, Error> {
         authenticated::in_stock(store, party, terms, program)
     }
@@ -268,5 +267,6 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
         security: promise(&done.security)?,
         recovered: false,
         made: done.made.map(|made| made.to_string()),
+        cut: None,
     })
 }

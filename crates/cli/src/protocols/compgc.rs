@@ -146,8 +146,7 @@ impl Stocks for CompGc {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        _: u32,
+        (program, ..): (&Program, u32, &Wish),
     ) -> Result<bool, Error> {
         compgc::in_stock(store, party, terms, program)
     }
@@ -185,5 +184,6 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
         security: promise(&done.security)?,
         recovered: false,
         made: done.made.map(|made| made.to_string()),
+        cut: None,
     })
 }

@@ -196,8 +196,7 @@ impl Stocks for Duplo {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        _: u32,
+        (program, ..): (&Program, u32, &Wish),
     ) -> Result<bool, Error> {
         duplo::in_stock(store, party, terms, program)
     }

@@ -1,5 +1,5 @@
 //! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
-//! components in buckets under offsets of their own.
+//! components in buckets under offsets of their own. A store may hold both.
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
@@ -22,13 +22,25 @@ use crate::report::plural;
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
-/// What is cut and chosen: both parties say it, or take what sends fewer bytes; from stock these are gates.
-fn unit(wish: &Wish, stored: bool, program: &Program, security: u32) -> Result<Unit, Failure> {
+/// What is cut and chosen, where it is said.
+fn said(wish: &Wish) -> Option<Unit> {
     match wish {
-        _ if stored => Ok(Unit::Gates),
-        Wish::Fixed(Cut::Gates) => Ok(Unit::Gates),
-        Wish::Fixed(_) => Ok(Unit::Components),
-        Wish::Fastest => Ok(jimu::cost::choose(program, security)?),
+        Wish::Fastest => None,
+        Wish::Fixed(Cut::Gates) => Some(Unit::Gates),
+        Wish::Fixed(_) => Some(Unit::Components),
+    }
+}
+
+/// What is cut and chosen within a run: both parties say it, or take what sends fewer bytes.
+fn unit(wish: &Wish, program: &Program, security: u32) -> Result<Unit, Failure> {
+    said(wish).map_or_else(|| Ok(jimu::cost::choose(program, security)?), Ok)
+}
+
+/// Names the cut.
+fn cut_of(unit: Unit) -> Cut {
+    match unit {
+        Unit::Gates => Cut::Gates,
+        Unit::Components => Cut::Given,
     }
 }
 
@@ -65,11 +77,6 @@ impl Played for Jimu {
                 "--cut",
                 "it cuts by the components of the file (given) or by AND gates (gates)",
             ),
-            (
-                choices.stored && matches!(choices.cut, Wish::Fixed(Cut::Given)),
-                "--cut given",
-                "a store holds AND gates, and components are made within the run",
-            ),
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
@@ -88,7 +95,7 @@ impl Played for Jimu {
         }
         let program = programs::repeated(program, Some(executions))?;
         let security = choices.parameters.security();
-        let unit = unit(choices.cut, false, &program, security)?;
+        let unit = unit(choices.cut, &program, security)?;
         let (cost, security) =
             jimu::cost::predict(&program, unit, security, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, promise(&security)?)))
@@ -101,12 +108,15 @@ impl Played for Jimu {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        gates_fit(program, executions)?;
+        let unit = said(choices.cut).unwrap_or(Unit::Gates);
+        if unit == Unit::Gates {
+            gates_fit(program, executions)?;
+        }
         let program = programs::repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
-        let cost = jimu::cost::predict_from_stock(&program, 1, security, machine, link)?;
-        Ok(Some(Only::new(cost, promise(&jimu::stock_promise(&program, security)?)?)))
+        let cost = jimu::cost::predict_from_stock(&program, unit, 1, security, machine, link)?;
+        Ok(Some(Only::new(cost, promise(&jimu::stock_promise(&program, unit, security)?)?)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -122,7 +132,11 @@ impl Played for Jimu {
         let (program, security) = (&work.job.program, work.job.security);
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
-        let unit = unit(work.flags.cut, store.is_some(), program, security)?;
+        // From stock it is components, if all of these are there.
+        let unit = match store {
+            Some(_) => said(work.flags.cut).unwrap_or(Unit::Gates),
+            None => unit(work.flags.cut, program, security)?,
+        };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
@@ -131,7 +145,7 @@ impl Played for Jimu {
             work,
             proposal: unit,
             limits: unit,
-            cut: if unit == Unit::Gates { Cut::Gates } else { Cut::Given },
+            cut: cut_of(unit),
             executions: 1,
             predicted,
             recovered: |aside| aside.recovered,
@@ -168,10 +182,9 @@ impl Stocks for Jimu {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        _: u32,
+        (program, _, cut): (&Program, u32, &Wish),
     ) -> Result<bool, Error> {
-        jimu::in_stock(store, party, terms, program)
+        jimu::in_stock(store, party, terms, program, said(cut))
     }
 
     fn compare(
@@ -200,12 +213,14 @@ impl Stocks for Jimu {
 /// Runs a program on what is in the store.
 fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
     let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
-    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+    let (cut, lacking) = (said(work.flags.cut), work.flags.stock.lacking());
+    let (done, line) = line.run(&work.job.program, cut, input, lacking)?;
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,
         security: promise(&done.security)?,
         recovered: done.recovered,
         made: done.made.map(|made| made.to_string()),
+        cut: Some(cut_of(done.security.unit)),
     })
 }

@@ -123,8 +123,7 @@ impl Stocks for Lego {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        _: u32,
+        (program, ..): (&Program, u32, &Wish),
     ) -> Result<bool, Error> {
         lego::in_stock(store, party, terms, program)
     }
@@ -162,5 +161,6 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
         security: promise(&done.security)?,
         recovered: done.recovered,
         made: done.made.map(|made| made.to_string()),
+        cut: None,
     })
 }

@@ -170,6 +170,8 @@ pub struct Taken {
     pub recovered: bool,
     /// What it lacked, in words.
     pub made: Option<String>,
+    /// Into which components the program was cut, where what is in stock decides it.
+    pub cut: Option<Cut>,
 }
 
 /// Runs a protocol on a store.
@@ -209,7 +211,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
         let bar = Bar::of::<P>(quiet);
         let Work { party, job, .. } = self.work;
         let stocked = self.stock.is_some();
-        let Taken { outputs, phases, security, recovered, made } = match &self.stock {
+        let Taken { outputs, phases, security, recovered, made, cut } = match &self.stock {
             Some((store, take)) => take(self.work, store, channel, input, bar)?,
             None => {
                 let bar = Box::new(bar);
@@ -223,6 +225,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
                     security: promise(&report.security)?,
                     recovered: (self.recovered)(&report.aside),
                     made: None,
+                    cut: None,
                 }
             }
         };
@@ -231,7 +234,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
             phases,
             security,
             predicted: self.predicted.clone(),
-            cut: self.cut.clone(),
+            cut: cut.unwrap_or_else(|| self.cut.clone()),
             and_gates: job.program.and_gates() * self.executions,
             recovered,
             made: stocked.then_some(made),

@@ -132,8 +132,7 @@ impl Stocks for SemiHonest {
         store: &Store,
         party: Party,
         terms: &Terms,
-        program: &Program,
-        executions: u32,
+        (program, executions, _): (&Program, u32, &Wish),
     ) -> Result<bool, Error> {
         semi_honest::in_stock(store, party, terms, program, executions as usize)
     }
@@ -173,5 +172,6 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
         security: promise(&done.security)?,
         recovered: false,
         made: done.made.map(|count| plural(count as u64, "OT")),
+        cut: None,
     })
 }

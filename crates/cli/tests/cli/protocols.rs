@@ -281,13 +281,17 @@ fn semi_honest_runs_from_stock_are_planned() {
     let jimu = ["--protocol", "jimu"];
     let (said, planned) = good(&[&["plan", &file, "--stocked"], &jimu[..]].concat());
     assert!(said.contains("AND: 64 buckets"), "{said}");
-    let script = jimu::cost::script_from_stock(&program, 1, 40).unwrap();
-    let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
-        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
-    });
-    assert_eq!(sent, script.sent_bytes(1));
+    let sent = |planned: &Value| {
+        ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
+            planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+        })
+    };
+    let script = |unit| jimu::cost::script_from_stock(&program, unit, 1, 40).unwrap();
+    assert_eq!(sent(&planned), script(Unit::Gates).sent_bytes(1));
     let given = ["plan", &file, "--stocked", "--cut", "given"];
-    bad(&[&given[..], &jimu].concat(), 2, "--cut given says nothing with --protocol jimu");
+    let (said, planned) = good(&[&given[..], &jimu].concat());
+    assert!(said.contains(&format!("{}: 1 bucket of", program.components()[0].name)), "{said}");
+    assert_eq!(sent(&planned), script(Unit::Components).sent_bytes(1));
     let fill = [
         "preprocess",
         "--role",
@@ -691,8 +695,8 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol jimu");
     }
-    let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--store", "nowhere", "--cut", "given"];
-    bad(&[&run[..], &flags].concat(), 2, "--cut given says nothing with --protocol jimu");
+    let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--store", "nowhere", "--cut", "whole"];
+    bad(&[&run[..], &flags].concat(), 2, "--cut says nothing with --protocol jimu");
     assert!(!Path::new("nowhere").exists());
 
     let keys = Keys::new();
@@ -707,6 +711,105 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let words = "another one; compare";
     is_error(&Side::evaluator(&keys).connect(&address, &[&flags[..], &["given"]].concat()), 7, words);
     is_error(&finish(listening), 7, words);
+}
+
+/// Two processes make components and gates into one store each, run programs on either, make what is lacking,
+/// and say how what they ran was cut.
+#[test]
+fn jimu_parties_run_from_stock() {
+    const JIMU: [&str; 2] = ["--protocol", "jimu"];
+    let parties = Parties::new("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&parties.file).unwrap()).unwrap();
+    let (bits, name) = (program.input_width(Party::Evaluator), &program.components()[0].name);
+    let ands = program.and_gates();
+    let fill = |flags: &[&str], what: &str| {
+        let flags = [&JIMU, flags, &["--component", what]].concat();
+        ROLES.map(|role| parties.preprocess(role, &flags))
+    };
+    let run = |inputs: [&str; 2], more: &[&str]| {
+        let flags = [&JIMU, more].concat();
+        [0, 1].map(|k| parties.run(ROLES[k], inputs[k], &flags))
+    };
+    let two = format!("{}=2", parties.file);
+    let whole = format!("{bits} inputs, {bits} OTs");
+    // Two of components with their inputs; then of gates alone one, by its component's name.
+    let filled = [
+        (
+            ["--cut", "given"].to_vec(),
+            &two,
+            format!("2 {name}, {} inputs, {} OTs for jimu runs", 2 * bits, 2 * bits),
+        ),
+        (
+            ["--no-inputs"].to_vec(),
+            &format!("{}:{name}=1", parties.file),
+            format!("{ands} AND gates for jimu runs"),
+        ),
+    ];
+    for (flags, what, made) in &filled {
+        for output in parties.both(fill(flags, what)) {
+            let json = object(&output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&["preprocess"], &json);
+            assert_eq!(json["steps"], json!([made]));
+        }
+    }
+    for role in ROLES {
+        let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
+        let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(said.contains("It makes 2 executions"), "{said}");
+        let epoch = &json["epochs"][0];
+        assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("jimu"), &json!(40)));
+        let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
+        assert_eq!(kinds, ["component", "inputs", "ots", "gates"]);
+    }
+    for (cut, code) in [(&[][..], 0), (&["--cut", "given"], 0), (&["--cut", "gates"], 0)] {
+        assert!(
+            parties.doctor("evaluator", &[&JIMU, cut].concat(), code).contains("all that this run takes")
+        );
+    }
+
+    // Components while they last, if nothing is said.
+    let learned = json!({ "alice": 0, "bob": 1 });
+    for (flags, cut, unit) in [
+        (&["--no-top-up"][..], "given", Unit::Components),
+        (&["--no-top-up", "--cut", "gates"], "gates", Unit::Gates),
+    ] {
+        for (output, role) in parties.both(run(["7", "9"], flags)).iter().zip(ROLES) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &json!(null)));
+            assert_eq!((&json["cut"], &json["security"]["unit"]), (&json!(cut), &json!(unit.name())));
+            assert!(json["security"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
+            let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
+                json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+            });
+            assert_eq!(sent, jimu::cost::script_from_stock(&program, unit, 1, 40).unwrap().sent_bytes(1));
+        }
+    }
+    // One bucket is left, and no inputs.
+    for output in parties.both(run(["7", "9"], &["--cut", "given", "--no-top-up"])) {
+        is_error(&output, 6, &format!("the program needs {whole} more than there is"));
+    }
+    for output in parties.both(run(["7", "9"], &["--cut", "given"])) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+        assert_eq!(
+            (&json["cut"], &json["made_on_the_spot"]),
+            (&json!("given"), &json!(format!("1 {name}, {whole}")))
+        );
+    }
+    let (garbler, evaluator) = (&["--cut", "given", "--no-top-up"][..], &["--cut", "gates", "--no-top-up"]);
+    let differ = [(0, "7", garbler), (1, "9", evaluator)]
+        .map(|(k, input, flags)| parties.run(ROLES[k], input, &[&JIMU, flags].concat()));
+    assert!(parties.both(differ).iter().any(|output| output.status.code() == Some(7)));
+
+    let fill =
+        ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
+    let fill = [&fill[..], &["127.0.0.1:0", "--component", &two]].concat();
+    bad(&[&fill[..], &["--cut", "given"]].concat(), 2, "--cut says nothing with --protocol duplo");
+    bad(&[&fill[..], &["--protocol", "lego", "--cut", "gates"]].concat(), 2, "its stock is of AND gates");
+    bad(&[&fill[..], &JIMU, &["--cut", "whole"]].concat(), 2, "--cut says nothing with --protocol jimu");
 }
 
 /// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both

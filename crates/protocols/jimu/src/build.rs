@@ -3,6 +3,8 @@
 //!
 //! What it receives it believes when the combinations are right, whose seed it says when all has come.
 
+use std::borrow::Cow;
+
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
@@ -11,7 +13,8 @@ use zeroize::Zeroizing;
 
 use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
-use crate::choice::{Choice, numbers};
+use crate::choice::{Choice, numbers, wires_of};
+use crate::components::ComponentGarbling;
 use crate::gates::{Garbling, VALUES, first_blocks, values_of};
 use crate::hooks::Point;
 use crate::layout::{Kind, Layout};
@@ -23,6 +26,7 @@ use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 
 /// Which wires of a kind of copies are soldered.
+#[derive(Default)]
 pub(super) struct KindPairs {
     /// Wires of the circuit to inputs of copies, `[slot][copy][input]`.
     pub inputs: Pairs,
@@ -76,38 +80,39 @@ fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
     })
 }
 
-/// What copies of a kind are soldered with, at the garbler.
-fn solders<'a>(
+/// What copies of a kind are soldered with, at the garbler: their inputs to wires `from`, outputs of components
+/// to wires `to`, which have Δ.
+pub(super) fn solders<'a>(
     copies: &'a Copies,
-    circuit: &'a Wires,
+    [from, to]: [&'a Wires; 2],
     (pairs, kind): (&'a KindPairs, &Kind),
     delta: &'a Words,
 ) -> [Solder<'a>; 2] {
     let KindPairs { inputs, outputs } = pairs;
     let (to, offset) = match kind {
         Kind::Gate => (&copies.outputs, Target::Session(delta)),
-        Kind::Component(_) => (circuit, Target::Copies(&copies.offsets, kind.inputs())),
+        Kind::Component(_) => (to, Target::Copies(&copies.offsets, kind.inputs())),
     };
     [
-        Solder { pairs: inputs, from: circuit, to: &copies.inputs, offset },
+        Solder { pairs: inputs, from, to: &copies.inputs, offset },
         Solder { pairs: outputs, from: &copies.outputs, to, offset: Target::Session(delta) },
     ]
 }
 
 /// The same at the evaluator.
-fn hashed_solders<'a>(
+pub(super) fn hashed_solders<'a>(
     copies: &'a HashedCopies,
-    circuit: &'a HashedWires,
+    [from, to]: [&'a HashedWires; 2],
     (pairs, kind): (&'a KindPairs, &Kind),
     delta: &'a Hashes,
 ) -> [HashedSolder<'a>; 2] {
     let KindPairs { inputs, outputs } = pairs;
     let (to, offset) = match kind {
         Kind::Gate => (&copies.outputs, Target::Session(delta)),
-        Kind::Component(_) => (circuit, Target::Copies(&copies.offsets, kind.inputs())),
+        Kind::Component(_) => (to, Target::Copies(&copies.offsets, kind.inputs())),
     };
     [
-        HashedSolder { pairs: inputs, from: circuit, to: &copies.inputs, offset },
+        HashedSolder { pairs: inputs, from, to: &copies.inputs, offset },
         HashedSolder { pairs: outputs, from: &copies.outputs, to, offset: Target::Session(delta) },
     ]
 }
@@ -153,7 +158,8 @@ pub(super) fn garbler(
     let mut circuit = Wires { labels, permutations };
     party.hooks.alter(Point::Circuit, circuit.labels.data_mut());
     let delta = party.offset.wide.clone();
-    let of = |kind: usize| solders(&made.copies[kind], &circuit, (&pairs[kind], &layout.kinds[kind]), &delta);
+    let of =
+        |kind: usize| solders(&made.copies[kind], [&circuit; 2], (&pairs[kind], &layout.kinds[kind]), &delta);
     let mut bits = Vec::new();
     for kind in 0..layout.kinds.len() {
         let [inputs, outputs] = of(kind);
@@ -271,23 +277,50 @@ pub(super) struct GateBuckets<'a> {
     pub heads: Seen,
 }
 
+/// What leads from copies in buckets back to the slots' wires.
+#[derive(Clone)]
+pub(super) struct Back {
+    /// What opened S, `[slot][copy]`.
+    pub offsets: Zeroizing<Vec<[u128; VALUES]>>,
+    /// What opened δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
+    pub outputs: Zeroizing<Vec<[u128; VALUES]>>,
+    pub bits: Zeroizing<Vec<u8>>,
+}
+
+impl Back {
+    /// Takes what opened S, and the solderings of outputs.
+    pub fn new(offsets: &Words, outputs: &[Part]) -> Self {
+        let values = |words: &Words| -> Vec<[u128; VALUES]> {
+            (0..words.count()).map(|k| values_of(words, k)).collect()
+        };
+        let bits = outputs.iter().flat_map(|part| lowest_bits(&part.permutations.1).to_vec());
+        Back {
+            bits: Zeroizing::new(bits.collect()),
+            outputs: Zeroizing::new(outputs.iter().flat_map(|part| values(&part.labels.1)).collect()),
+            offsets: Zeroizing::new(values(offsets)),
+        }
+    }
+}
+
+/// Copies of a component in buckets, and what they are evaluated by.
+pub(super) struct CopyBuckets<'a> {
+    pub bucket: usize,
+    pub garbling: &'a ComponentGarbling,
+    /// The number of each copy among those that were garbled together, `[slot][copy]`, and its tables.
+    pub numbers: &'a [u32],
+    pub tables: &'a [u8],
+    /// Hashes of their offsets, `[slot][copy]`, and of the labels of their outputs, `[slot][copy][output]`.
+    pub offsets: Cow<'a, Hashes>,
+    pub outputs: Cow<'a, Hashes>,
+    /// δ of inputs, compressed, `[slot][copy][input]`.
+    pub inputs: Zeroizing<Vec<u128>>,
+    pub back: Cow<'a, Back>,
+}
+
 /// What labels of wires become labels of a kind of copies by, and back.
 pub(super) enum Soldered<'a> {
-    /// Gates.
     Gates(GateBuckets<'a>),
-    /// Components.
-    Components {
-        /// The copies, and the numbers of those in buckets.
-        copies: &'a HashedCopies,
-        numbers: &'a [u32],
-        /// δ of inputs, compressed, `[slot][copy][input]`.
-        inputs: Zeroizing<Vec<u128>>,
-        /// What opened S, `[slot][copy]`.
-        offsets: Zeroizing<Vec<[u128; VALUES]>>,
-        /// What opened δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
-        outputs: Zeroizing<Vec<[u128; VALUES]>>,
-        bits: Zeroizing<Vec<u8>>,
-    },
+    Components(CopyBuckets<'a>),
 }
 
 /// The circuit at the evaluator.
@@ -349,7 +382,7 @@ pub(super) fn evaluator<'a>(
         (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &checked.choice)).collect();
     let delta = party.offset.clone();
     let of = |kind: usize| {
-        hashed_solders(&checked.copies[kind], &wires, (&pairs[kind], &layout.kinds[kind]), &delta)
+        hashed_solders(&checked.copies[kind], [&wires; 2], (&pairs[kind], &layout.kinds[kind]), &delta)
     };
     let mut opened = Vec::new();
     for kind in 0..layout.kinds.len() {
@@ -444,37 +477,37 @@ fn soldered_of<'a>(
     offsets: Option<&Words>,
 ) -> Soldered<'a> {
     let (copies, kept) = (&checked.copies[kind], &checked.choice.copies[kind].kept);
-    let short = |parts: &[Part]| {
-        let all = parts.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec());
-        Zeroizing::new(all.collect::<Vec<u128>>())
-    };
+    let bucket = layout.sizes.copies[kind].bucket as usize;
     match &copies.garbled {
-        Garbled::Components { .. } => {
-            let values = |words: &Words| -> Vec<[u128; VALUES]> {
-                (0..words.count()).map(|k| values_of(words, k)).collect()
-            };
-            let bits = outputs.iter().flat_map(|part| lowest_bits(&part.permutations.1).to_vec());
-            Soldered::Components {
-                copies,
-                numbers: kept,
-                inputs: short(inputs),
-                offsets: Zeroizing::new(offsets.into_iter().flat_map(values).collect()),
-                bits: Zeroizing::new(bits.collect()),
-                outputs: Zeroizing::new(outputs.iter().flat_map(|part| values(&part.labels.1)).collect()),
-            }
-        }
-        Garbled::Gates(garbling, rows) => {
-            let bucket = layout.sizes.copies[kind].bucket as usize;
-            Soldered::Gates(GateBuckets {
+        Garbled::Components { garbling, tables, .. } => {
+            let none = Words::zeros(party.level.labels.l(), 0);
+            let outputs_of = wires_of(kept, layout.kinds[kind].outputs());
+            Soldered::Components(CopyBuckets {
                 bucket,
                 garbling,
                 numbers: kept,
-                rows,
-                left: seen(&party.sight, inputs, 2),
-                right: Zeroizing::new(short(inputs).iter().skip(1).step_by(2).copied().collect()),
-                outputs: seen(&party.sight, outputs, 1),
-                heads: party.sight.hashes(&copies.outputs.labels.select(numbers(kept).step_by(bucket))),
+                tables,
+                offsets: Cow::Owned(copies.offsets.select(numbers(kept))),
+                outputs: Cow::Owned(copies.outputs.labels.select(outputs_of)),
+                inputs: shorts(inputs),
+                back: Cow::Owned(Back::new(offsets.unwrap_or(&none), outputs)),
             })
         }
+        Garbled::Gates(garbling, rows) => Soldered::Gates(GateBuckets {
+            bucket,
+            garbling,
+            numbers: kept,
+            rows,
+            left: seen(&party.sight, inputs, 2),
+            right: Zeroizing::new(shorts(inputs).iter().skip(1).step_by(2).copied().collect()),
+            outputs: seen(&party.sight, outputs, 1),
+            heads: party.sight.hashes(&copies.outputs.labels.select(numbers(kept).step_by(bucket))),
+        }),
     }
+}
+
+/// The compressions of δ of all pairs of a list.
+pub(super) fn shorts(parts: &[Part]) -> Zeroizing<Vec<u128>> {
+    let all = parts.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec());
+    Zeroizing::new(all.collect())
 }

@@ -109,6 +109,11 @@ impl ComponentGarbling {
         ComponentGarbling { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
     }
 
+    /// Returns the start of the hash keys.
+    pub fn start(&self) -> u128 {
+        self.keys.start()
+    }
+
     /// Returns the bytes of a copy's tables.
     pub fn table_bytes(&self) -> usize {
         self.table_bytes

@@ -11,13 +11,11 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::buckets::{Checks, Judging, Kinds, Recovery};
-use crate::build::{GateBuckets, HashedCircuit, Soldered};
+use crate::build::{CopyBuckets, GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
-use crate::components::ComponentGarbling;
 use crate::gates::{GATES_AT_ONCE, Room, VALUES, colour, mask, values_of};
 use crate::layout::{Layout, Slot};
 use crate::parameters::COMPRESSED;
-use crate::preprocess::{Garbled, HashedCopies};
 use crate::setup::Evaluator;
 
 /// The labels of all wires of the circuit.
@@ -89,18 +87,9 @@ pub(super) fn evaluator(
             let soldered = &circuit.soldered[kind];
             match soldered {
                 Soldered::Gates(gates) => group.gates(gates, &mut bench, &mut active, &mut recovery)?,
-                Soldered::Components { copies: HashedCopies { garbled, .. }, .. } => match garbled {
-                    Garbled::Components { garbling, tables, .. } => {
-                        group.components(
-                            (garbling, tables),
-                            soldered,
-                            &checks,
-                            &mut active,
-                            &mut recovery,
-                        )?;
-                    }
-                    Garbled::Gates(..) => return Err(Error::Usage("components are no gates".into())),
-                },
+                Soldered::Components(copies) => {
+                    group.components(copies, &checks, &mut active, &mut recovery)?;
+                }
             }
         }
     }
@@ -126,7 +115,7 @@ impl Bench {
         // Whole buckets.
         let buckets = circuit.soldered.iter().map(|soldered| match soldered {
             Soldered::Gates(gates) => gates.bucket,
-            Soldered::Components { .. } => 0,
+            Soldered::Components(_) => 0,
         });
         let most = buckets.max().map_or(0, |bucket| bucket.max(GATES_AT_ONCE));
         Bench {
@@ -225,55 +214,49 @@ impl Group<'_> {
     /// Evaluates copies of a component.
     fn components(
         &self,
-        (garbling, tables): (&ComponentGarbling, &[u8]),
-        soldered: &Soldered,
+        copies: &CopyBuckets,
         checks: &Checks,
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let bucket = self.layout.sizes.copies[self.kind].bucket as usize;
+        let &CopyBuckets { bucket, garbling, numbers, tables, .. } = copies;
+        let CopyBuckets { inputs, back, .. } = copies;
         let places = self.places(bucket);
         let kind = &self.layout.kinds[self.kind];
-        let Soldered::Components { copies: hashed, numbers, inputs, offsets, outputs, bits } = soldered
-        else {
-            return Err(Error::Usage("components are soldered as components".into()));
-        };
         let mut labels = Zeroizing::new(Vec::with_capacity(places.len() * kind.inputs()));
         for (k, &place) in places.iter().enumerate() {
             for (input, &wire) in self.layout.operands(self.slot(k / bucket)).iter().enumerate() {
                 let mask = u128::from(active.kinds[wire as usize]).wrapping_neg();
-                let soldering = inputs[place * kind.inputs() + input] ^ (offsets[place][0] & mask);
+                let soldering = inputs[place * kind.inputs() + input] ^ (back.offsets[place][0] & mask);
                 labels.push(active.short(wire as usize) ^ soldering);
             }
         }
         let each = garbling.table_bytes();
         let of: Vec<&[u8]> = places.iter().map(|&place| &tables[place * each..][..each]).collect();
-        let copies: Vec<u32> = places.iter().map(|&place| numbers[place]).collect();
-        let results = garbling.evaluate(&copies, &labels, &of)?;
-        let HashedCopies { outputs: hashed, offsets: own, .. } = hashed;
+        let of_copies: Vec<u32> = places.iter().map(|&place| numbers[place]).collect();
+        let results = garbling.evaluate(&of_copies, &labels, &of)?;
         let wires = kind.outputs();
-        let all = (0..results.count()).map(|k| copies[k / wires] as usize * wires + k % wires);
-        let each = (0..results.count()).map(|k| copies[k / wires] as usize);
-        let found = checks.kinds(&hashed.labels.select(all), Some(&own.select(each)), &results);
+        let all = (0..results.count()).map(|k| places[k / wires] * wires + k % wires);
+        let each = (0..results.count()).map(|k| places[k / wires]);
+        let found = checks.kinds(&copies.outputs.select(all), Some(&copies.offsets.select(each)), &results);
         let values = self.party.labels.code().at(&self.party.points.openings, &results);
         let translated = Translated::of(
             &found,
             (wires, &places),
             |k| values_of(&values, k),
-            |at| (outputs[at], bits[at], offsets[at / wires]),
+            |at| (back.outputs[at], back.bits[at], back.offsets[at / wires]),
         );
-        self.judge(wires, &translated, active, recovery)
+        self.judge((bucket, wires), &translated, active, recovery)
     }
 
     /// Takes of each output of each slot the label of a valid copy, and what others say of Δ.
     fn judge(
         &self,
-        wires: usize,
+        (bucket, wires): (usize, usize),
         results: &Translated,
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let bucket = self.layout.sizes.copies[self.kind].bucket as usize;
         let mut empty = Choice::from(0);
         for s in looking(0..self.slots.len()) {
             let first = self.slot(s).output;

@@ -1,15 +1,17 @@
 //! A program in slots that are garbled and sums between them, and which words its wires are sums of. All of
 //! it follows from what is public.
 
+use std::collections::{HashMap, VecDeque};
+
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
-use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::Step;
 
-use crate::parameters::{Level, Sizes, Unit};
+use crate::parameters::{Level, NONE, Sizes, Unit};
 
 /// What copies are of.
+#[derive(Clone, Copy)]
 pub(super) enum Kind<'p> {
     /// The AND gate.
     Gate,
@@ -46,9 +48,18 @@ impl Kind<'_> {
             Kind::Component(component) => Some(&component.circuit),
         }
     }
+
+    /// Names the component; a gate has zeros.
+    pub fn digest(&self) -> [u8; 32] {
+        match self {
+            Kind::Gate => [0; 32],
+            Kind::Component(component) => component.digest(),
+        }
+    }
 }
 
 /// A place where a copy of each of its bucket's is evaluated.
+#[derive(Clone)]
 pub(super) struct Slot {
     /// The kind of its copies.
     pub kind: usize,
@@ -61,7 +72,7 @@ pub(super) struct Slot {
 }
 
 /// What can be evaluated when what is before it has been.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Layer {
     /// Wires that are sums or negations of others, in order.
     pub sums: Vec<u32>,
@@ -70,6 +81,7 @@ pub(super) struct Layer {
 }
 
 /// How much is made and hashed, before it is known which of it is opened.
+#[derive(Clone)]
 pub(super) struct Supply<'p> {
     pub sizes: Sizes,
     pub kinds: Vec<Kind<'p>>,
@@ -101,6 +113,7 @@ impl Supply<'_> {
 
 /// A program and what a session makes for it. Wires of the circuit are numbered: the constant 1 of negations,
 /// the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the program.
+#[derive(Clone)]
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     supply: Supply<'p>,
@@ -201,29 +214,50 @@ impl<'p> Layout<'p> {
         })
     }
 
-    /// Lays out a program that takes gates from stock, of which it is not known yet how they were cut.
+    /// Lays out a program that takes what is in its slots from stock, of which it is not known yet how it was
+    /// cut.
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn from_stock(program: &'p Program, level: Level) -> Result<Self, Error> {
-        let nothing = Bucketing { slots: 0, bucket: 1, opened: 0 };
-        Self::of(program, Unit::Gates, |_| Ok(Sizes { level, unit: Unit::Gates, copies: vec![nothing] }))
+    pub fn from_stock(program: &'p Program, unit: Unit, level: Level) -> Result<Self, Error> {
+        Self::of(program, unit, |slots| Ok(Sizes { level, unit, copies: vec![NONE; slots.len()] }))
     }
 
-    /// Takes the gates from batches with these numbers of buckets: the first slots from the first one. Each
-    /// batch is a kind of its own.
+    /// Returns of each kind, in their order, its digest and how many slots it has.
+    pub fn slots_by_kind(&self) -> Vec<([u8; 32], usize)> {
+        let count = |kind: usize| self.slots_of(kind).count();
+        self.digests().into_iter().enumerate().map(|(kind, digest)| (digest, count(kind))).collect()
+    }
+
+    fn digests(&self) -> Vec<[u8; 32]> {
+        self.kinds.iter().map(Kind::digest).collect()
+    }
+
+    /// Takes what is in the slots from batches: of each the digest of its kind and how many buckets of it,
+    /// for the first slots of that kind that have none yet. Each batch is a kind of its own.
     ///
-    /// # Panics
-    /// If they are not as many buckets as there are slots, or gates are not what is garbled.
-    pub fn take_gates(&mut self, batches: &[usize]) {
-        assert_eq!((self.unit(), batches.iter().sum()), (Unit::Gates, self.slots.len()), "a bucket a slot");
-        let places = batches.iter().enumerate().flat_map(|(kind, &count)| (0..count).map(move |k| (kind, k)));
-        for (slot, (kind, place)) in self.slots.iter_mut().zip(places) {
-            (slot.kind, slot.place) = (kind, place);
+    /// # Errors
+    /// [`Error::Stock`] if they are not as many buckets of each kind as there are slots.
+    pub fn take(&mut self, batches: &[([u8; 32], usize)]) -> Result<(), Error> {
+        let other = || Error::Stock("other buckets than the program has slots for".into());
+        let (digests, mut kinds) = (self.digests(), Vec::with_capacity(batches.len()));
+        let mut places: HashMap<[u8; 32], VecDeque<(usize, usize)>> = HashMap::new();
+        for (batch, (digest, count)) in batches.iter().enumerate() {
+            let kind = digests.iter().position(|of_kind| of_kind == digest).ok_or_else(other)?;
+            kinds.push(self.supply.kinds[kind]);
+            places.entry(*digest).or_default().extend((0..*count).map(|place| (batch, place)));
+        }
+        for slot in &mut self.slots {
+            let left = places.get_mut(&digests[slot.kind]).and_then(VecDeque::pop_front);
+            (slot.kind, slot.place) = left.ok_or_else(other)?;
+        }
+        if places.values().any(|left| !left.is_empty()) {
+            return Err(other());
         }
         let slots = &self.slots;
         self.layers.iter_mut().for_each(|layer| layer.slots.sort_by_key(|&slot| slots[slot as usize].kind));
-        self.supply.kinds = batches.iter().map(|_| Kind::Gate).collect();
+        self.supply.kinds = kinds;
+        Ok(())
     }
 
     fn of(

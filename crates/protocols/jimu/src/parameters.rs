@@ -9,7 +9,7 @@ use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
 use brickwork_primitives::ot::extension;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes by which a label is a whole number of blocks.
 const BLOCK: usize = 16;
@@ -48,7 +48,7 @@ const LISTS_OF_OTS: u64 = 2;
 const OPENINGS: [u64; 2] = [3, 2];
 
 /// What the cut-and-choose is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Single AND gates, all under one offset. Of an opened one the evaluator sees one of its four rows, of
@@ -76,6 +76,14 @@ impl Unit {
         match self {
             Unit::Gates => "gates",
             Unit::Components => "components",
+        }
+    }
+
+    /// Names what its cut-and-choose is to find.
+    pub fn bad(self) -> &'static str {
+        match self {
+            Unit::Gates => "bad gates",
+            Unit::Components => "bad copies of components",
         }
     }
 }
@@ -331,17 +339,17 @@ pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 const MOST: u64 = (u32::MAX / 8) as u64;
 
 impl Sizes {
-    /// Returns those of a step that fills a stock with buckets of so many gates, which may let through this
-    /// share of what the checks leave of 2^-s.
+    /// Returns those of a step that fills a stock with so many buckets of a kind, of none if there are 0, which
+    /// may let through this share of what the checks leave of 2^-s.
     ///
     /// # Errors
     /// As [`Sizes::choose`].
-    pub(super) fn of_step(level: Level, gates: u32, share: f64) -> Result<Self, Error> {
-        let copies = match gates {
+    pub(super) fn of_step(level: Level, unit: Unit, slots: u32, share: f64) -> Result<Self, Error> {
+        let copies = match slots {
             0 => Vec::new(),
-            gates => vec![level.within(GATES, gates, level.share(share))?],
+            slots => vec![level.within(unit.rule(), slots, level.share(share))?],
         };
-        Ok(Sizes { level, unit: Unit::Gates, copies })
+        Ok(Sizes { level, unit, copies })
     }
 
     /// Returns the sizes for so many slots of each kind.
@@ -382,8 +390,7 @@ impl Sizes {
     pub fn parts(&self) -> Vec<(&'static str, Upper)> {
         let rule = self.unit.rule();
         let copies = self.copies.iter().map(|bucketing| self.level.of_copies(rule, bucketing)).sum();
-        let name = if self.unit == Unit::Gates { "bad gates" } else { "bad copies of components" };
-        let mut parts = vec![(name, copies)];
+        let mut parts = vec![(self.unit.bad(), copies)];
         parts.extend(self.level.checks());
         parts
     }
@@ -508,11 +515,13 @@ mod tests {
             let level = Level::of_stock(security).unwrap();
             let checks: Upper = level.checks().into_iter().map(|(_, part)| part).sum();
             assert!(checks <= Upper::exp2(-f64::from(security) - 2.0), "{}", checks.log2());
-            for (gates, steps) in [(1, 1), (300, 1), (1, 16), (65_536, 16)] {
+            for (slots, steps) in [(1, 1), (300, 1), (1, 16), (65_536, 16)] {
                 let part = 0.25 / f64::from(steps);
-                let sizes = Sizes::of_step(level, gates, part).unwrap();
-                let share = Upper::exp2(level.share(part));
-                assert!(level.of_copies(GATES, &sizes.copies[0]) <= share, "{sizes:?}");
+                for unit in Unit::ALL {
+                    let sizes = Sizes::of_step(level, unit, slots, part).unwrap();
+                    let share = Upper::exp2(level.share(part));
+                    assert!(level.of_copies(unit.rule(), &sizes.copies[0]) <= share, "{sizes:?}");
+                }
             }
         }
     }

@@ -75,8 +75,9 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// Returns the promise of a program from stock that took from no batch yet.
-    pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Self {
+    /// Returns the promise of a program from stock that took from no batch yet. An epoch may hold gates,
+    /// whatever the program takes, and who finds the offset of these knows all others'.
+    pub(super) fn of_stock(level: &Level, unit: Unit, bound_log2: f64, budget: Vec<Spent>) -> Self {
         SecurityReport {
             model: "malicious",
             statistical_bits: level.security,
@@ -84,14 +85,14 @@ impl SecurityReport {
             epoch_bound_log2: None,
             computational_bits: computational_bits(level, Unit::Gates),
             budget,
-            unit: Unit::Gates,
+            unit,
             copies: Vec::new(),
         }
     }
 
-    /// Adds a batch of gates.
-    pub(super) fn add_gates(&mut self, bucketing: Bucketing) {
-        self.copies.push(Copies { name: "AND".into(), amount: bucketing.into() });
+    /// Adds a batch.
+    pub(super) fn add(&mut self, name: &str, bucketing: Bucketing) {
+        self.copies.push(Copies { name: name.into(), amount: bucketing.into() });
     }
 
     /// Returns the promise of a run of a program.

@@ -202,6 +202,28 @@ impl<S: Side> Stocked<S> {
         Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
     }
 
+    /// Returns whether a part of the stock that both parties may use has all that a program takes, be it with
+    /// another session or not. Nothing is leased, and the peer finds the same unless another session takes
+    /// something meanwhile.
+    ///
+    /// # Errors
+    /// As [`Stocked::has`].
+    pub fn holds(&self, job: &S::Execution<'_>) -> Result<bool, Error> {
+        let Epochs { store, terms, epochs, .. } = &self.held;
+        for id in epochs {
+            match store.state(id) {
+                Ok(state) if state.burned().is_none() && state.entries_left() > 0 => {}
+                _ => continue,
+            }
+            match S::choose(job, &Batches::of(store, id)?, terms) {
+                Ok(_) => return Ok(true),
+                Err(Error::Stock(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the epoch that programs must take from, as something flows on in it.
     pub(super) fn only(&self) -> Option<EpochId> {
         match &self.line {

@@ -21,14 +21,14 @@ use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::build::soldered;
 use crate::components::{HASH as TABLE_HASH, copies_at_once, table_bytes};
-use crate::layout::{Kind, Layout};
+use crate::layout::{Kind, Layout, Supply};
 use crate::ots::{Counts, HASH as COMBINED_HASH};
 use crate::parameters::{Level, Unit};
 use crate::preprocess::{GATES_AT_ONCE, START, input_ots, lists};
 use crate::report::{Jimu, SecurityReport};
 use crate::setup::setup_ots;
 use crate::solder::parts;
-use crate::stored::Request;
+use crate::stored::{Filling, Request};
 
 use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED, ROWS, SOLDERED};
 
@@ -78,30 +78,33 @@ pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Er
     Ok(steps(&Layout::new(program, unit, security, None)?))
 }
 
-/// Returns what a run from stock costs on these machines, both alike, over this link. Both parties share so
-/// many epochs that are not used up, and nothing was broken off.
+/// Returns what a run from stock costs, cut like this, on these machines, both alike, over this link. Both
+/// parties share so many epochs that are not used up, and nothing was broken off.
 ///
 /// # Errors
 /// As [`script`].
 pub fn predict_from_stock(
     program: &Program,
+    unit: Unit,
     epochs: u64,
     security: u32,
     machine: &Machine,
     link: &Link,
 ) -> Result<Cost, Error> {
-    Ok(plan::predict(&script_from_stock(program, epochs, security)?, machine, link))
+    Ok(plan::predict(&script_from_stock(program, unit, epochs, security)?, machine, link))
 }
 
 /// Returns the steps of a run from stock, made of batches that a preprocessing for it would make.
 ///
 /// # Errors
 /// As [`script`].
-pub fn script_from_stock(program: &Program, epochs: u64, security: u32) -> Result<Script, Error> {
+pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u32) -> Result<Script, Error> {
     let level = Level::of_stock(security)?;
-    let layout = Layout::from_stock(program, level)?;
+    let layout = Layout::from_stock(program, unit, level)?;
     let steps = Request::of_layout(&layout).steps(security)?;
-    let kept: u64 = steps.iter().flat_map(|step| &step.sizes.copies).map(Bucketing::kept).sum();
+    // Of each batch.
+    let supplies: Vec<Supply> = steps.iter().map(Filling::supply).collect();
+    let batches = || supplies.iter().flat_map(|supply| supply.kinds.iter().zip(&supply.sizes.copies));
     let mut script = Script::new(Jimu::PHASES);
     let hello = GREETING_BYTES as u64;
     meet(&mut script, ([hello], hello), epochs);
@@ -115,9 +118,12 @@ pub fn script_from_stock(program: &Program, epochs: u64, security: u32) -> Resul
         script.message(Garbler, opened_bytes(&level.permutations, messages) as u64);
         script.message(Garbler, opened_bytes(&level.labels, labels) as u64);
     };
-    script.work(Garbler, &SOLDERED, 2 * slots as u64, 1);
-    parts(2 * slots).for_each(|part| both(&mut script, [part.len(); 2])); // 11
-    script.work(Evaluator, &SOLDERED, 2 * slots as u64, 1);
+    for (kind, cut) in batches() {
+        let pairs = kind.inputs() * cut.slots as usize;
+        script.work(Garbler, &SOLDERED, pairs as u64, 1);
+        parts(pairs).for_each(|part| both(&mut script, [part.len(); 2])); // 11
+        script.work(Evaluator, &SOLDERED, pairs as u64, 1);
+    }
     readable(&mut script, &layout);
     script.message(Garbler, layout.inputs(Garbler).div_ceil(8) as u64);
     script.message(Garbler, opened_bytes(&level.labels, layout.inputs(Garbler)) as u64);
@@ -130,8 +136,7 @@ pub fn script_from_stock(program: &Program, epochs: u64, security: u32) -> Resul
     script.message(Garbler, of_permutations);
     script.messages(Garbler, of_labels, 2);
     read(&mut script, &layout);
-    script.phase("evaluate");
-    script.work(Evaluator, &COMPARE, kept, 1);
+    evaluate(&mut script, batches());
     script.phase("decode");
     some(&mut script, Evaluator, LABEL * layout.outputs(Garbler).count() as u64); // 13
     for ((name, work), grows) in Jimu::PHASES.iter().zip(&BEYOND).zip(GROWS) {
@@ -140,10 +145,18 @@ pub fn script_from_stock(program: &Program, epochs: u64, security: u32) -> Resul
             script.beyond(work, if grows { slots as u64 } else { 1 });
         }
     }
-    // Words of the circuit and of what is taken, rows, and solderings of all gates.
+    // Words of the circuit and of what is taken; rows or tables, and solderings of all gates or copies.
     let (wires, label) = (layout.steps.len() as u64, level.labels.l() as u64);
     let program = wires * (GATE_BYTES + 24 + 2 * label) + PROCESS_BYTES;
-    let taken = [6 * label * slots as u64, kept * 5 * label];
+    let taken = batches().map(|(kind, cut)| {
+        let wires = (kind.inputs() + kind.outputs()) as u64;
+        let bytes = match kind.circuit() {
+            None => 5 * label,
+            Some(circuit) => table_bytes(circuit, level.blocks()) as u64 + 2 * wires * label,
+        };
+        [2 * wires * label * u64::from(cut.slots), cut.kept() * bytes]
+    });
+    let taken = taken.fold([0; 2], |all, more| [all[0] + more[0], all[1] + more[1]]);
     script.memory_bytes = taken.map(|taken| program + 2 * taken);
     Ok(script)
 }
@@ -155,7 +168,7 @@ fn steps(layout: &Layout) -> Script {
     script.phase("prepare");
     some(&mut script, Evaluator, layout.inputs(Evaluator).div_ceil(8) as u64); // 10
     build(&mut script, layout); // 11, 12
-    evaluate(&mut script, layout);
+    evaluate(&mut script, layout.kinds.iter().zip(&layout.sizes.copies));
     script.phase("decode");
     some(&mut script, Evaluator, LABEL * layout.outputs(Garbler).count() as u64); // 13
     let slots: u64 = layout.sizes.copies.iter().map(|bucketing| u64::from(bucketing.slots)).sum();
@@ -378,9 +391,9 @@ fn read(script: &mut Script, layout: &Layout) {
     }
 }
 
-fn evaluate(script: &mut Script, layout: &Layout) {
+fn evaluate<'a>(script: &mut Script, copies: impl Iterator<Item = (&'a Kind<'a>, &'a Bucketing)>) {
     script.phase("evaluate");
-    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+    for (kind, bucketing) in copies {
         let kept = bucketing.kept();
         script.work(Evaluator, &COMPARE, kept * kind.outputs() as u64, 1);
         if let Some(circuit) = kind.circuit() {

@@ -2,14 +2,15 @@
 
 use brickwork_base::Error;
 use brickwork_circuit::Program;
-use brickwork_primitives::cut_and_choose::{Bucketing, Upper};
+use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_session::Protocol;
 use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, inventory_of};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
 use super::needs::{Request, kind};
-use super::origins::{Header, bound_of_epoch};
+use super::origins::{Cut, Header, bound_of_epoch};
+use crate::parameters::Unit;
 use crate::report::Jimu;
 
 /// Returns what a store holds of this protocol, oldest first; burned epochs too.
@@ -29,18 +30,24 @@ impl Kinds for Ours {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::GATES => "gates",
+            kind::COPIES => "component",
             kind::INPUTS => "inputs",
             _ => "ots",
         }
     }
 
     fn cuts(batch: &Batch, _: GivenUp) -> Result<(Vec<CutInventory>, Option<f64>), Error> {
-        let cut = |bucketing: Bucketing| {
-            let Bucketing { bucket: bucket_size, opened, .. } = bucketing;
-            CutInventory { of: "gates", bucket_size, items: bucketing.copies(), opened }
+        let cut = |Cut { unit, bucketing }: Cut| CutInventory {
+            of: match unit {
+                Unit::Gates => "gates",
+                Unit::Components => "copies",
+            },
+            bucket_size: bucketing.bucket,
+            items: bucketing.copies(),
+            opened: bucketing.opened,
         };
         let header = Header::decode(&batch.header)?;
-        let cuts = header.cut.map(|gates| cut(gates.0));
+        let cuts = header.cut.map(cut);
         Ok((cuts.into_iter().collect(), header.bound_log2()?))
     }
 
@@ -53,14 +60,23 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program that a part of a store makes, leaving aside what the bound allows. None
-/// while a part of it is missing.
+/// Counts the executions of a program that a part of a store makes, by gates and by components, leaving aside
+/// what the bound allows. None while a part of it is missing.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
 pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
-    match part.is_lost() {
-        true => Ok(0),
-        false => Ok(Request::of(program)?.suffices(&Batches::of(store, &part.id)?)),
+    if part.is_lost() {
+        return Ok(0);
     }
+    let there = Batches::of(store, &part.id)?;
+    let [gates, components] = [Unit::Gates, Unit::Components].map(|unit| Request::of(program, unit));
+    let (gates, components) = (gates?, components?);
+    let inputs = Request { gates: 0, components: Vec::new(), ..gates.clone() };
+    if inputs == gates {
+        return Ok(inputs.suffices(&there));
+    }
+    let without = |request: Request| Request { inputs: 0, ots: 0, ..request }.suffices(&there);
+    let buckets = without(gates).saturating_add(without(components));
+    Ok(if inputs.is_empty() { buckets } else { buckets.min(inputs.suffices(&there)) })
 }

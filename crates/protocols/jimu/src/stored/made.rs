@@ -1,9 +1,10 @@
-//! What a step makes: buckets of gates, wires, and OTs. What is in a bucket is soldered to the bucket's first
-//! gate, before anybody knows the program; so a program solders one gate a bucket.
+//! What a step makes: buckets of gates or of copies of a component, wires, and OTs. What is in a bucket is
+//! soldered to the bucket's first gate or copy, and copies' outputs to words of the bucket's own, before
+//! anybody knows the program; so a program solders the operands of one gate or copy a bucket.
 //!
 //! ```text
 //!   as in a run    5, 6, 7, 8, 9
-//!   G -> E         solderings to the first gates of buckets
+//!   G -> E         solderings of operands and outputs within buckets; of copies S
 //!   E <> G         seed of combinations, combinations of all that
 //! ```
 
@@ -12,20 +13,22 @@ use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
 
-use super::records::{EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
+use super::records::{
+    EvaluatorBuckets, EvaluatorCopies, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape,
+};
 use crate::buckets::{HashedWires, Wires};
+use crate::build::{Back, KindPairs, hashed_solders, plus_delta, shorts, solders};
 use crate::cheat::Cheat;
-use crate::choice::{Choice, numbers};
-use crate::gates::first_blocks;
-use crate::layout::Supply;
+use crate::choice::{Choice, numbers, wires_of};
+use crate::layout::{Kind, Supply};
 use crate::open;
-use crate::preprocess::{self, Garbled, Received};
+use crate::preprocess::{self, Copies, Garbled, HashedCopies, Received};
 use crate::setup::{Evaluator, Garbler};
-use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
+use crate::solder::{HashedSolder, Part, Solder, complete};
 
-/// What is kept of the items of a step, of each kind; gates with the start of their hash keys.
-pub(super) struct Made<G, I, O> {
-    pub gates: Option<(u128, G)>,
+/// What is kept of the items of a step, of each kind; buckets with the start of their hash keys.
+pub(super) struct Made<B, I, O> {
+    pub buckets: Option<(u128, B)>,
     pub inputs: Option<I>,
     pub ots: Option<O>,
 }
@@ -34,64 +37,83 @@ pub(super) struct Made<G, I, O> {
 pub(super) type GarblerMade = Made<GarblerItems, GarblerItems, GarblerItems>;
 
 /// The evaluator's.
-pub(super) type EvaluatorMade = Made<EvaluatorGates, EvaluatorInputs, EvaluatorOts>;
+pub(super) type EvaluatorMade = Made<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
-/// Which wires of gates are soldered within buckets: operands `[bucket][gate behind the first][side]`, and
-/// outputs likewise.
-fn pairs(supply: &Supply, choice: &Choice) -> [Pairs; 2] {
-    let (mut inputs, mut outputs) = (Pairs::default(), Pairs::default());
-    for (cut, chosen) in supply.sizes.copies.iter().zip(&choice.copies) {
-        for bucket in looking(chosen.kept.chunks_exact(cut.bucket as usize)) {
-            let head = bucket[0] as usize;
-            for gate in bucket[1..].iter().map(|&gate| gate as usize) {
-                (0..2).for_each(|side| inputs.push(2 * head + side, 2 * gate + side));
-                outputs.push(gate, head);
-            }
-        }
-    }
-    [inputs, outputs]
+/// What is in the buckets of a step, of which there is one kind.
+struct Within<'s> {
+    kind: &'s Kind<'s>,
+    /// How many gates or copies were made.
+    copies: usize,
+    /// How many are in a bucket, and their numbers, one bucket after the other.
+    bucket: usize,
+    kept: &'s [u32],
 }
 
-/// The places of the wires of first gates among those of all gates, inputs first: `[bucket][left, right,
-/// output]`.
-fn heads(supply: &Supply, choice: &Choice) -> impl ExactSizeIterator<Item = usize> + Clone {
-    let (cut, kept) = (supply.sizes.copies[0], &choice.copies[0].kept);
-    let firsts: Vec<usize> = numbers(kept).step_by(cut.bucket as usize).collect();
-    let all = 2 * cut.copies() as usize;
-    (0..3 * firsts.len()).map(move |k| match k % 3 {
-        2 => all + firsts[k / 3],
-        side => 2 * firsts[k / 3] + side,
-    })
+impl<'s> Within<'s> {
+    /// None where a step makes no buckets.
+    fn of(supply: &'s Supply, choice: &'s Choice) -> Option<Self> {
+        let (kind, cut) = (supply.kinds.first()?, supply.sizes.copies.first()?);
+        let kept = &choice.copies.first()?.kept;
+        Some(Within { kind, copies: cut.copies() as usize, bucket: cut.bucket as usize, kept })
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = &[u32]> {
+        self.kept.chunks_exact(self.bucket)
+    }
+
+    /// Which wires are soldered: operands, `[bucket][gate or copy behind the first][input]`; outputs of gates
+    /// likewise to that of the first, of all copies to the bucket's wires, `[bucket][copy][output]`.
+    fn pairs(&self) -> KindPairs {
+        let mut pairs = KindPairs::default();
+        let [inputs, outputs] = [self.kind.inputs(), self.kind.outputs()];
+        for (bucket, copies) in looking(self.buckets().enumerate()) {
+            let head = copies[0] as usize;
+            for (place, copy) in copies.iter().map(|&copy| copy as usize).enumerate() {
+                if place > 0 {
+                    (0..inputs).for_each(|k| pairs.inputs.push(head * inputs + k, copy * inputs + k));
+                }
+                match self.kind {
+                    Kind::Gate if place == 0 => {}
+                    Kind::Gate => pairs.outputs.push(copy, head),
+                    Kind::Component(_) => (0..outputs)
+                        .for_each(|k| pairs.outputs.push(copy * outputs + k, bucket * outputs + k)),
+                }
+            }
+        }
+        pairs
+    }
+
+    /// The places of the words that are kept of each bucket, among those of inputs, then of outputs, of which
+    /// gates have their own and buckets of copies theirs, then of offsets, which are labels.
+    fn words(&self, with_offsets: bool) -> Vec<usize> {
+        let [inputs, outputs] = [self.kind.inputs(), self.kind.outputs()];
+        let of_inputs = self.copies * inputs;
+        let own = self.kind.has_offsets();
+        let count = if own { self.kept.len() / self.bucket } else { self.copies };
+        let mut places = Vec::with_capacity(self.kept.len() / self.bucket * (inputs + outputs + 1));
+        for (bucket, copies) in self.buckets().enumerate() {
+            let head = copies[0] as usize;
+            let first = of_inputs + outputs * if own { bucket } else { head };
+            places.extend(head * inputs..(head + 1) * inputs);
+            places.extend(first..first + outputs);
+            places.extend((own && with_offsets).then_some(of_inputs + count * outputs + head));
+        }
+        places
+    }
 }
 
 /// Makes what a step is for.
 pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMade, Error> {
     let made = preprocess::garbler(party, supply)?;
     open::garbler(party, supply, &made)?;
-    let (gates, choice) = (made.copies.first(), &made.choice);
-    let [inputs, outputs] = pairs(supply, choice);
-    let delta = party.offset.wide.clone();
-    let solders = gates.map(|gates| {
-        let offset = || Target::Session(&delta);
-        [
-            Solder { pairs: &inputs, from: &gates.inputs, to: &gates.inputs, offset: offset() },
-            Solder { pairs: &outputs, from: &gates.outputs, to: &gates.outputs, offset: offset() },
-        ]
-    });
-    if let Some(solders) = &solders {
-        prove(party, solders)?;
-    }
-    let heads = gates.map(|gates| {
-        let all = |of: fn(&Wires) -> &Words| {
-            Words::join(&[of(&gates.inputs), of(&gates.outputs)]).select(heads(supply, choice))
-        };
-        let (labels, permutations) = (all(|wires| &wires.labels), all(|wires| &wires.permutations));
-        (gates.start, GarblerItems { shape: Shape::GATES, labels, permutations })
-    });
+    let buckets = match (made.copies.first(), Within::of(supply, &made.choice)) {
+        (Some(copies), Some(within)) => Some(garbler_buckets(party, copies, &made.wires, &within)?),
+        _ => None,
+    };
     let Wires { labels, permutations } = made.inputs;
     let none = Words::zeros(party.level.permutations.l(), 0);
     Ok(Made {
-        gates: heads,
+        buckets,
         inputs: (supply.inputs > 0).then_some(GarblerItems { shape: Shape::INPUTS, labels, permutations }),
         ots: (supply.ots > 0).then_some(GarblerItems {
             shape: Shape::OTS,
@@ -101,13 +123,42 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
     })
 }
 
-/// Opens solderings, and answers the evaluator's seed.
-fn prove(party: &mut Garbler, solders: &[Solder; 2]) -> Result<(), Error> {
+/// Solders what is in buckets. Returns what is kept of them, with the start of their hash keys; `wires` are
+/// those that copies are soldered to.
+fn garbler_buckets(
+    party: &mut Garbler,
+    copies: &Copies,
+    wires: &Wires,
+    within: &Within,
+) -> Result<(u128, GarblerItems), Error> {
+    let (pairs, delta) = (within.pairs(), party.offset.wide.clone());
+    let solders = solders(copies, [&copies.inputs, wires], (&pairs, within.kind), &delta);
+    let offsets = within
+        .kind
+        .has_offsets()
+        .then(|| plus_delta(copies.offsets.select(numbers(within.kept)), delta.word(0)));
+    prove(party, &solders, offsets.as_ref())?;
+    let outputs = if within.kind.has_offsets() { wires } else { &copies.outputs };
+    let labels = Words::join(&[&copies.inputs.labels, &outputs.labels, &copies.offsets]);
+    let permutations = Words::join(&[&copies.inputs.permutations, &outputs.permutations]);
+    let items = GarblerItems {
+        shape: Shape::of(within.kind),
+        labels: labels.select(within.words(true).into_iter()),
+        permutations: permutations.select(within.words(false).into_iter()),
+    };
+    Ok((copies.start, items))
+}
+
+/// Opens solderings, and S of copies, and answers the evaluator's seed.
+fn prove(party: &mut Garbler, solders: &[Solder; 2], offsets: Option<&Words>) -> Result<(), Error> {
     let mut bits = Vec::new();
     for solder in solders {
         bits.push(solder.open(party)?);
     }
-    let Garbler { run, labels, permutations, .. } = party;
+    let Garbler { run, labels, permutations, points, .. } = party;
+    if let Some(offsets) = offsets {
+        labels.open(&mut run.channel, &points.openings, offsets)?;
+    }
     run.channel.flush()?;
     let seed = ihash::asked(&mut run.channel)?;
     let mut of_permutations = permutations.openings(&seed);
@@ -115,85 +166,110 @@ fn prove(party: &mut Garbler, solders: &[Solder; 2]) -> Result<(), Error> {
     for (solder, bits) in solders.iter().zip(&bits) {
         solder.prove(&mut of_permutations, &mut of_solderings, bits);
     }
+    offsets.into_iter().for_each(|offsets| of_solderings.add(offsets));
     of_permutations.send(&mut run.channel)?;
     of_solderings.send(&mut run.channel)?;
     run.channel.flush()
 }
 
-/// Receives solderings of operands and outputs, and checks them.
-fn verify(party: &mut Evaluator, solders: &[HashedSolder; 2]) -> Result<[Vec<Part>; 2], Error> {
+/// Receives solderings of operands and outputs, and what opens S, whose hashes are these; and checks all.
+fn verify(
+    party: &mut Evaluator,
+    solders: &[HashedSolder; 2],
+    offsets: Option<&Hashes>,
+) -> Result<([Vec<Part>; 2], Words), Error> {
     let mut parts = [Vec::new(), Vec::new()];
     for (solder, parts) in solders.iter().zip(&mut parts) {
         *parts = solder.opened(party)?;
     }
     let Evaluator { run, labels, permutations, points, .. } = party;
-    let seed = ihash::ask(&mut run.channel)?;
+    let channel = &mut run.channel;
+    let opened = offsets.map(|offsets| labels.opened(channel, offsets.count())).transpose()?;
+    let seed = ihash::ask(channel)?;
     let mut of_permutations = permutations.openings(&seed, &points.permutation);
     let mut of_solderings = labels.openings(&seed, &points.openings);
     parts.iter().flatten().for_each(|part| part.check(&mut of_permutations, &mut of_solderings));
+    if let (Some(offsets), Some(opened)) = (offsets, &opened) {
+        of_solderings.add(offsets, opened);
+    }
     for (check, cheat) in [(of_permutations, Cheat::Permutation), (of_solderings, Cheat::Soldering)] {
-        if !check.are_right(&mut run.channel)? {
+        if !check.are_right(channel)? {
             return Err(cheat.into());
         }
     }
-    Ok(parts)
+    Ok((parts, opened.unwrap_or_else(|| Words::zeros(party.level.labels.l(), 0))))
 }
 
 /// Makes what a step is for.
 pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<EvaluatorMade, Error> {
     let received = preprocess::evaluator(party, supply)?;
-    let Received { mut copies, inputs, ots, choice, .. } =
-        open::evaluator(party, supply, received)?.into_received();
-    let of_buckets = pairs(supply, &choice);
-    let delta = party.offset.clone();
-    let parts = {
-        let solders = copies.first().map(|gates| {
-            let offset = || Target::Session(&delta);
-            [
-                HashedSolder {
-                    pairs: &of_buckets[0],
-                    from: &gates.inputs,
-                    to: &gates.inputs,
-                    offset: offset(),
-                },
-                HashedSolder {
-                    pairs: &of_buckets[1],
-                    from: &gates.outputs,
-                    to: &gates.outputs,
-                    offset: offset(),
-                },
-            ]
-        });
-        solders.map(|solders| verify(party, &solders)).transpose()?.unwrap_or_default()
+    let received = open::evaluator(party, supply, received)?.into_received();
+    let Received { mut copies, inputs, wires, ots, choice } = received;
+    let buckets = match (copies.pop(), Within::of(supply, &choice)) {
+        (Some(copies), Some(within)) => Some(evaluator_buckets(party, copies, &wires, &within)?),
+        _ => None,
     };
-    let gates = copies.pop().and_then(|gates| {
-        let all = |of: fn(&HashedWires) -> &Hashes| {
-            Hashes::join(&[of(&gates.inputs), of(&gates.outputs)]).select(heads(supply, &choice))
-        };
-        let hashes = HashedWires {
-            labels: all(|wires| &wires.labels),
-            permutations: all(|wires| &wires.permutations),
-        };
-        let Garbled::Gates(garbling, rows) = gates.garbled else { return None };
-        let start = garbling.start();
-        let all: Vec<u128> = parts[0].iter().flat_map(|part| first_blocks(&part.labels.1).to_vec()).collect();
-        let short = [0, 1].map(|side| Zeroizing::new(all.iter().skip(side).step_by(2).copied().collect()));
-        let of_gates = EvaluatorGates {
-            bucket: supply.sizes.copies[0].bucket as usize,
-            hashes,
-            numbers: choice.copies[0].kept.clone(),
-            rows,
-            left: complete(&party.completion, &parts[0], 2),
-            short,
-            outputs: complete(&party.completion, &parts[1], 1),
-            garbling: Some(garbling),
-        };
-        Some((start, of_gates))
-    });
     let (labels, choices, hashes) = (ots.2, ots.1, ots.0);
     Ok(Made {
-        gates,
+        buckets,
         inputs: (supply.inputs > 0).then_some(EvaluatorInputs(inputs)),
         ots: (supply.ots > 0).then_some(EvaluatorOts { hashes, choices, labels }),
+    })
+}
+
+/// Does what [`garbler_buckets`] does, at the evaluator.
+fn evaluator_buckets(
+    party: &mut Evaluator,
+    copies: HashedCopies,
+    wires: &HashedWires,
+    within: &Within,
+) -> Result<(u128, EvaluatorBuckets), Error> {
+    let &Within { kind, bucket, kept, .. } = within;
+    let (pairs, delta) = (within.pairs(), party.offset.clone());
+    let offsets = kind.has_offsets().then(|| {
+        let mut sums = copies.offsets.select(numbers(kept));
+        sums.add_where(&delta, &vec![1; kept.len()]);
+        sums
+    });
+    let solders = hashed_solders(&copies, [&copies.inputs, wires], (&pairs, kind), &delta);
+    let (parts, opened) = verify(party, &solders, offsets.as_ref())?;
+    let outputs = if kind.has_offsets() { wires } else { &copies.outputs };
+    let all = |of: fn(&HashedWires) -> &Hashes| {
+        Hashes::join(&[of(&copies.inputs), of(outputs)]).select(within.words(false).into_iter())
+    };
+    let hashes =
+        HashedWires { labels: all(|wires| &wires.labels), permutations: all(|wires| &wires.permutations) };
+    let short = shorts(&parts[0]);
+    Ok(match copies.garbled {
+        Garbled::Gates(garbling, rows) => {
+            let short =
+                [0, 1].map(|side| Zeroizing::new(short.iter().skip(side).step_by(2).copied().collect()));
+            let gates = EvaluatorGates {
+                bucket,
+                hashes,
+                numbers: kept.to_vec(),
+                rows,
+                left: complete(&party.completion, &parts[0], 2),
+                short,
+                outputs: complete(&party.completion, &parts[1], 1),
+                garbling: None,
+            };
+            (garbling.start(), EvaluatorBuckets::Gates(gates))
+        }
+        Garbled::Components { garbling, tables, .. } => {
+            let copies = EvaluatorCopies {
+                shape: Shape::of(kind),
+                bucket,
+                hashes,
+                numbers: kept.to_vec(),
+                tables,
+                offsets: copies.offsets.select(numbers(kept)),
+                outputs: copies.outputs.labels.select(wires_of(kept, kind.outputs())),
+                back: Back::new(&opened, &parts[1]),
+                within: short,
+                garbling: None,
+            };
+            (garbling.start(), EvaluatorBuckets::Copies(copies))
+        }
     })
 }

@@ -1,6 +1,6 @@
-//! JIMU's gates, wires and OTs on disk, made before anybody knows a program; and runs of programs on them.
-//! Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is what is
-//! JIMU's, with AND gates under the session's offset. Components have no stock.
+//! JIMU's gates, components, wires and OTs on disk, made before anybody knows a program; and runs of programs
+//! on them. Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is
+//! what is JIMU's, with AND gates under the session's offset and copies of components under their own.
 //!
 //! A session's Δ is that of all gates of an epoch, and so is what is watched, of all words that are hashed in
 //! it. docs/jimu.md says why that may be.
@@ -23,31 +23,44 @@ use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::recovering;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
-use brickwork_stock::{EpochId, GivenUp, Store};
+use brickwork_stock::{EpochId, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::Layout;
-use crate::parameters::Level;
+use crate::parameters::{Level, Unit};
 use crate::report::{Jimu, SecurityReport};
 use crate::setup::{Evaluator, Garbler};
 pub use inventory::{executions, inventory};
 use needs::Execution;
+pub(crate) use needs::Filling;
 pub use needs::Request;
-use origins::Origin;
 use side::{OnDisk, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Jimu::NAME, role, terms }
 }
 
-/// Returns whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has all that a program takes, of what both parties may still use: cut
+/// like this, or, if nothing is said, in any way.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
-pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
-    let (needs, security) = (Request::of(program)?, terms.security.whole()?);
-    stocked::in_stock(store, &owner(party, terms), |held| needs.choose(held, security))
+pub fn in_stock(
+    store: &Store,
+    party: Party,
+    terms: &Terms,
+    program: &Program,
+    unit: Option<Unit>,
+) -> Result<bool, Error> {
+    let security = terms.security.whole()?;
+    for unit in unit.map_or(Unit::ALL.to_vec(), |unit| vec![unit]) {
+        let needs = Request::of(program, unit)?;
+        if stocked::in_stock(store, &owner(party, terms), |held| needs.choose(held, security))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
@@ -65,15 +78,12 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns what a program is promised that takes all from what one preprocessing made for it.
+/// Returns what a program is promised that takes all from what one preprocessing made for it, cut like this.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
-pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport, Error> {
-    let steps = Request::of(program)?.steps(security)?;
-    let cuts = steps.iter().filter_map(|step| step.cut());
-    let origins: Vec<Origin> = (0..).zip(cuts).map(|(serial, cut)| Origin { serial, cut }).collect();
-    origins::report(&origins, GivenUp::default(), security)
+pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<SecurityReport, Error> {
+    Request::of(program, unit)?.promise(unit, security)
 }
 
 /// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
@@ -146,7 +156,8 @@ impl Stocked {
         }
     }
 
-    /// Runs a program on what is in the store. `input` are the bits of this party's input ports.
+    /// Runs a program on what is in the store, cut like this; if nothing is said, into components if all that
+    /// it takes of these is there, else into gates. `input` are the bits of this party's input ports.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
@@ -154,12 +165,13 @@ impl Stocked {
     pub fn run(
         self,
         program: &Program,
+        unit: Option<Unit>,
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
         match self.0 {
-            Of::Garbler(line) => run(*line, program, input, lacking),
-            Of::Evaluator(line) => run(*line, program, input, lacking),
+            Of::Garbler(line) => run(*line, (program, unit), input, lacking),
+            Of::Evaluator(line) => run(*line, (program, unit), input, lacking),
         }
     }
 
@@ -185,7 +197,7 @@ where
     Stocked: From<Line<R>>,
 {
     if asked.is_empty() {
-        return Err(Error::Usage("neither gates nor inputs nor OTs are asked for".into()));
+        return Err(Error::Usage("neither gates nor components, inputs or OTs are asked for".into()));
     }
     let epoch = line.open_epoch()?;
     let steps = asked.steps(line.terms().security.whole()?)?;
@@ -197,7 +209,7 @@ where
 /// filled with all that the program needs.
 fn run<R: Role>(
     line: Line<R>,
-    program: &Program,
+    (program, unit): (&Program, Option<Unit>),
     input: &[bool],
     lacking: Lacking,
 ) -> Result<(FromStock, Stocked), Error>
@@ -205,14 +217,21 @@ where
     Stocked: From<Line<R>>,
 {
     let security = line.terms().security.whole()?;
-    let layout = Layout::from_stock(program, Level::of_stock(security)?)?;
+    let level = Level::of_stock(security)?;
+    let components = Layout::from_stock(program, Unit::Components, level);
+    let layout = match (unit, components) {
+        (Some(Unit::Components), components) => components?,
+        // Both parties' stores tell the same.
+        (None, Ok(layout)) if line.holds(&Execution { layout: &layout, input })? => layout,
+        _ => Layout::from_stock(program, Unit::Gates, level)?,
+    };
     layout.takes(R::ROLE, input)?;
     let job = Execution { layout: &layout, input };
     let (outcome, epoch, made, next) = line.run_or_make(&job, lacking, |mut next, why| {
         let everything = Request::of_layout(&layout);
         let mut epoch = next.open_epoch()?;
         let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
-        let mut missing = there.map_or(everything, |there| everything.missing(&there));
+        let mut missing = there.map_or_else(|| everything.clone(), |there| everything.missing(&there));
         if missing.is_empty() {
             // It is there, but out of too many batches.
             (epoch, missing) = (None, everything);

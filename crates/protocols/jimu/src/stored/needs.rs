@@ -5,14 +5,16 @@ use std::collections::hash_map::Entry;
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
-use brickwork_circuit::Program;
+use brickwork_circuit::{Component, Program};
 use brickwork_session::stock::Asked;
-use brickwork_session::stock::records::Batches;
-use brickwork_stock::Serial;
+use brickwork_session::stock::records::{Batches, Wanted};
+use brickwork_stock::{MAX_RECORD_BYTES, Serial};
 
-use super::origins::{Cut, Header, Origin, report};
+use super::origins::{Cut, Origin, report, shown};
+use crate::components::table_bytes;
 use crate::layout::{Kind, Layout, Supply};
-use crate::parameters::{Level, Sizes};
+use crate::parameters::{Level, Sizes, Unit};
+use crate::report::SecurityReport;
 
 /// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
@@ -22,6 +24,8 @@ pub(super) mod kind {
     pub const INPUTS: u8 = 1;
     /// OTs, whose labels are hashed.
     pub const OTS: u8 = 2;
+    /// Buckets of copies of a component.
+    pub const COPIES: u8 = 3;
 }
 
 /// AND gates that are made in one step, at most: both parties hold all that they know of them in memory.
@@ -29,6 +33,12 @@ const GATES_OF_A_STEP: u64 = 1 << 16;
 
 /// Inputs of either party that are made in one step, at most.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
+
+/// Copies of a component that a bucket is taken to need, its share of those that are opened among them, and
+/// bytes of what is known of all copies of a step, at most, unless a bucket has more: both parties hold it in
+/// memory.
+const COPIES_OF_A_BUCKET: u64 = 10;
+const BYTES_OF_A_STEP: u64 = 256 << 20;
 
 /// AND gates that one preprocessing has room for at any level, sixteen steps of them
 /// ([`Level::of_stock`]); for somewhat more at some.
@@ -41,10 +51,12 @@ const STOCK_SHARE: f64 = 0.25;
 const MOST: u64 = 1 << 32;
 
 /// What is made ahead of time, for programs that may not be known yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// AND gates, in buckets.
     pub gates: u64,
+    /// Components with AND gates, and how many buckets of each.
+    pub components: Vec<(Component, u64)>,
     /// Wires of the garbler: one for each bit of its inputs.
     pub inputs: u64,
     /// OTs: one for each bit of the evaluator's input.
@@ -53,36 +65,65 @@ pub struct Request {
 
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts = self.parts().into_iter().filter(|(.., count)| *count > 0);
-        let parts: Vec<String> = parts.map(|(_, name, count)| format!("{count} {name}")).collect();
+        let components = self.components.iter().map(|(component, count)| (component.name.as_str(), *count));
+        let parts = std::iter::once(("AND gates", self.gates)).chain(components);
+        let parts = parts.chain([("inputs", self.inputs), ("OTs", self.ots)]).filter(|(_, count)| *count > 0);
+        let parts: Vec<String> = parts.map(|(name, count)| format!("{count} {name}")).collect();
         f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
     }
 }
 
 impl Request {
-    /// Returns what a program takes. One that takes nothing takes an OT all the same, which hides nothing: an
-    /// entry that takes nothing would burn nothing.
+    /// Returns what a program takes, cut like this; components without AND gates are not garbled. One that
+    /// takes nothing takes an OT all the same, which hides nothing: an entry that takes nothing would burn
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::Limit`] if it is more than can be asked for.
-    pub fn of(program: &Program) -> Result<Self, Error> {
-        let request = Request {
-            gates: program.and_gates(),
-            inputs: program.input_width(Party::Garbler) as u64,
-            ots: program.input_width(Party::Evaluator) as u64,
-        };
-        let ticket = u64::from(request.is_empty());
-        Request { ots: request.ots + ticket, ..request }.times(1)
+    pub fn of(program: &Program, unit: Unit) -> Result<Self, Error> {
+        let slots = program.slots_by_component();
+        let [inputs, ots] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party) as u64);
+        let mut request = Request { inputs, ots, ..Request::default() };
+        match unit {
+            Unit::Gates => request.gates = program.and_gates(),
+            Unit::Components => program
+                .components()
+                .iter()
+                .zip(slots)
+                .for_each(|(component, slots)| request.add(component, slots as u64)),
+        }
+        request.ots += u64::from(request.is_empty());
+        request.times(1)
     }
 
     pub(crate) fn of_layout(layout: &Layout) -> Self {
-        let [gates, inputs] = [layout.slots.len(), layout.inputs(Party::Garbler)];
-        let ots = match gates + inputs + layout.ots {
-            0 => 1,
-            _ => layout.ots,
+        let mut request = Request {
+            gates: 0,
+            components: Vec::new(),
+            inputs: layout.inputs(Party::Garbler) as u64,
+            ots: layout.ots as u64,
         };
-        let [gates, inputs, ots] = [gates, inputs, ots].map(|count| count as u64);
-        Request { gates, inputs, ots }
+        for (kind, (_, slots)) in layout.kinds.iter().zip(layout.slots_by_kind()) {
+            match kind {
+                Kind::Gate => request.gates += slots as u64,
+                Kind::Component(component) => request.add(component, slots as u64),
+            }
+        }
+        request.ots += u64::from(request.is_empty());
+        request
+    }
+
+    /// Adds buckets of a component; of one without AND gates nothing is made. Two that compute the same are
+    /// one.
+    pub fn add(&mut self, component: &Component, count: u64) {
+        if count == 0 || component.circuit.and_gates() == 0 {
+            return;
+        }
+        let digest = component.digest();
+        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
+            Some((_, all)) => *all = all.saturating_add(count),
+            None => self.components.push((component.clone(), count)),
+        }
     }
 
     /// Returns so many times as much.
@@ -90,8 +131,9 @@ impl Request {
     /// # Errors
     /// [`Error::Limit`] if that is more than can be asked for.
     pub fn times(&self, count: u64) -> Result<Self, Error> {
-        let Request { gates, inputs, ots } = *self;
-        Self::with([gates, inputs, ots].map(|one| one.checked_mul(count)))
+        let mut all = self.clone();
+        all.counts().for_each(|one| *one = one.saturating_mul(count));
+        all.sensible()
     }
 
     /// Returns this and another one.
@@ -99,67 +141,95 @@ impl Request {
     /// # Errors
     /// As [`Request::times`].
     pub fn and(&self, other: &Self) -> Result<Self, Error> {
-        Self::with([
-            self.gates.checked_add(other.gates),
-            self.inputs.checked_add(other.inputs),
-            self.ots.checked_add(other.ots),
-        ])
+        let mut all = self.clone();
+        let [gates, inputs, ots] = [other.gates, other.inputs, other.ots];
+        all.gates = all.gates.saturating_add(gates);
+        all.inputs = all.inputs.saturating_add(inputs);
+        all.ots = all.ots.saturating_add(ots);
+        other.components.iter().for_each(|(component, count)| all.add(component, *count));
+        all.sensible()
     }
 
-    fn with(parts: [Option<u64>; 3]) -> Result<Self, Error> {
-        match parts.map(|part| part.filter(|&count| count <= MOST)) {
-            [Some(gates), Some(inputs), Some(ots)] => Ok(Request { gates, inputs, ots }),
-            _ => Err(Error::Limit("more than 2^32 gates, inputs or OTs are asked for at once".into())),
-        }
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let Request { gates, components, inputs, ots } = self;
+        components.iter_mut().map(|(_, count)| count).chain([gates, inputs, ots])
     }
 
-    fn parts(&self) -> [(u8, &'static str, u64); 3] {
-        [
-            (kind::GATES, "AND gates", self.gates),
-            (kind::INPUTS, "inputs", self.inputs),
-            (kind::OTS, "OTs", self.ots),
-        ]
+    fn sensible(mut self) -> Result<Self, Error> {
+        let few = self.counts().all(|count| *count <= MOST);
+        let much = || Error::Limit("more than 2^32 gates, components, inputs or OTs at once".into());
+        if few { Ok(self) } else { Err(much()) }
     }
 
     /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        *self == Request::default()
+        let components = self.components.iter().all(|(_, count)| *count == 0);
+        components && [self.gates, self.inputs, self.ots] == [0; 3]
     }
 
-    /// Lists the steps in which it is made. Each step of gates has as much of the share of one preprocessing.
+    /// Lists what it names.
+    fn wanted(&self) -> Vec<Wanted<'_>> {
+        let plain =
+            |kind: u8, name, count: u64| Wanted { kind, component: [0; 32], name, count: count as usize };
+        let components = self.components.iter().map(|(component, count)| Wanted {
+            kind: kind::COPIES,
+            component: component.digest(),
+            name: &component.name,
+            count: *count as usize,
+        });
+        let gates = plain(kind::GATES, "AND gates", self.gates);
+        let rest = [plain(kind::INPUTS, "inputs", self.inputs), plain(kind::OTS, "OTs", self.ots)];
+        std::iter::once(gates).chain(components).chain(rest).collect()
+    }
+
+    /// Lists the steps in which it is made: one for some gates, some buckets of a component, or some inputs.
+    /// Each step of what is cut and chosen has as much of the share of one preprocessing.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it for one
     /// preprocessing.
     pub(crate) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
         let level = Level::of_stock(security)?;
-        let cut = |all: u64, most: u64| {
-            (0..all.div_ceil(most)).map(move |step| most.min(all - step * most)).collect::<Vec<u64>>()
-        };
-        let gates = cut(self.gates, GATES_OF_A_STEP);
+        let of_gates = cut(self.gates, GATES_OF_A_STEP).into_iter();
+        let mut requests: Vec<Request> =
+            of_gates.map(|gates| Request { gates, ..Request::default() }).collect();
+        for (component, count) in &self.components {
+            let parts = cut(*count, buckets_of_a_step(component, &level)).into_iter();
+            let of = |count| Request { components: vec![(component.clone(), count)], ..Request::default() };
+            requests.extend(parts.map(of));
+        }
+        let share = STOCK_SHARE / requests.len().max(1) as f64;
         let (inputs, ots) = (cut(self.inputs, INPUTS_OF_A_STEP), cut(self.ots, INPUTS_OF_A_STEP));
-        let share = STOCK_SHARE / gates.len().max(1) as f64;
-        let of_gates = gates.iter().map(|&gates| Request { gates, ..Request::default() });
         let at = |counts: &[u64], k: usize| counts.get(k).copied().unwrap_or(0);
         let of_inputs = (0..inputs.len().max(ots.len())).map(|k| Request {
-            gates: 0,
             inputs: at(&inputs, k),
             ots: at(&ots, k),
+            ..Request::default()
         });
+        requests.extend(of_inputs);
         // Most of them are alike.
-        let mut known: HashMap<u64, Sizes> = HashMap::new();
+        let mut known: HashMap<(Unit, u64), Sizes> = HashMap::new();
         let mut steps = Vec::new();
-        for request in of_gates.chain(of_inputs) {
-            let sizes = match known.entry(request.gates) {
+        for request in requests {
+            let (unit, slots) = request.buckets();
+            let sizes = match known.entry((unit, slots)) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => {
-                    let sizes = Sizes::of_step(level, request.gates as u32, share);
+                    let sizes = Sizes::of_step(level, unit, slots as u32, share);
                     place.insert(sizes.map_err(|error| self.too_much(error, security))?).clone()
                 }
             };
-            steps.push(Filling { request, sizes });
+            steps.push(Filling { request, sizes }.sensible()?);
         }
         Ok(steps)
+    }
+
+    /// Returns what is in the buckets of a step that makes this, and how many there are.
+    fn buckets(&self) -> (Unit, u64) {
+        match self.components.first() {
+            Some((_, count)) => (Unit::Components, *count),
+            None => (Unit::Gates, self.gates),
+        }
     }
 
     /// Says what to do where a step finds no room in its part of the budget.
@@ -184,31 +254,65 @@ impl Request {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
         }
         let (mut taken, mut all) = (Vec::new(), Vec::new());
-        for (kind, _, count) in self.parts() {
-            for left in there.take(kind, &[0; 32], count as usize, &mut taken)? {
-                let cut = Header::decode(&left.batch.header)?.cut;
-                all.extend(cut.map(|cut| Origin { serial: left.serial, cut }));
+        for Wanted { kind, component, count, .. } in self.wanted() {
+            for left in there.take(kind, &component, count, &mut taken)? {
+                all.extend(Origin::of(left.serial, &left.batch)?);
             }
         }
-        report(&all, there.given_up(), security)?;
+        report(&all, self.buckets().0, there.given_up(), security)?;
         Ok(taken)
     }
 
     /// Returns what is lacking where this is there.
     pub(super) fn missing(&self, there: &Batches) -> Request {
-        let lacks = |kind: u8, count: u64| count.saturating_sub(there.left(kind) as u64);
-        Request {
-            gates: lacks(kind::GATES, self.gates),
-            inputs: lacks(kind::INPUTS, self.inputs),
-            ots: lacks(kind::OTS, self.ots),
-        }
+        let mut missing = self.clone();
+        // In the order of what is wanted.
+        let lacking = there.lacking(&self.wanted());
+        let Request { gates, components, inputs, ots } = &mut missing;
+        let counts = std::iter::once(gates).chain(components.iter_mut().map(|(_, count)| count));
+        counts.chain([inputs, ots]).zip(lacking).for_each(|(count, lacks)| *count = lacks as u64);
+        missing.components.retain(|(_, count)| *count > 0);
+        missing
     }
 
     /// Returns how often what is there suffices for this.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
-        let of = |(kind, _, count): (u8, _, u64)| (there.left(kind) as u64).checked_div(count);
-        self.parts().into_iter().filter_map(of).min().unwrap_or(0)
+        there.suffices(&self.wanted())
     }
+
+    /// Returns what a program is promised that takes all from what one preprocessing made for it.
+    ///
+    /// # Errors
+    /// As [`Request::steps`].
+    pub(super) fn promise(&self, unit: Unit, security: u32) -> Result<SecurityReport, Error> {
+        let steps = self.steps(security)?;
+        let cuts = steps.iter().filter_map(|step| step.cut().map(|cut| (step.name(), cut)));
+        let of = |(serial, (name, cut)): (Serial, (&str, Cut))| Origin {
+            serial,
+            name: shown(cut.unit, name),
+            cut,
+        };
+        let origins: Vec<Origin> = (0..).zip(cuts).map(of).collect();
+        report(&origins, unit, Default::default(), security)
+    }
+}
+
+/// Cuts a count into parts of at most so many.
+fn cut(all: u64, most: u64) -> Vec<u64> {
+    (0..all.div_ceil(most)).map(|step| most.min(all - step * most)).collect()
+}
+
+/// Returns how many buckets of a component are made in a step.
+fn buckets_of_a_step(component: &Component, level: &Level) -> u64 {
+    let each = COPIES_OF_A_BUCKET * copy_bytes(component, level);
+    (BYTES_OF_A_STEP / each.max(1)).clamp(1, GATES_OF_A_STEP)
+}
+
+/// Returns about how many bytes a party knows of a copy: its tables, and words of its wires.
+fn copy_bytes(component: &Component, level: &Level) -> u64 {
+    let circuit = &component.circuit;
+    let wires = circuit.inputs() + circuit.outputs().len();
+    (table_bytes(circuit, level.blocks()) + wires * (level.labels.l() + level.permutations.l())) as u64
 }
 
 /// A step of preprocessing: what is made, and how it is cut.
@@ -218,17 +322,48 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Returns what is made and hashed for it.
-    pub fn supply(&self) -> Supply<'static> {
-        let Request { inputs, ots, .. } = self.request;
-        let kinds = self.sizes.copies.iter().map(|_| Kind::Gate).collect();
-        // A step has 2^16 at most.
-        Supply { sizes: self.sizes.clone(), kinds, inputs: inputs as usize, slot_wires: 0, ots: ots as usize }
+    /// Refuses buckets that are larger than what is kept together: half of it, as a copy's bytes are said
+    /// roughly.
+    fn sensible(self) -> Result<Self, Error> {
+        let level = &self.sizes.level;
+        let each = self.component().map_or(0, |component| copy_bytes(component, level));
+        let bucket = self.sizes.copies.first().map_or(0, |cut| u64::from(cut.bucket));
+        match each.saturating_mul(bucket) <= MAX_RECORD_BYTES as u64 / 2 {
+            true => Ok(self),
+            false => Err(Error::Limit(format!(
+                "component {} is too large to be kept in stock; cut it into smaller ones, or into AND gates",
+                self.name()
+            ))),
+        }
     }
 
-    /// Returns its cut-and-choose, if it makes gates.
+    /// Returns the component that it makes copies of, if it does.
+    pub fn component(&self) -> Option<&Component> {
+        self.request.components.first().map(|(component, _)| component)
+    }
+
+    /// Names what is in the buckets.
+    pub fn name(&self) -> &str {
+        self.component().map_or("AND gates", |component| &component.name)
+    }
+
+    /// Returns what is made and hashed for it.
+    pub fn supply(&self) -> Supply<'_> {
+        let of = self.component().map_or(Kind::Gate, Kind::Component);
+        // A step has 2^16 at most of each.
+        let (inputs, ots) = (self.request.inputs as usize, self.request.ots as usize);
+        let slot_wires = match self.component() {
+            Some(_) => self.request.buckets().1 as usize * of.outputs(),
+            None => 0,
+        };
+        let kinds = self.sizes.copies.iter().map(|_| of).collect();
+        Supply { sizes: self.sizes.clone(), kinds, inputs, slot_wires, ots }
+    }
+
+    /// Returns its cut-and-choose, if it makes buckets.
     pub fn cut(&self) -> Option<Cut> {
-        self.sizes.copies.first().copied().map(Cut)
+        let bucketing = self.sizes.copies.first().copied();
+        bucketing.map(|bucketing| Cut { unit: self.sizes.unit, bucketing })
     }
 
     /// Returns what it may leak, in units of 2^-128.
@@ -239,13 +374,19 @@ impl Filling {
 
 impl Asked for Filling {
     fn request(&self) -> [u8; 32] {
-        let Request { gates, inputs, ots } = self.request;
-        Digest::of("brickwork 2026-11 jimu stock").number(gates).number(inputs).number(ots).done()
+        let Request { gates, components, inputs, ots } = &self.request;
+        let mut digest = Digest::of("brickwork 2026-11 jimu stock of gates and components");
+        digest.number(*gates).number(*inputs).number(*ots).length(components.len());
+        for (component, count) in components {
+            digest.digest(&component.digest()).number(*count);
+        }
+        digest.done()
     }
 
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 jimu stock parameters");
         digest.number(self.sizes.level.security).length(self.sizes.copies.len());
+        digest.length(self.sizes.unit as usize);
         for cut in &self.sizes.copies {
             digest.number(cut.slots).number(cut.bucket).number(cut.opened);
         }
@@ -253,8 +394,12 @@ impl Asked for Filling {
     }
 
     fn bytes(&self) -> u64 {
-        let label = self.sizes.level.labels.l() as u64;
-        self.sizes.copies.iter().map(|cut| cut.copies() * 3 * label).sum()
+        let level = &self.sizes.level;
+        let each = match self.component() {
+            None => 3 * level.labels.l() as u64,
+            Some(component) => copy_bytes(component, level),
+        };
+        self.sizes.copies.iter().map(|cut| cut.copies() * each).sum()
     }
 }
 
@@ -262,4 +407,12 @@ impl Asked for Filling {
 pub(super) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub input: &'j [bool],
+}
+
+impl Execution<'_> {
+    /// Names the program, cut as it is.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 jimu program from stock");
+        digest.digest(&self.layout.program.digest()).length(self.layout.unit() as usize).done()
+    }
 }

@@ -1,16 +1,20 @@
-//! A program runs on gates, wires and OTs from stock. What leads from a wire of the program to the first gate
-//! of a bucket is soldered now; what leads from there to the others was when the bucket was made.
+//! A program runs on buckets, wires and OTs from stock. What leads from a wire of the program to the first
+//! gate or copy of a bucket is soldered now; what leads from there to the others, and from copies to the
+//! bucket's outputs, was when the bucket was made.
 //!
 //! ```text
 //!   10  E -> G  where its input differs from its choices
-//!   11  G -> E  messages that are read with Δ; solderings to first gates; labels of its inputs; sums of
-//!               messages that are read with its inputs' and outputs'; what decodes the evaluator's outputs
+//!   11  G -> E  solderings to first gates or copies, batch after batch; messages that are read with Δ; labels
+//!               of its inputs; sums of messages that are read with its inputs' and outputs'; what decodes the
+//!               evaluator's outputs
 //!   12  E <> G  seed of combinations, combinations of all that
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
 //! The sums that the evaluator sees are those of a run, in another basis: a run solders the wire to each gate
-//! of the bucket, here it is the sum of two solderings.
+//! or copy of the bucket, here it is the sum of two solderings.
+
+use std::borrow::Cow;
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
@@ -19,49 +23,60 @@ use brickwork_primitives::ihash::{self, Hashes, Openings, Seen, Words};
 use brickwork_session::stock::Stand;
 use zeroize::Zeroizing;
 
-use super::records::{EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems};
+use super::records::{
+    EvaluatorBuckets, EvaluatorCopies, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems,
+};
 use crate::buckets::{HashedWires, Recovery, Wires, lowest_bits};
-use crate::build::{GateBuckets, HashedCircuit, Soldered, active_inputs};
+use crate::build::{CopyBuckets, GateBuckets, HashedCircuit, Soldered, active_inputs, shorts};
 use crate::cheat::Cheat;
-use crate::gates::first_blocks;
+use crate::gates::mask;
 use crate::hooks::Point;
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout, Slot};
 use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 use crate::{decode, evaluate, msg, prepare};
 
-/// What the garbler takes for a program, all of each kind.
+/// What the garbler takes for a program: buckets of each batch.
 pub(super) struct GarblerMaterial {
-    pub gates: GarblerItems,
+    pub buckets: Vec<GarblerItems>,
     pub inputs: GarblerItems,
     pub ots: GarblerItems,
 }
 
-/// What the evaluator takes: gates and wires of each batch.
+/// What the evaluator takes: buckets and wires of each batch.
 pub(super) struct EvaluatorMaterial {
-    pub gates: Vec<EvaluatorGates>,
+    pub buckets: Vec<EvaluatorBuckets>,
     pub inputs: Vec<EvaluatorInputs>,
     pub ots: EvaluatorOts,
 }
 
-/// Which wires of the program are soldered to first gates: `[slot][side]`.
-fn pairs(layout: &Layout) -> Pairs {
+/// Which wires of the program are soldered to the operands of a batch's buckets: `[bucket][input]`.
+fn pairs(layout: &Layout, batch: usize) -> Pairs {
     let mut pairs = Pairs::default();
-    for (k, slot) in looking(layout.slots.iter().enumerate()) {
-        let operands = layout.operands(slot).iter().enumerate();
-        operands.for_each(|(side, &wire)| pairs.push(wire as usize, 2 * k + side));
+    for slot in looking(layout.slots_of(batch)) {
+        let operands = layout.operands(slot);
+        let first = slot.place * operands.len();
+        operands.iter().enumerate().for_each(|(k, &wire)| pairs.push(wire as usize, first + k));
     }
     pairs
 }
 
-/// The operands of first gates, or their outputs, among `[bucket][left, right, output]`.
-fn operands(count: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
-    (0..2 * count).map(|k| 3 * (k / 2) + k % 2)
-}
-
-fn outputs(count: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
-    (0..count).map(|k| 3 * k + 2)
+/// The places of the slots' outputs, in the circuit's order, among those of all batches' buckets.
+fn outputs(layout: &Layout) -> Vec<usize> {
+    let counts = layout.slots_by_kind();
+    let mut firsts = Vec::with_capacity(counts.len());
+    let mut all = 0;
+    for (kind, (_, slots)) in layout.kinds.iter().zip(counts) {
+        firsts.push(all);
+        all += slots * kind.outputs();
+    }
+    let of = |&Slot { kind, place, .. }: &Slot| {
+        let outputs = layout.kinds[kind].outputs();
+        let first = firsts[kind] + place * outputs;
+        first..first + outputs
+    };
+    layout.slots.iter().flat_map(of).collect()
 }
 
 /// Runs a program, whose layout takes what the material has. Returns the outputs.
@@ -75,40 +90,65 @@ pub(super) fn garbler(
     stand.confirm(&mut party.run)?;
     let theirs = prepare::garbler(party, layout)?; // 10
     party.run.phase("build");
-    let GarblerMaterial { gates, inputs, ots } = material;
-    let (slots, own) = (layout.slots.len(), layout.inputs(Party::Garbler));
-    let level = party.level;
+    let GarblerMaterial { buckets, inputs, ots } = material;
+    let (own, level) = (layout.inputs(Party::Garbler), party.level);
     let known = |bits: &[u8]| Words::repeated(level.permutations.l(), bits.iter().copied());
-    let given = |zero: &Words, inputs: &Words, theirs: &Words, gates: &Words| {
-        let outputs = gates.select(outputs(slots));
-        Words::join(&[zero, &inputs.range(0..own), theirs, &outputs]).follow(&layout.steps)
+    let (outputs, wires) = (outputs(layout), buckets.iter().map(GarblerItems::outputs).collect::<Vec<_>>());
+    let given = |zero: &Words, inputs: &Words, theirs: &Words, of: fn(&Wires) -> &Words| {
+        let none = zero.range(0..0);
+        let all: Vec<&Words> = std::iter::once(&none).chain(wires.iter().map(of)).collect();
+        let slots = Words::join(&all).select(outputs.iter().copied());
+        Words::join(&[zero, &inputs.range(0..own), theirs, &slots]).follow(&layout.steps)
     };
     let zero = Words::zeros(level.labels.l(), 1);
     let own_ots = ots.labels.range(0..layout.ots);
+    let one = known(&[1]);
     let mut circuit = Wires {
-        labels: given(&zero, &inputs.labels, &own_ots, &gates.labels),
-        permutations: given(&known(&[1]), &inputs.permutations, &known(&theirs), &gates.permutations),
+        labels: given(&zero, &inputs.labels, &own_ots, |wires| &wires.labels),
+        permutations: given(&one, &inputs.permutations, &known(&theirs), |wires| &wires.permutations),
     };
     party.hooks.alter(Point::Circuit, circuit.labels.data_mut());
-    let heads = Wires {
-        labels: gates.labels.select(operands(slots)),
-        permutations: gates.permutations.select(operands(slots)),
-    };
+    let heads: Vec<Head> = buckets.iter().map(Head::of).collect();
     opens(party, layout, (&circuit, &heads), inputs, input)?; // 11, 12
     decode::garbler(party, layout, &circuit) // 13
+}
+
+/// What programs are soldered to of a batch's buckets, at the garbler: operands, and offsets of copies.
+struct Head {
+    operands: Wires,
+    offsets: Option<Words>,
+}
+
+impl Head {
+    fn of(buckets: &GarblerItems) -> Self {
+        Head { operands: buckets.operands(), offsets: buckets.offsets() }
+    }
+}
+
+/// Returns the offset of wires that are soldered to: Δ, or those of copies, each for so many operands.
+fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &Kind) -> Target<'a, T> {
+    match own {
+        None => Target::Session(delta),
+        Some(offsets) => Target::Copies(offsets, kind.inputs()),
+    }
 }
 
 /// Opens all that a program needs, and answers the evaluator's seed.
 fn opens(
     party: &mut Garbler,
     layout: &Layout,
-    (circuit, heads): (&Wires, &Wires),
+    (circuit, heads): (&Wires, &[Head]),
     wires: &GarblerItems,
     input: &[bool],
 ) -> Result<(), Error> {
-    let (pairs, delta, own) = (pairs(layout), party.offset.wide.clone(), layout.inputs(Party::Garbler));
-    let solder = Solder { pairs: &pairs, from: circuit, to: heads, offset: Target::Session(&delta) };
-    let bits = solder.open(party)?;
+    let (delta, own) = (party.offset.wide.clone(), layout.inputs(Party::Garbler));
+    let pairs: Vec<Pairs> = (0..heads.len()).map(|batch| pairs(layout, batch)).collect();
+    let solders = heads.iter().zip(&pairs).zip(&layout.kinds).map(|((head, pairs), kind)| {
+        let offset = target(&delta, head.offsets.as_ref(), kind);
+        Solder { pairs, from: circuit, to: &head.operands, offset }
+    });
+    let solders: Vec<Solder> = solders.collect();
+    let bits = solders.iter().map(|solder| solder.open(party)).collect::<Result<Vec<_>, Error>>()?;
     let wires = Wires { labels: wires.labels.range(0..own), permutations: wires.permutations.range(0..own) };
     let (mut labels, kinds) = active_inputs(party, &wires, input);
     party.hooks.alter(Point::InputLabels, labels.data_mut());
@@ -127,7 +167,9 @@ fn opens(
     let seed = ihash::asked(&mut run.channel)?;
     let mut of_permutations = permutations.openings(&seed);
     let mut of_labels = hash.openings(&seed);
-    solder.prove(&mut of_permutations, &mut of_labels, &bits);
+    for (solder, bits) in solders.iter().zip(&bits) {
+        solder.prove(&mut of_permutations, &mut of_labels, bits);
+    }
     of_permutations.add(&decoding);
     let mut of_inputs: Openings = hash.openings(&seed);
     of_inputs.add(&labels);
@@ -140,7 +182,8 @@ fn opens(
 
 /// What opened all that a program needs, and is right.
 struct OpenedRun {
-    solderings: Vec<Part>,
+    /// Of each batch.
+    solderings: Vec<Vec<Part>>,
     /// Labels of the garbler's inputs, as they are seen, and which of both they are.
     inputs: (Seen, Zeroizing<Vec<u8>>),
     read: Read,
@@ -156,22 +199,20 @@ pub(super) fn evaluator(
     stand: Stand,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
-    let EvaluatorMaterial { gates, inputs, ots } = material;
+    let EvaluatorMaterial { buckets, inputs, ots } = material;
     stand.confirm(&mut party.run)?;
     let own = prepare::evaluator(party, ots.checked(), input)?; // 10
     party.run.phase("build");
-    let none = || HashedWires {
-        labels: party.labels.hashes(&Words::zeros(party.level.labels.l(), 0)),
-        permutations: party.permutations.hashes(&Words::zeros(party.level.permutations.l(), 0)),
-    };
-    let (mut of_gates, mut of_inputs) = (none(), none());
-    gates.iter().for_each(|gates| of_gates.append(&gates.hashes));
+    let mut of_inputs = none(party);
     inputs.iter().for_each(|inputs| of_inputs.append(&inputs.0));
-    let circuit = hashed_circuit(party, layout, (&of_gates, &of_inputs), ots, &own);
-    let heads = of_gates.select(operands(layout.slots.len()));
-    let opened = verify(party, layout, (&circuit, &heads), &of_inputs)?; // 11, 12
+    let circuit = hashed_circuit(party, layout, (buckets, &of_inputs), ots, &own);
+    let opened = verify(party, layout, (&circuit, buckets), &of_inputs)?; // 11, 12
+    let soldered = buckets.iter().zip(&opened.solderings).map(|(buckets, opened)| match buckets {
+        EvaluatorBuckets::Gates(gates) => gates_soldered(party, gates, opened).map(Soldered::Gates),
+        EvaluatorBuckets::Copies(copies) => copies_soldered(copies, opened).map(Soldered::Components),
+    });
     let circuit = HashedCircuit {
-        soldered: soldered(party, gates, &opened.solderings)?,
+        soldered: soldered.collect::<Result<_, Error>>()?,
         read: opened.read,
         inputs: opened.inputs,
         own: (&ots.choices[..layout.ots], &ots.labels),
@@ -183,27 +224,37 @@ pub(super) fn evaluator(
     Ok((outputs, recovery.is_known().into()))
 }
 
+/// Hashes of no wires.
+fn none(party: &Evaluator) -> HashedWires {
+    HashedWires {
+        labels: party.labels.hashes(&Words::zeros(party.level.labels.l(), 0)),
+        permutations: party.permutations.hashes(&Words::zeros(party.level.permutations.l(), 0)),
+    }
+}
+
 /// The hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
 fn hashed_circuit(
     party: &Evaluator,
     layout: &Layout,
-    (gates, inputs): (&HashedWires, &HashedWires),
+    (buckets, inputs): (&[EvaluatorBuckets], &HashedWires),
     ots: &EvaluatorOts,
     own: &[u8],
 ) -> HashedWires {
-    let (level, slots, theirs) = (party.level, layout.slots.len(), layout.inputs(Party::Garbler));
+    let (level, theirs) = (party.level, layout.inputs(Party::Garbler));
     let known = |bits: &[u8]| {
         party.permutations.hashes(&Words::repeated(level.permutations.l(), bits.iter().copied()))
     };
-    let given = |zero: &Hashes, inputs: &Hashes, own: &Hashes, gates: &Hashes| {
-        let outputs = gates.select(outputs(slots));
-        Hashes::join(&[zero, &inputs.range(0..theirs), own, &outputs]).follow(&layout.steps)
+    let mut slots = none(party);
+    buckets.iter().for_each(|buckets| slots.append(&buckets.wires()));
+    let slots = slots.select(outputs(layout).into_iter());
+    let given = |zero: &Hashes, inputs: &Hashes, own: &Hashes, slots: &Hashes| {
+        Hashes::join(&[zero, &inputs.range(0..theirs), own, slots]).follow(&layout.steps)
     };
     let zero = party.labels.hashes(&Words::zeros(level.labels.l(), 1));
     let own_ots = ots.hashes.range(0..layout.ots);
     HashedWires {
-        labels: given(&zero, &inputs.labels, &own_ots, &gates.labels),
-        permutations: given(&known(&[1]), &inputs.permutations, &known(own), &gates.permutations),
+        labels: given(&zero, &inputs.labels, &own_ots, &slots.labels),
+        permutations: given(&known(&[1]), &inputs.permutations, &known(own), &slots.permutations),
     }
 }
 
@@ -211,12 +262,17 @@ fn hashed_circuit(
 fn verify(
     party: &mut Evaluator,
     layout: &Layout,
-    (circuit, heads): (&HashedWires, &HashedWires),
+    (circuit, buckets): (&HashedWires, &[EvaluatorBuckets]),
     wires: &HashedWires,
 ) -> Result<OpenedRun, Error> {
-    let (pairs, delta, theirs) = (pairs(layout), party.offset.clone(), layout.inputs(Party::Garbler));
-    let solder = HashedSolder { pairs: &pairs, from: circuit, to: heads, offset: Target::Session(&delta) };
-    let solderings = solder.opened(party)?;
+    let (delta, theirs) = (party.offset.clone(), layout.inputs(Party::Garbler));
+    let mut solderings = Vec::with_capacity(buckets.len());
+    for (batch, buckets) in buckets.iter().enumerate() {
+        let (pairs, operands, own) = (pairs(layout, batch), buckets.operands(), buckets.offsets());
+        let offset = target(&delta, own.as_ref(), &layout.kinds[batch]);
+        let solder = HashedSolder { pairs: &pairs, from: circuit, to: &operands, offset };
+        solderings.push(solder.opened(party)?);
+    }
     let read = reading::evaluator(party, layout)?;
     let Evaluator { run, labels, permutations, points, sight, .. } = party;
     let channel = &mut run.channel;
@@ -229,7 +285,7 @@ fn verify(
     let seed = ihash::ask(channel)?;
     let mut of_permutations = permutations.openings(&seed, &points.permutation);
     let [mut of_labels, mut of_inputs] = [(); 2].map(|()| labels.openings(&seed, &points.openings));
-    solderings.iter().for_each(|part| part.check(&mut of_permutations, &mut of_labels));
+    solderings.iter().flatten().for_each(|part| part.check(&mut of_permutations, &mut of_labels));
     of_permutations.add(&circuit.permutations.select(decoded.into_iter()), &decoding);
     let mut hashed = wires.labels.range(0..theirs);
     hashed.add_where(&delta, &kinds);
@@ -247,43 +303,72 @@ fn verify(
     Ok(OpenedRun { solderings, inputs, read, decoding })
 }
 
-/// What the gates of each batch are evaluated by: to a gate leads the soldering to the first one of its
-/// bucket, and what leads on from there.
-fn soldered<'a>(
+/// What the gates of a batch are evaluated by: to a gate leads the soldering to the first one of its bucket,
+/// which `opened` has, and what leads on from there.
+fn gates_soldered<'a>(
     party: &Evaluator,
-    gates: &'a [EvaluatorGates],
+    gates: &'a EvaluatorGates,
     opened: &[Part],
-) -> Result<Vec<Soldered<'a>>, Error> {
-    let left = seen(&party.sight, opened, 2);
-    let short: Vec<u128> = opened.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec()).collect();
-    let mut first = 0;
-    let of_batch = |gates: &'a EvaluatorGates| {
-        let EvaluatorGates { bucket, hashes, numbers, rows, outputs: back, garbling, .. } = gates;
-        let count = numbers.len() / bucket;
-        let heads = first..first + count;
-        first += count;
-        let mut lefts = left.select((0..numbers.len()).map(|k| heads.start + k / bucket));
-        let right = (0..numbers.len()).map(|k| short[2 * (heads.start + k / bucket) + 1]);
-        let mut right = Zeroizing::new(right.collect::<Vec<u128>>());
-        let within = party.sight.of(&gates.left);
-        for k in looking((0..numbers.len()).filter(|k| k % bucket > 0)) {
-            let other = k / bucket * (bucket - 1) + k % bucket - 1;
-            lefts.add_to(k, within.word(other), 1);
-            right[k] ^= gates.short[1][other];
+) -> Result<GateBuckets<'a>, Error> {
+    let EvaluatorGates { bucket, hashes, numbers, rows, outputs: back, garbling, .. } = gates;
+    let (left, short) = (seen(&party.sight, opened, 2), shorts(opened));
+    let mut lefts = left.select((0..numbers.len()).map(|k| k / bucket));
+    let right = (0..numbers.len()).map(|k| short[2 * (k / bucket) + 1]);
+    let mut right = Zeroizing::new(right.collect::<Vec<u128>>());
+    let within = party.sight.of(&gates.left);
+    for k in looking((0..numbers.len()).filter(|k| k % bucket > 0)) {
+        let other = k / bucket * (bucket - 1) + k % bucket - 1;
+        lefts.add_to(k, within.word(other), 1);
+        right[k] ^= gates.short[1][other];
+    }
+    let outputs = (0..numbers.len() / bucket).map(|k| 3 * k + 2);
+    Ok(GateBuckets {
+        bucket: *bucket,
+        garbling: garbling.as_ref().ok_or_else(without_keys)?,
+        numbers,
+        rows,
+        left: lefts,
+        right,
+        outputs: party.sight.of(back),
+        heads: party.sight.hashes(&hashes.labels.select(outputs)),
+    })
+}
+
+/// The same of copies. From wire i of the program a label leads to the first copy h by δ_ih and S_h, and from
+/// there to copy g by δ_hg and `S_h ⊕ S_g`, the offset of the step between: so by
+/// `δ_ih ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` and S_g, with p the sum of the permutation bits of i and h.
+fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<CopyBuckets<'a>, Error> {
+    let EvaluatorCopies { bucket, numbers, tables, offsets, outputs, back, within, garbling, .. } = copies;
+    let (bucket, first) = (*bucket, shorts(opened));
+    let sums: Zeroizing<Vec<u8>> =
+        Zeroizing::new(opened.iter().flat_map(|part| lowest_bits(&part.permutations.1).to_vec()).collect());
+    let each = first.len() / (numbers.len() / bucket).max(1);
+    let mut inputs = Zeroizing::new(Vec::with_capacity(numbers.len() * each));
+    for place in looking(0..numbers.len()) {
+        let (of_bucket, copy) = (place / bucket, place % bucket);
+        let [s_h, s_g] = [of_bucket * bucket, place].map(|place| back.offsets[place][0]);
+        for input in 0..each {
+            let at = of_bucket * each + input;
+            let step = mask(sums[at]) & (s_h ^ s_g);
+            let on = match copy {
+                0 => 0,
+                _ => within[(of_bucket * (bucket - 1) + copy - 1) * each + input],
+            };
+            inputs.push(first[at] ^ on ^ step);
         }
-        let garbling = garbling.as_ref().ok_or_else(|| Error::Stock("gates without keys".into()));
-        garbling.map(|garbling| {
-            Soldered::Gates(GateBuckets {
-                bucket: *bucket,
-                garbling,
-                numbers,
-                rows,
-                left: lefts,
-                right,
-                outputs: party.sight.of(back),
-                heads: party.sight.hashes(&hashes.labels.select(outputs(count))),
-            })
-        })
-    };
-    gates.iter().map(of_batch).collect()
+    }
+    Ok(CopyBuckets {
+        bucket,
+        garbling: garbling.as_deref().ok_or_else(without_keys)?,
+        numbers,
+        tables,
+        offsets: Cow::Borrowed(offsets),
+        outputs: Cow::Borrowed(outputs),
+        inputs,
+        back: Cow::Borrowed(back),
+    })
+}
+
+fn without_keys() -> Error {
+    Error::Stock("buckets without keys".into())
 }

@@ -6,27 +6,30 @@ use std::sync::LazyLock;
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper, at_most};
 use brickwork_session::Spent;
-use brickwork_stock::{EpochId, GivenUp, Serial, Store};
+use brickwork_stock::{Batch, EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::parameters::{GATES, Level};
+use crate::parameters::{Level, Unit};
 use crate::report::SecurityReport;
 
 /// Version of headers and records.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The share of the budget that steps may have spent that were given up, for another one to be begun in the
 /// same epoch: beyond it, what is made would soon be of use to no program.
 const GIVEN_UP_SHARE: f64 = 0.5;
 
-/// The cut-and-choose of a batch of gates.
+/// The cut-and-choose of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Cut(pub Bucketing);
+pub(crate) struct Cut {
+    pub unit: Unit,
+    pub bucketing: Bucketing,
+}
 
 impl Cut {
     /// Whether somebody would choose it.
     fn is_sensible(&self) -> bool {
-        let Cut(cut) = self;
+        let Cut { bucketing: cut, .. } = self;
         cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
     }
 
@@ -34,15 +37,36 @@ impl Cut {
     /// programs, so it is remembered.
     pub fn bound(&self, level: &Level) -> Upper {
         static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
-        KNOWN.of((*self, level.security), |(Cut(cut), _)| level.of_copies(GATES, cut))
+        KNOWN.of((*self, level.security), |(cut, _)| level.of_copies(cut.unit.rule(), &cut.bucketing))
     }
 }
 
 /// A batch that something is taken of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub serial: Serial,
+    /// What is in its buckets, for people.
+    pub name: String,
     pub cut: Cut,
+}
+
+impl Origin {
+    /// Returns that of a batch, if its items were cut and chosen.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if its header is malformed.
+    pub fn of(serial: Serial, batch: &Batch) -> Result<Option<Self>, Error> {
+        let of = |cut: Cut| Origin { serial, name: shown(cut.unit, &batch.name), cut };
+        Ok(Header::decode(&batch.header)?.cut.map(of))
+    }
+}
+
+/// Names what is in buckets as a run without stock does.
+pub(super) fn shown(unit: Unit, name: &str) -> String {
+    match unit {
+        Unit::Gates => "AND".into(),
+        Unit::Components => name.into(),
+    }
 }
 
 /// What the items of a batch have in common.
@@ -53,7 +77,7 @@ pub(crate) struct Header {
     security: u32,
     /// None of wires and OTs, of which none are opened.
     pub cut: Option<Cut>,
-    /// Start of the gates' hash keys.
+    /// Start of the hash keys of what is in the buckets.
     pub start: u128,
 }
 
@@ -90,22 +114,22 @@ impl Header {
         }
     }
 
-    /// Returns the cut of a batch of gates.
+    /// Returns the cut of a batch of buckets.
     ///
     /// # Errors
     /// [`Error::Stock`] if it is another one.
-    pub fn gates(&self) -> Result<Bucketing, Error> {
+    pub fn bucketing(&self) -> Result<Bucketing, Error> {
         match self.cut {
-            Some(Cut(cut)) => Ok(cut),
+            Some(cut) => Ok(cut.bucketing),
             None => Err(Error::Stock("the header of a batch is of another kind".into())),
         }
     }
 }
 
 /// Each batch once.
-fn distinct(origins: &[Origin]) -> Vec<Origin> {
+fn distinct(origins: &[Origin]) -> Vec<&Origin> {
     let mut seen = HashSet::new();
-    origins.iter().filter(|origin| seen.insert(origin.serial)).copied().collect()
+    origins.iter().filter(|origin| seen.insert(origin.serial)).collect()
 }
 
 /// The bound over batches: each counted whole, once, all that was given up in their session, and all else
@@ -116,11 +140,16 @@ fn bound(origins: &[Origin], given_up: GivenUp, level: &Level) -> Upper {
     checks + batches + Upper::fixed(given_up.risk)
 }
 
-/// Reports what a program from these batches is promised.
+/// Reports what a program from these batches, whose buckets are of this unit, is promised.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget, [`Error::Usage`] if that security is not offered.
-pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<SecurityReport, Error> {
+pub(super) fn report(
+    origins: &[Origin],
+    unit: Unit,
+    given_up: GivenUp,
+    security: u32,
+) -> Result<SecurityReport, Error> {
     let level = Level::of_stock(security)?;
     let spent = bound(origins, given_up, &level).log2();
     if spent > -f64::from(security) {
@@ -134,12 +163,12 @@ pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Re
     let mut budget: Vec<Spent> =
         level.checks().into_iter().map(|(check, bound)| part(check, bound)).collect();
     let origins = distinct(origins);
-    budget.extend(origins.iter().map(|origin| part("bad gates", origin.cut.bound(&level))));
+    budget.extend(origins.iter().map(|origin| part(unit.bad(), origin.cut.bound(&level))));
     if given_up.risk > 0 {
         budget.push(part("steps that were given up", Upper::fixed(given_up.risk)));
     }
-    let mut report = SecurityReport::of_stock(&level, spent, budget);
-    origins.iter().for_each(|origin| report.add_gates(origin.cut.0));
+    let mut report = SecurityReport::of_stock(&level, unit, spent, budget);
+    origins.iter().for_each(|origin| report.add(&origin.name, origin.cut.bucketing));
     Ok(report)
 }
 
@@ -152,8 +181,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
-        let cut = Header::decode(&left.batch.header)?.cut;
-        origins.extend(cut.map(|cut| Origin { serial: left.serial, cut }));
+        origins.extend(Origin::of(left.serial, &left.batch)?);
     }
     Ok(bound(&origins, state.given_up(), &Level::of_stock(security)?))
 }

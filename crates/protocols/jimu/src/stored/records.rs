@@ -1,35 +1,75 @@
-//! The items of a stock as records. Kept is what a later program needs: of gates the words of the first one
-//! in each bucket, to which programs are soldered, and at the evaluator what the bucket is evaluated with; of
-//! the garbler's wires the words, at the evaluator their hashes; of OTs their labels.
+//! The items of a stock as records. Kept is what a later program needs: of buckets the words of the operands
+//! to which programs are soldered, which are those of the first gate or copy, and of the outputs; at the
+//! evaluator what the bucket is evaluated with; of the garbler's wires the words, at the evaluator their
+//! hashes; of OTs their labels.
 
 use std::ops::Range;
 
 use brickwork_base::Error;
+use brickwork_circuit::Circuit;
 use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{Hashes, Receiver, Words};
 use brickwork_session::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;
 
 use super::origins::Header;
-use crate::buckets::HashedWires;
+use crate::buckets::{HashedWires, Wires};
+use crate::build::Back;
+use crate::components::{ComponentGarbling, table_bytes};
 use crate::gates::Garbling;
+use crate::layout::Kind;
 use crate::open::CheckedChoices;
 use crate::parameters::Level;
 
-/// Words of an item: labels, and permutation messages.
+/// Words of an item: of a bucket those of its operands, then of its outputs, and the offset of the first copy
+/// if it has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    labels: usize,
-    permutations: usize,
+    inputs: usize,
+    outputs: usize,
+    offset: bool,
+    /// Whether wires have permutation messages.
+    messages: bool,
 }
 
 impl Shape {
-    /// Of the first gate of a bucket: left, right, output.
-    pub const GATES: Shape = Shape { labels: 3, permutations: 3 };
     /// Of a wire of the garbler's.
-    pub const INPUTS: Shape = Shape { labels: 1, permutations: 1 };
+    pub const INPUTS: Shape = Shape { inputs: 1, outputs: 0, offset: false, messages: true };
     /// Of an OT, the label of choice 0.
-    pub const OTS: Shape = Shape { labels: 1, permutations: 0 };
+    pub const OTS: Shape = Shape { messages: false, ..Shape::INPUTS };
+
+    /// Of a bucket of this kind.
+    pub fn of(kind: &Kind) -> Self {
+        let [inputs, outputs] = [kind.inputs(), kind.outputs()];
+        Shape { inputs, outputs, offset: kind.has_offsets(), messages: true }
+    }
+
+    /// Returns the labels of an item.
+    fn labels(&self) -> usize {
+        self.inputs + self.outputs + usize::from(self.offset)
+    }
+
+    /// Returns the permutation messages of an item.
+    fn permutations(&self) -> usize {
+        if self.messages { self.inputs + self.outputs } else { 0 }
+    }
+
+    /// Returns the places of the operands of so many items among the words of all, which are so many of each.
+    fn operands(self, count: usize, each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
+        let inputs = self.inputs.max(1);
+        (0..count * self.inputs).map(move |k| k / inputs * each + k % inputs)
+    }
+
+    /// Returns those of the outputs.
+    fn outputs(self, count: usize, each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
+        let outputs = self.outputs.max(1);
+        (0..count * self.outputs).map(move |k| k / outputs * each + self.inputs + k % outputs)
+    }
+
+    /// Returns those of the offsets, which are labels and the last ones of their items.
+    fn offsets(self, count: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
+        (0..count).map(move |item| (item + 1) * self.labels() - 1)
+    }
 }
 
 /// What items are made of besides their records.
@@ -38,6 +78,8 @@ pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub level: &'a Level,
     pub shape: Shape,
+    /// Of buckets of a component its circuit.
+    pub circuit: Option<&'a Circuit>,
     /// The evaluator's hashes: of labels and of permutation messages.
     pub hashes: Option<[&'a Receiver; 2]>,
 }
@@ -82,8 +124,23 @@ impl<'a> Context<'a> {
 
     /// Makes what hashes the labels of the batch's gates.
     fn garbling(&self) -> Result<Garbling, Error> {
-        let copies = self.header.gates()?.copies() as usize;
+        let copies = self.header.bucketing()?.copies() as usize;
         Ok(Garbling::new(self.header.start, copies, self.level.blocks()))
+    }
+
+    /// Reads the numbers of what is in so many buckets.
+    fn read_numbers(&self, record: &mut In, count: usize) -> Result<Vec<u32>, Error> {
+        let cut = self.header.bucketing()?;
+        let numbers: Vec<u32> = record.pods(count * cut.bucket as usize)?;
+        match numbers.iter().all(|&number| u64::from(number) < cut.copies()) {
+            true => Ok(numbers),
+            false => Err(Error::Stock("a record names a gate or a copy that was not made".into())),
+        }
+    }
+
+    fn circuit(&self) -> Result<&'a Circuit, Error> {
+        let other = || Error::Stock("a batch of a component that the program does not have".into());
+        self.circuit.ok_or_else(other)
     }
 }
 
@@ -107,35 +164,58 @@ impl GarblerItems {
         self.labels.append(&others.labels);
         self.permutations.append(&others.permutations);
     }
+
+    /// Returns the operands of the buckets, `[bucket][input]`.
+    pub fn operands(&self) -> Wires {
+        let (shape, count) = (self.shape, self.count());
+        Wires {
+            labels: self.labels.select(shape.operands(count, shape.labels())),
+            permutations: self.permutations.select(shape.operands(count, shape.permutations())),
+        }
+    }
+
+    /// Returns the outputs of the buckets, `[bucket][output]`.
+    pub fn outputs(&self) -> Wires {
+        let (shape, count) = (self.shape, self.count());
+        Wires {
+            labels: self.labels.select(shape.outputs(count, shape.labels())),
+            permutations: self.permutations.select(shape.outputs(count, shape.permutations())),
+        }
+    }
+
+    /// Returns the offsets of the first copies, if these have offsets of their own.
+    pub fn offsets(&self) -> Option<Words> {
+        self.shape.offset.then(|| self.labels.select(self.shape.offsets(self.count())))
+    }
 }
 
 impl Records for GarblerItems {
     type Context<'c> = Context<'c>;
 
     fn count(&self) -> usize {
-        self.labels.count() / self.shape.labels
+        self.labels.count() / self.shape.labels()
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
-        write_words(&self.labels, values(&items, self.shape.labels), out);
-        if self.shape.permutations > 0 {
-            write_words(&self.permutations, values(&items, self.shape.permutations), out);
+        write_words(&self.labels, values(&items, self.shape.labels()), out);
+        if self.shape.permutations() > 0 {
+            write_words(&self.permutations, values(&items, self.shape.permutations()), out);
         }
         Ok(())
     }
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
         let Context { level, shape, .. } = *context;
-        let labels = read_words(record, level.labels.l(), count * shape.labels)?;
-        let permutations = read_words(record, level.permutations.l(), count * shape.permutations)?;
+        let labels = read_words(record, level.labels.l(), count * shape.labels())?;
+        let permutations = read_words(record, level.permutations.l(), count * shape.permutations())?;
         Ok(GarblerItems { shape, labels, permutations })
     }
 
     fn some(&self, items: Range<usize>) -> Self {
         GarblerItems {
             shape: self.shape,
-            labels: self.labels.range(values(&items, self.shape.labels)),
-            permutations: self.permutations.range(values(&items, self.shape.permutations)),
+            labels: self.labels.range(values(&items, self.shape.labels())),
+            permutations: self.permutations.range(values(&items, self.shape.permutations())),
         }
     }
 
@@ -163,6 +243,74 @@ pub(crate) struct EvaluatorGates {
     pub garbling: Option<Garbling>,
 }
 
+/// Buckets of copies of a component of one batch, as the evaluator keeps them.
+pub(crate) struct EvaluatorCopies {
+    pub shape: Shape,
+    /// Copies in a bucket.
+    pub bucket: usize,
+    /// Hashes of the first copies' inputs and of the buckets' outputs, `[bucket][input, then output]`.
+    pub hashes: HashedWires,
+    /// Of all copies, `[bucket][copy]`: their numbers, their tables, and hashes of their offsets.
+    pub numbers: Vec<u32>,
+    pub tables: Vec<u8>,
+    pub offsets: Hashes,
+    /// Hashes of the labels of their outputs, `[bucket][copy][output]`.
+    pub outputs: Hashes,
+    /// What leads to the buckets' outputs, and S.
+    pub back: Back,
+    /// What leads from the first copy to the others: compressions of δ, `[bucket][copy behind the
+    /// first][input]`.
+    pub within: Zeroizing<Vec<u128>>,
+    /// What evaluates them, when all are there.
+    pub garbling: Option<Box<ComponentGarbling>>,
+}
+
+/// Buckets of one batch, as the evaluator keeps them.
+pub(crate) enum EvaluatorBuckets {
+    Gates(EvaluatorGates),
+    Copies(EvaluatorCopies),
+}
+
+impl EvaluatorBuckets {
+    fn hashes(&self) -> (Shape, &HashedWires) {
+        match self {
+            EvaluatorBuckets::Gates(gates) => (Shape::of(&Kind::Gate), &gates.hashes),
+            EvaluatorBuckets::Copies(copies) => (copies.shape, &copies.hashes),
+        }
+    }
+
+    /// Returns how many buckets there are.
+    pub fn count(&self) -> usize {
+        match self {
+            EvaluatorBuckets::Gates(gates) => gates.count(),
+            EvaluatorBuckets::Copies(copies) => copies.count(),
+        }
+    }
+
+    /// Returns hashes of the operands of the buckets, `[bucket][input]`.
+    pub fn operands(&self) -> HashedWires {
+        let (shape, hashes) = self.hashes();
+        hashes.select(shape.operands(self.count(), shape.permutations()))
+    }
+
+    /// Returns hashes of the outputs of the buckets, `[bucket][output]`.
+    pub fn wires(&self) -> HashedWires {
+        let (shape, hashes) = self.hashes();
+        hashes.select(shape.outputs(self.count(), shape.permutations()))
+    }
+
+    /// Returns hashes of the offsets of the first copies, if these have offsets of their own.
+    pub fn offsets(&self) -> Option<Hashes> {
+        match self {
+            EvaluatorBuckets::Gates(_) => None,
+            EvaluatorBuckets::Copies(EvaluatorCopies { bucket, offsets, .. }) => {
+                let count = self.count();
+                Some(offsets.select((0..count).map(|k| k * bucket)))
+            }
+        }
+    }
+}
+
 impl Records for EvaluatorGates {
     type Context<'c> = Context<'c>;
 
@@ -183,14 +331,10 @@ impl Records for EvaluatorGates {
     }
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
-        let cut = context.header.gates()?;
-        let (bucket, l) = (cut.bucket as usize, context.level.labels.l());
+        let (bucket, l) = (context.header.bucketing()?.bucket as usize, context.level.labels.l());
         let others = count * (bucket - 1);
         let hashes = context.read_wires(record, 3 * count)?;
-        let numbers: Vec<u32> = record.pods(count * bucket)?;
-        if numbers.iter().any(|&number| u64::from(number) >= cut.copies()) {
-            return Err(Error::Stock("a record names a gate that was not made".into()));
-        }
+        let numbers = context.read_numbers(record, count)?;
         let rows = read_words(record, l, 2 * count * bucket)?;
         let left = read_words(record, l, others)?;
         let short = [record.pods(others)?, record.pods(others)?].map(Zeroizing::new);
@@ -226,6 +370,116 @@ impl Records for EvaluatorGates {
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         self.garbling = Some(context.garbling()?);
         Ok(())
+    }
+}
+
+impl Records for EvaluatorCopies {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.numbers.len() / self.bucket
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let Shape { inputs, outputs, .. } = self.shape;
+        let wires = values(&items, inputs + outputs);
+        write_hashes(&self.hashes.labels, wires.clone(), out);
+        write_hashes(&self.hashes.permutations, wires, out);
+        let copies = values(&items, self.bucket);
+        out.pods(&self.numbers[copies.clone()]);
+        write_hashes(&self.offsets, copies.clone(), out);
+        out.pods(&self.back.offsets[copies.clone()]);
+        let of_outputs = values(&copies, outputs);
+        write_hashes(&self.outputs, of_outputs.clone(), out);
+        out.pods(&self.back.outputs[of_outputs.clone()]);
+        out.pods(&self.back.bits[of_outputs]);
+        out.pods(&self.within[values(&items, (self.bucket - 1) * inputs)]);
+        out.pods(&self.tables[self.tables_of(&items)]);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let Context { header, level, shape, .. } = *context;
+        let (bucket, Shape { inputs, outputs, .. }) = (header.bucketing()?.bucket as usize, shape);
+        let (copies, each) = (count * bucket, table_bytes(context.circuit()?, level.blocks()));
+        let hashes = context.read_wires(record, count * (inputs + outputs))?;
+        let numbers = context.read_numbers(record, count)?;
+        let offsets = context.read_hashes(0, record, copies)?;
+        let of_offsets = Zeroizing::new(record.pods(copies)?);
+        let of_outputs = context.read_hashes(0, record, copies * outputs)?;
+        let back = Back {
+            offsets: of_offsets,
+            outputs: Zeroizing::new(record.pods(copies * outputs)?),
+            bits: Zeroizing::new(record.pods(copies * outputs)?),
+        };
+        if back.bits.iter().any(|&bit| bit > 1) {
+            return Err(Error::Stock("a record holds a sum of permutation bits that is no bit".into()));
+        }
+        let within = Zeroizing::new(record.pods(count * (bucket - 1) * inputs)?);
+        let tables = record.pods(copies * each)?;
+        let (outputs, garbling) = (of_outputs, None);
+        Ok(EvaluatorCopies {
+            shape,
+            bucket,
+            hashes,
+            numbers,
+            tables,
+            offsets,
+            outputs,
+            back,
+            within,
+            garbling,
+        })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let Shape { inputs, outputs, .. } = self.shape;
+        let copies = values(&items, self.bucket);
+        let of_outputs = values(&copies, outputs);
+        EvaluatorCopies {
+            shape: self.shape,
+            bucket: self.bucket,
+            hashes: self.hashes.range(values(&items, inputs + outputs)),
+            numbers: self.numbers[copies.clone()].to_vec(),
+            tables: self.tables[self.tables_of(&items)].to_vec(),
+            offsets: self.offsets.range(copies.clone()),
+            outputs: self.outputs.range(of_outputs.clone()),
+            back: Back {
+                offsets: Zeroizing::new(self.back.offsets[copies].to_vec()),
+                outputs: Zeroizing::new(self.back.outputs[of_outputs.clone()].to_vec()),
+                bits: Zeroizing::new(self.back.bits[of_outputs].to_vec()),
+            },
+            within: Zeroizing::new(self.within[values(&items, (self.bucket - 1) * inputs)].to_vec()),
+            garbling: None,
+        }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.hashes.append(&others.hashes);
+        self.numbers.extend(&others.numbers);
+        self.tables.extend(&others.tables);
+        self.offsets.append(&others.offsets);
+        self.outputs.append(&others.outputs);
+        // Both parties know these.
+        self.back.offsets.extend_from_slice(&others.back.offsets);
+        self.back.outputs.extend_from_slice(&others.back.outputs);
+        self.back.bits.extend_from_slice(&others.back.bits);
+        self.within.extend_from_slice(&others.within);
+        Ok(())
+    }
+
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        let (copies, blocks) = (context.header.bucketing()?.copies() as usize, context.level.blocks());
+        let garbling = ComponentGarbling::new(context.circuit()?, context.header.start, copies, blocks);
+        self.garbling = Some(Box::new(garbling));
+        Ok(())
+    }
+}
+
+impl EvaluatorCopies {
+    /// The tables of some buckets.
+    fn tables_of(&self, items: &Range<usize>) -> Range<usize> {
+        values(items, self.tables.len() / self.count().max(1))
     }
 }
 
@@ -321,11 +575,15 @@ impl Records for EvaluatorOts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use brickwork_base::random::Rng;
+    use brickwork_circuit::{Builder, Component, Port, Type};
     use brickwork_primitives::cut_and_choose::Bucketing;
     use brickwork_testing::Replayable as _;
 
     use crate::buckets::tests::Hash;
+    use crate::parameters::Unit;
     use crate::stored::origins::Cut;
 
     /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
@@ -335,9 +593,10 @@ mod tests {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
         let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
-        let header = Header::new(40, Some(Cut(cut)), 7);
+        let header = Header::new(40, Some(Cut { unit: Unit::Gates, bucketing: cut }), 7);
         let receivers = [&hashes[0].receiver.0, &hashes[1].receiver.0];
-        let context = |hashes| Context { header: &header, level: &level, shape: Shape::OTS, hashes };
+        let of = |shape, circuit| Context { header: &header, level: &level, shape, circuit, hashes: None };
+        let context = |hashes| Context { hashes, ..of(Shape::OTS, None) };
         let decoded = |bytes: &[u8]| {
             EvaluatorOts::decode(&context(Some(receivers)), 1, &mut In::new(bytes)).map(|_| ())
         };
@@ -363,5 +622,106 @@ mod tests {
         };
         gates(3).unwrap();
         assert!(gates(5).is_err_and(|error| error.to_string().contains("not made")));
+        let component = component();
+        let copies = |number: u32, bit: u8, circuit| {
+            let mut out = Out::default();
+            // Hashes of three wires; numbers, hashes of offsets and what opened S; of two outputs hashes and
+            // what opened δ, and bits; δ of two inputs; tables.
+            out.pods(&[0_u128; 12]);
+            out.pods(&[4, number]);
+            out.pods(&[0_u128; 2 * 4 + 2 * 4]);
+            out.pods(&[1, bit]);
+            out.pods(&[0_u128; 2]);
+            out.pods(&vec![0_u8; 2 * table_bytes(&component.circuit, level.blocks())]);
+            let (bytes, shape) = (out.finish(), Shape::of(&Kind::Component(&component)));
+            let mut record = In::new(&bytes);
+            let context = Context { hashes: Some(receivers), ..of(shape, circuit) };
+            EvaluatorCopies::decode(&context, 1, &mut record).and_then(|_| record.end())
+        };
+        let circuit = Some(&*component.circuit);
+        copies(3, 0, circuit).unwrap();
+        for (number, bit, circuit, why) in
+            [(5, 0, circuit, "not made"), (3, 2, circuit, "no bit"), (3, 0, None, "does not have")]
+        {
+            let refused = copies(number, bit, circuit).map_err(|error| error.to_string());
+            assert!(refused.is_err_and(|error| error.contains(why)), "{why}");
+        }
+    }
+
+    /// A product.
+    fn component() -> Component {
+        let mut builder = Builder::new(2);
+        let wires = builder.all_inputs();
+        let product = builder.and(wires[0], wires[1]);
+        Component {
+            name: "product".into(),
+            inputs: vec![Port::new("in", Type::Uint(2))],
+            outputs: vec![Port::new("out", Type::Uint(1))],
+            circuit: Arc::new(builder.finish(&[product]).unwrap()),
+        }
+    }
+
+    /// Buckets of copies that lie in two records, wherever the second begins, are those that lie in one.
+    #[test]
+    fn what_lies_in_two_records_is_joined() {
+        const ITEMS: usize = 5;
+        const COPIES: usize = 3 * ITEMS;
+        let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
+        let mut hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
+        let component = component();
+        let shape = Shape::of(&Kind::Component(&component));
+        let mut random = |of: usize, count: usize| hashes[of].random(count).1;
+        let wires = HashedWires { labels: random(0, 3 * ITEMS), permutations: random(1, 3 * ITEMS) };
+        let [offsets, outputs] = [(); 2].map(|()| random(0, COPIES));
+        let mut block = || rng.block();
+        let mut pairs = || Zeroizing::new((0..COPIES).map(|_| [block(), block()]).collect::<Vec<_>>());
+        let back = Back {
+            offsets: pairs(),
+            outputs: pairs(),
+            bits: Zeroizing::new((0..COPIES).map(|k| (k % 3 == 1).into()).collect()),
+        };
+        let within = Zeroizing::new((0..2 * 2 * ITEMS).map(|_| rng.block()).collect());
+        let mut tables = vec![0; COPIES * table_bytes(&component.circuit, level.blocks())];
+        rng.fill(&mut tables);
+        let whole = EvaluatorCopies {
+            shape,
+            bucket: 3,
+            hashes: wires,
+            numbers: (1..=COPIES as u32).rev().collect(),
+            tables,
+            offsets,
+            outputs,
+            back,
+            within,
+            garbling: None,
+        };
+        let cut = Bucketing { slots: 5, bucket: 3, opened: 3 };
+        let header = Header::new(40, Some(Cut { unit: Unit::Components, bucketing: cut }), 7);
+        let context = Context {
+            header: &header,
+            level: &level,
+            shape,
+            circuit: Some(&component.circuit),
+            hashes: Some([&hashes[0].receiver.0, &hashes[1].receiver.0]),
+        };
+        let write = |all: &EvaluatorCopies, items: Range<usize>| {
+            let mut out = Out::default();
+            all.encode(items, &mut out).unwrap();
+            out.finish()
+        };
+        let record = write(&whole, 0..ITEMS);
+        for at in 1..ITEMS {
+            let [mut joined, rest] = [0..at, at..ITEMS].map(|items| {
+                let (count, record) = (items.len(), write(&whole, items));
+                let mut bytes = In::new(&record);
+                let part = EvaluatorCopies::decode(&context, count, &mut bytes).unwrap();
+                bytes.end().unwrap();
+                part
+            });
+            joined.append(rest).unwrap();
+            assert_eq!(joined.count(), ITEMS);
+            assert_eq!(*write(&joined, 0..ITEMS), *record, "the second begins at {at}");
+            assert_eq!(*write(&whole.some(at..ITEMS), 0..ITEMS - at), *write(&whole, at..ITEMS));
+        }
     }
 }

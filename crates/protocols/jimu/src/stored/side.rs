@@ -3,6 +3,7 @@
 
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
+use brickwork_circuit::Component;
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ihash::{MORE_WORDS, Receiver, Sender, WORDS, Words};
 use brickwork_primitives::ot::extension::{self, KeysAgain};
@@ -19,10 +20,10 @@ use super::made::{self, EvaluatorMade, GarblerMade, Made};
 use super::needs::{Execution, Filling, Request, kind};
 use super::online::{self, EvaluatorMaterial, GarblerMaterial};
 use super::origins::{self, Cut, Header, Origin};
-use super::records::{Context, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
+use super::records::{Context, EvaluatorBuckets, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
 use crate::gates::Labels;
 use crate::hooks::Hooks;
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::ots::AllSeeds;
 use crate::parameters::Level;
 use crate::report::{Jimu, SecurityReport};
@@ -38,20 +39,20 @@ pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
 
-/// What a program takes: of each kind the items of each batch, in order.
+/// What a program takes: the items of each batch, in order.
 pub(super) struct Material<R: Role> {
-    gates: Vec<R::Gates>,
+    buckets: Vec<R::Buckets>,
     inputs: Vec<R::Inputs>,
     ots: Vec<R::Ots>,
 }
 
 /// What a step has made, of a role.
-type MadeBy<R> = Made<<R as Role>::Gates, <R as Role>::Inputs, <R as Role>::Ots>;
+type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
 
 /// A party of a session, and what it does with stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
-    type Gates: Stored;
+    type Buckets;
     type Inputs: Stored;
     type Ots: Stored;
 
@@ -70,8 +71,11 @@ pub(super) trait Role: Sized {
     fn hashes(&self) -> Option<[&Receiver; 2]>;
     /// Makes what a step is for.
     fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
-    /// Runs a program on what it took, whose gates come from batches of these numbers of buckets. Returns its
-    /// outputs, and whether they had to be recovered.
+    /// Puts buckets into the store.
+    fn put(keeper: &mut Keeper, serial: Serial, batch: &Batch, buckets: Self::Buckets) -> Result<(), Error>;
+    /// Fetches the buckets that were taken of a batch.
+    fn fetch(batch: TakenBatch, context: &Context) -> Result<Self::Buckets, Error>;
+    /// Runs a program on what it took. Returns its outputs, and whether they had to be recovered.
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -128,7 +132,7 @@ fn restored(seeds: &[SeedBytes]) -> Vec<Seed> {
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
-    type Gates = GarblerItems;
+    type Buckets = GarblerItems;
     type Inputs = GarblerItems;
     type Ots = GarblerItems;
 
@@ -217,6 +221,14 @@ impl Role for Garbler {
         made::garbler(self, &step.supply())
     }
 
+    fn put(keeper: &mut Keeper, serial: Serial, batch: &Batch, buckets: GarblerItems) -> Result<(), Error> {
+        keeper.put(serial, batch, buckets)
+    }
+
+    fn fetch(batch: TakenBatch, context: &Context) -> Result<GarblerItems, Error> {
+        batch.assemble(context)
+    }
+
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -230,7 +242,7 @@ impl Role for Garbler {
             all
         };
         let material = GarblerMaterial {
-            gates: joined(Shape::GATES, &taken.gates),
+            buckets: taken.buckets,
             inputs: joined(Shape::INPUTS, &taken.inputs),
             ots: joined(Shape::OTS, &taken.ots),
         };
@@ -246,7 +258,7 @@ fn points_of(labels: &Sender, permutations: &Sender, seeds: &[SeedBytes; 2]) -> 
 
 impl Role for Evaluator {
     const ROLE: Party = Party::Evaluator;
-    type Gates = EvaluatorGates;
+    type Buckets = EvaluatorBuckets;
     type Inputs = EvaluatorInputs;
     type Ots = EvaluatorOts;
 
@@ -350,6 +362,25 @@ impl Role for Evaluator {
         made::evaluator(self, &step.supply())
     }
 
+    fn put(
+        keeper: &mut Keeper,
+        serial: Serial,
+        batch: &Batch,
+        buckets: EvaluatorBuckets,
+    ) -> Result<(), Error> {
+        match buckets {
+            EvaluatorBuckets::Gates(gates) => keeper.put(serial, batch, gates),
+            EvaluatorBuckets::Copies(copies) => keeper.put(serial, batch, copies),
+        }
+    }
+
+    fn fetch(batch: TakenBatch, context: &Context) -> Result<EvaluatorBuckets, Error> {
+        Ok(match context.circuit {
+            None => EvaluatorBuckets::Gates(batch.assemble(context)?),
+            Some(_) => EvaluatorBuckets::Copies(batch.assemble(context)?),
+        })
+    }
+
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -361,7 +392,7 @@ impl Role for Evaluator {
         let mut ots =
             EvaluatorOts { hashes: self.labels.hashes(&none), choices: Default::default(), labels: none };
         taken.ots.iter().for_each(|some| ots.add(some));
-        let material = EvaluatorMaterial { gates: taken.gates, inputs: taken.inputs, ots };
+        let material = EvaluatorMaterial { buckets: taken.buckets, inputs: taken.inputs, ots };
         online::evaluator(self, job.layout, &material, stand, job.input)
     }
 }
@@ -448,31 +479,33 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
         let nothing = || Error::Usage("nothing was made".into());
-        let Made { gates, inputs, ots } = self.made.take().ok_or_else(nothing)?;
+        let Made { buckets, inputs, ots } = self.made.take().ok_or_else(nothing)?;
         let (security, counters) = (step.sizes.level.security, self.party.counters());
-        let of_gates = step.cut();
-        let mut keep = |kind: u8, name: &str, cut: Option<Cut>, start: u128| {
+        let component = step.component().map_or([0; 32], Component::digest);
+        let mut batch = |kind: u8, name: &str, component, (cut, start): (Option<Cut>, u128)| {
             let header = Header::new(security, cut, start).encode();
-            let batch = Batch { kind, name: name.into(), component: [0; 32], header };
+            let batch = Batch { kind, name: name.into(), component, header };
             counters.serial().map(|serial| (serial, batch))
         };
-        if let Some((start, gates)) = gates {
-            let (serial, batch) = keep(kind::GATES, "AND gates", of_gates, start)?;
-            keeper.put(serial, &batch, gates)?;
+        if let Some((start, buckets)) = buckets {
+            let kind = if step.component().is_some() { kind::COPIES } else { kind::GATES };
+            let (serial, batch) = batch(kind, step.name(), component, (step.cut(), start))?;
+            R::put(keeper, serial, &batch, buckets)?;
         }
+        let mut keep = |kind: u8, name: &str| batch(kind, name, [0; 32], (None, 0));
         if let Some(inputs) = inputs {
-            let (serial, batch) = keep(kind::INPUTS, "inputs", None, 0)?;
+            let (serial, batch) = keep(kind::INPUTS, "inputs")?;
             keeper.put(serial, &batch, inputs)?;
         }
         if let Some(ots) = ots {
-            let (serial, batch) = keep(kind::OTS, "OTs", None, 0)?;
+            let (serial, batch) = keep(kind::OTS, "OTs")?;
             keeper.put(serial, &batch, ots)?;
         }
         Ok(())
     }
 
     fn program(job: &Execution) -> [u8; 32] {
-        job.layout.program.digest()
+        job.digest()
     }
 
     fn needs(job: &Execution) -> String {
@@ -486,23 +519,20 @@ impl<R: Role> Side for OnDisk<R> {
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Ran, Error> {
         let party = &mut *self.party;
-        let level = party.level();
-        let mut taken = Material { gates: Vec::new(), inputs: Vec::new(), ots: Vec::new() };
-        let (mut all, mut given_up, mut buckets) = (Vec::new(), Default::default(), Vec::new());
+        let (level, mut layout) = (party.level(), job.layout.clone());
+        let mut taken = Material { buckets: Vec::new(), inputs: Vec::new(), ots: Vec::new() };
+        let (mut all, mut given_up, mut batches) = (Vec::new(), Default::default(), Vec::new());
         items.each(|batch| {
             given_up = batch.given_up;
-            let header = Header::decode(&batch.batch.header)?;
-            if batch.batch.kind == kind::GATES {
-                buckets.push(batch.items().len());
+            if [kind::GATES, kind::COPIES].contains(&batch.batch.kind) {
+                batches.push((batch.batch.component, batch.items().len()));
             }
             // Any number that names the batch once: it is counted whole.
-            let serial = all.len() as Serial;
-            all.extend(header.cut.map(|cut| Origin { serial, cut }));
-            fetch(&*party, &level, batch, &header, &mut taken)
+            all.extend(Origin::of(all.len() as Serial, batch.batch)?);
+            fetch(&*party, (&level, job.layout), batch, &mut taken)
         })?;
-        let mut layout = Layout::from_stock(job.layout.program, level)?;
-        layout.take_gates(&buckets);
-        let security = origins::report(&all, given_up, level.security)?;
+        layout.take(&batches)?;
+        let security = origins::report(&all, layout.unit(), given_up, level.security)?;
         let job = Execution { layout: &layout, input: job.input };
         let (outputs, recovered) = party.evaluate(&job, taken, stand)?;
         Ok(Ran { outputs, recovered, security })
@@ -512,16 +542,24 @@ impl<R: Role> Side for OnDisk<R> {
 /// Fetches what was taken of a batch.
 fn fetch<R: Role>(
     party: &R,
-    level: &Level,
+    (level, layout): (&Level, &Layout),
     batch: TakenBatch,
-    header: &Header,
     taken: &mut Material<R>,
 ) -> Result<(), Error> {
-    let context = |shape: Shape| Context { header, level, shape, hashes: party.hashes() };
+    let header = &Header::decode(&batch.batch.header)?;
+    let of = |shape: Shape| Context { header, level, shape, circuit: None, hashes: party.hashes() };
     match batch.batch.kind {
-        kind::GATES => taken.gates.push(batch.assemble(&context(Shape::GATES))?),
-        kind::INPUTS => taken.inputs.push(batch.assemble(&context(Shape::INPUTS))?),
-        kind::OTS => taken.ots.push(batch.assemble(&context(Shape::OTS))?),
+        kind::GATES => taken.buckets.push(R::fetch(batch, &of(Shape::of(&Kind::Gate)))?),
+        kind::COPIES => {
+            let digest = batch.batch.component;
+            let kind = layout.kinds.iter().find(|kind| kind.digest() == digest);
+            let other = || Error::Stock("a batch of a component that the program does not have".into());
+            let kind = kind.ok_or_else(other)?;
+            let context = Context { circuit: kind.circuit(), ..of(Shape::of(kind)) };
+            taken.buckets.push(R::fetch(batch, &context)?);
+        }
+        kind::INPUTS => taken.inputs.push(batch.assemble(&of(Shape::INPUTS))?),
+        kind::OTS => taken.ots.push(batch.assemble(&of(Shape::OTS))?),
         other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
     }
     Ok(())

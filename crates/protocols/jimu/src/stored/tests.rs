@@ -1,5 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::Cheat;
@@ -49,7 +49,7 @@ fn toy() -> Program {
 #[derive(Clone, Copy)]
 enum What<'w> {
     Fill(&'w Request),
-    Run(&'w Program, [&'w [bool]; 2], Lacking),
+    Run(&'w Program, Option<Unit>, [&'w [bool]; 2], Lacking),
 }
 
 #[derive(Default)]
@@ -76,8 +76,8 @@ fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) 
             let (done, line) = line.preprocess(asked)?;
             Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
         }
-        What::Run(program, inputs, lacking) => {
-            let (done, line) = line.run(program, inputs[party as usize], lacking)?;
+        What::Run(program, unit, inputs, lacking) => {
+            let (done, line) = line.run(program, unit, inputs[party as usize], lacking)?;
             let FromStock { outputs, recovered, security, made } = done;
             let (security, phases) = (Some(security), line.close()?);
             Ok(Did { outputs, recovered, security, made, filled: None, phases })
@@ -115,6 +115,7 @@ impl Folders {
             for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
                 let cuts: &[&str] = match batch.kind {
                     "ots" | "inputs" => &[],
+                    "component" => &["copies"],
                     kind => &[kind],
                 };
                 check_cuts(batch, cuts);
@@ -125,8 +126,14 @@ impl Folders {
     /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
+        self.runs_by(program, None, lacking, rng)
+    }
+
+    /// The same, where it is said how it is cut.
+    #[track_caller]
+    fn runs_by(&self, program: &Program, unit: Option<Unit>, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
-        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let [garbler, evaluator] = self.good(What::Run(program, unit, [&inputs[0], &inputs[1]], lacking));
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
@@ -140,49 +147,70 @@ impl Folders {
     }
 }
 
-fn of(program: &Program) -> Request {
-    Request::of(program).unwrap()
+fn of(program: &Program, unit: Unit) -> Request {
+    Request::of(program, unit).unwrap()
 }
 
 /// What is left of a request.
-fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
-    left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)])
+fn items(request: &Request) -> BTreeMap<String, u64> {
+    let &Request { gates, inputs, ots, .. } = request;
+    let mut all = left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)]);
+    all.extend(request.components.iter().map(|(component, count)| (component.name.clone(), *count)));
+    all
+}
+
+/// So many buckets of the toy's component, inputs and OTs, cut like this.
+fn toys(unit: Unit, [slots, inputs, ots]: [u64; 3]) -> Request {
+    let mut request = Request { inputs, ots, ..Request::default() };
+    match unit {
+        Unit::Gates => request.gates = 2 * slots,
+        Unit::Components => request.add(&toy().components()[0], slots),
+    }
+    request
 }
 
 /// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
+    Unit::ALL.into_iter().for_each(filled_used_up_and_made);
+}
+
+fn filled_used_up_and_made(unit: Unit) {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy();
-    assert_eq!(of(&program), Request { gates: 2, inputs: 2, ots: 2 });
-    let done = folders.good(What::Fill(&of(&program).times(4).unwrap())).map(|did| did.filled);
+    assert_eq!(of(&program, unit), toys(unit, [1, 2, 2]));
+    let done = folders.good(What::Fill(&of(&program, unit).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
     // More of it goes into the same epoch, before anything is taken.
-    let _ = folders.good(What::Fill(&Request { gates: 3, inputs: 0, ots: 10 }));
-    assert_eq!(folders.left(), items(Request { gates: 11, inputs: 8, ots: 18 }));
+    let _ = folders.good(What::Fill(&toys(unit, [2, 0, 10])));
+    assert_eq!(folders.left(), items(&toys(unit, [6, 8, 18])));
     for party in BOTH {
         let store = folders.store(party);
         let parts = inventory(&store).unwrap();
         assert_eq!(parts.len(), 1);
         assert_eq!(executions(&parts[0], &store, &program).unwrap(), 4);
-        assert!(in_stock(&store, party, &terms(), &program.repeat(4).unwrap()).unwrap());
-        assert!(!in_stock(&store, party, &terms(), &program.repeat(5).unwrap()).unwrap());
+        let there = |times: usize, unit: Option<Unit>| {
+            in_stock(&store, party, &terms(), &program.repeat(times).unwrap(), unit).unwrap()
+        };
+        let other = if unit == Unit::Gates { Unit::Components } else { Unit::Gates };
+        assert!(there(4, Some(unit)) && there(4, None) && !there(4, Some(other)) && !there(5, None));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
-    assert_eq!(did.made, None);
+    assert_eq!((did.made, did.security.unwrap().unit), (None, unit));
     assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
-    // Another program of the same gates.
+    // Another program of the same gates or components.
     assert_eq!(folders.runs(&program.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
-    let rest = items(Request { gates: 5, inputs: 2, ots: 12 });
+    let rest = items(&toys(unit, [3, 2, 12]));
     assert_eq!(folders.left(), rest);
     let two = program.repeat(2).unwrap();
     let bits = vec![false; 4];
-    for result in folders.over(memory_pair(), What::Run(&two, [&bits, &bits], Lacking::Refuse)) {
+    let run = What::Run(&two, Some(unit), [&bits, &bits], Lacking::Refuse);
+    for result in folders.over(memory_pair(), run) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("2 inputs more than there is"), "{why}");
     }
     // What is lacking is not added to an epoch that was used: another one has it all.
-    assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
+    assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
     assert_eq!(folders.left(), rest);
     assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
     let nothing = Request::default();
@@ -194,52 +222,154 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
-    for _ in 0..6 {
+    for (k, unit) in (0..6).flat_map(|k| Unit::ALL.map(|unit| (k, unit))) {
         let program = random_program(&mut rng);
-        let _ = folders.good(What::Fill(&of(&program)));
-        assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+        let _ = folders.good(What::Fill(&of(&program, unit)));
+        assert_eq!(folders.runs_by(&program, Some(unit), Lacking::Refuse, &mut rng).made, None, "{k}");
         assert_eq!(folders.left(), BTreeMap::new());
     }
+}
+
+/// Two components under several names, of which two compute the same, in slots that take turns; with what
+/// comes between them.
+fn mixed() -> Program {
+    let component = |name: &str, or: bool| {
+        let mut builder = Builder::new(3);
+        let wires = builder.all_inputs();
+        let product = builder.and(wires[0], wires[1]);
+        let sum = builder.xor(wires[0], wires[1]);
+        let either = builder.xor(product, sum);
+        let last = builder.and(if or { either } else { product }, wires[2]);
+        Component {
+            name: name.into(),
+            inputs: vec![Port::new("in", Type::Uint(3))],
+            outputs: vec![Port::new("out", Type::Uint(2))],
+            circuit: Arc::new(builder.finish(&[last, sum]).unwrap()),
+        }
+    };
+    let port = |name: &str, width| Port::new(name, Type::Uint(width));
+    let mut program = ProgramBuilder::new("mixed", vec![port("a", 4)], vec![port("b", 3)]).unwrap();
+    let ids = [("one", true), ("other", false), ("same", true)]
+        .map(|(name, or)| program.component(component(name, or)).unwrap());
+    let mut wires: Vec<u32> = (0..7).collect();
+    for k in 0..9 {
+        let inputs = [wires[wires.len() - 1], wires[k % 7], wires[wires.len() - 3]];
+        let out = program.slot(ids[k % 3], &inputs).unwrap();
+        wires.extend([out, out + 1]);
+    }
+    let last = wires.split_off(wires.len() - 6);
+    program.output(port("x", 6), Recipient::Both, last).unwrap();
+    program.finish().unwrap()
+}
+
+/// What computes the same is the same, whatever it is called; each slot gets a bucket of its own, in any
+/// order, also out of batches that others have taken from.
+#[test]
+fn components_are_known_by_what_they_compute() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let program = mixed();
+    let needs = of(&program, Unit::Components);
+    assert_eq!(needs.components.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [6, 3]);
+    let parts = [2, 3, 4].map(|times| {
+        let mut part = Request { inputs: 20, ots: 20, ..Request::default() };
+        needs.components.iter().for_each(|(component, count)| part.add(component, times * count / 3));
+        part
+    });
+    parts.iter().for_each(|part| _ = folders.good(What::Fill(part)));
+    for _ in 0..3 {
+        let did = folders.runs(&program, Lacking::Refuse, &mut rng);
+        assert_eq!((did.made, did.security.unwrap().unit), (None, Unit::Components));
+    }
+    // Three runs have taken nine thirds of both components.
+    assert!(folders.left().keys().all(|name| ["inputs", "OTs"].contains(&name.as_str())));
+}
+
+/// One epoch has gates and components. Who says nothing takes components while they last.
+#[test]
+fn gates_and_components_are_in_one_epoch() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let program = toy();
+    let both = toys(Unit::Gates, [2, 4, 4]).and(&toys(Unit::Components, [1, 0, 0])).unwrap();
+    let _ = folders.good(What::Fill(&both));
+    assert_eq!(folders.left(), items(&both));
+    for party in BOTH {
+        let store = folders.store(party);
+        let part = &inventory(&store).unwrap()[0];
+        // By gates and by components, as far as inputs reach.
+        assert_eq!(executions(part, &store, &program).unwrap(), 2);
+    }
+    let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).security.unwrap());
+    assert_eq!(units.each_ref().map(|security| security.unit), [Unit::Components, Unit::Gates]);
+    // Gates are in the same epoch, whose offset counts as theirs.
+    let bits = crate::computational_bits(&Level::of_stock(40).unwrap(), Unit::Gates);
+    assert!(units.iter().all(|security| security.computational_bits == bits));
+    assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 1);
+    // Those who want different cuts do not run.
+    let _ = folders.good(What::Fill(&both));
+    let bits = vec![false; 2];
+    let results =
+        folders.0.meet(memory_pair(), [dealt(None), dealt(None)], |party, store, channel, hooks| {
+            let what = What::Run(&program, Some(Unit::ALL[party as usize]), [&bits, &bits], Lacking::Refuse);
+            one(party, store, channel, hooks, what)
+        });
+    assert!(results.iter().any(|result| matches!(result, Err(Error::Mismatch(_)))));
+    assert_eq!(folders.left(), {
+        let mut left = items(&both);
+        // What was left of gates before.
+        *left.get_mut("AND gates").unwrap() += 2;
+        left
+    });
 }
 
 /// A program that takes from several batches of different cuts; and one that would draw on too many.
 #[test]
 fn a_program_takes_from_many_batches() {
+    Unit::ALL.into_iter().for_each(takes_from_many_batches);
+}
+
+fn takes_from_many_batches(unit: Unit) {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy().repeat(7).unwrap();
     for part in [1, 2, 4] {
-        let _ = folders.good(What::Fill(&of(&toy()).times(part).unwrap()));
+        let _ = folders.good(What::Fill(&of(&toy(), unit).times(part).unwrap()));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
     let security = did.security.unwrap();
-    assert_eq!(security.copies.len(), 3);
+    assert_eq!((security.copies.len(), security.unit), (3, unit));
     let buckets: BTreeSet<u32> = security.copies.iter().map(|copies| copies.amount.bucket).collect();
     assert!(buckets.len() > 1);
     assert_eq!(folders.left(), BTreeMap::new());
     // More batches than a program may draw on, each of nearly a quarter of the budget.
     let program = toy().repeat(50).unwrap();
     for _ in 0..5 {
-        let _ = folders.good(What::Fill(&of(&toy()).times(10).unwrap()));
+        let _ = folders.good(What::Fill(&of(&toy(), unit).times(10).unwrap()));
     }
     let zeros = vec![false; 100];
-    for result in folders.over(memory_pair(), What::Run(&program, [&zeros, &zeros], Lacking::Refuse)) {
+    let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+    for result in folders.over(memory_pair(), run) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("draw on so many batches"), "{why}");
     }
-    assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(of(&program)));
+    let did = folders.runs_by(&program, Some(unit), Lacking::Make, &mut rng);
+    assert_eq!(did.made, Some(of(&program, unit)));
 }
 
 /// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
 /// another began is never used, and counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
+    Unit::ALL.into_iter().for_each(interrupted_filling_goes_on);
+}
+
+fn interrupted_filling_goes_on(unit: Unit) {
     let program = toy();
-    let asked = of(&program).times(2).unwrap();
+    let asked = of(&program, unit).times(2).unwrap();
+    let garbled = if unit == Unit::Gates { msg::GATES } else { msg::HASHES };
     for (party, tag, count, made) in [
         // Two stands when the stores meet, three of the first step, and the second step's first one.
         (Party::Garbler, STAND, 6, 1),
         (Party::Evaluator, STAND, 4, 0),
-        (Party::Garbler, msg::GATES, 1, 0),
+        (Party::Garbler, garbled, 1, 0),
         (Party::Evaluator, msg::CHALLENGE, 1, 0),
         (Party::Garbler, ihash::msg::OPENINGS, 4, 0),
     ] {
@@ -250,7 +380,7 @@ fn row_21_an_interrupted_filling_goes_on() {
         let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), What::Fill(&asked));
         let done = done.map(|did| did.unwrap().filled);
         assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
-        assert_eq!(folders.left(), items(asked));
+        assert_eq!(folders.left(), items(&asked));
         // No part of a stream twice.
         let mut seen = seen.lock().unwrap().clone();
         seen.sort();
@@ -273,10 +403,14 @@ fn row_21_an_interrupted_filling_goes_on() {
 /// is begun, which has a count of its own.
 #[test]
 fn challenges_that_are_given_up_close_an_epoch() {
-    let folders = Folders::new();
-    let asked = Request { gates: 20, ..Request::default() };
+    Unit::ALL.into_iter().for_each(given_up_challenges_close_an_epoch);
+}
+
+fn given_up_challenges_close_an_epoch(unit: Unit) {
+    let asked = toys(unit, [10, 0, 0]);
     let (risk, level) = (asked.steps(40).unwrap()[0].risk(), Level::of_stock(40).unwrap());
     // So many come to more than half of the budget: a step has a quarter at most.
+    let folders = Folders::new();
     let enough = ((level.share(0.5) + 128.0).exp2() / risk as f64) as usize + 1;
     assert_eq!(enough, 3);
     for round in 0..enough + 2 {
@@ -294,6 +428,10 @@ fn challenges_that_are_given_up_close_an_epoch() {
 /// label of an input in common, and the next ones are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
+    Unit::ALL.into_iter().for_each(nothing_is_used_twice);
+}
+
+fn nothing_is_used_twice(unit: Unit) {
     let program = toy();
     let zeros = vec![false; 2];
     for (tag, count, party) in [
@@ -306,8 +444,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     ] {
         let (folders, seen) = (Folders::new(), Seen::default());
         let noted = ihash::msg::OPENED;
-        let _ = folders.good(What::Fill(&of(&program).times(4).unwrap()));
-        let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+        let _ = folders.good(What::Fill(&of(&program, unit).times(4).unwrap()));
+        let what = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
         for _ in 0..2 {
             let broken = folders.over(dying(party, tag, count, &[noted], &seen), what);
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
@@ -320,7 +458,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         seen.retain(|opened| opened.len() > 16);
         seen.sort();
         assert!(seen.len() >= 2 && seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
-        assert_eq!(folders.left(), items(of(&program)), "{tag:?}");
+        assert_eq!(folders.left(), items(&of(&program, unit)), "{tag:?}");
     }
 }
 
@@ -333,107 +471,157 @@ fn everywhere(point: Point) -> StateHook {
     })
 }
 
+/// How a party cheats: by its state, or by its message of this tag and number.
+#[derive(Clone, Copy)]
+enum How {
+    State(Point),
+    Sends(Tag, usize),
+}
+
 /// Row 16: a check that fails costs the epoch, whoever fails it, and whatever is left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
-    type Rewrite = (Tag, usize);
-    enum How {
-        State(Point),
-        Sends(Rewrite),
-    }
     use How::{Sends, State};
     let program = toy();
-    let (zeros, asked) = (vec![false; 2], of(&program));
-    let run = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
-    let fill = What::Fill(&asked);
     let (opened, openings) = (ihash::msg::OPENED, ihash::msg::OPENINGS);
-    let cheats: [(usize, How, Cheat, What); 15] = [
-        (0, State(Point::GateOutputs), Cheat::OpenedGate, fill),
-        (0, State(Point::OtLabels), Cheat::OtOffset, fill),
-        (0, Sends((openings, 0)), Cheat::Permutation, fill),
-        (0, Sends((openings, 1)), Cheat::Label, fill),
-        // Messages of opened gates, two lists, labels; then solderings of operands and of outputs.
-        (0, Sends((opened, 3)), Cheat::Permutation, fill),
-        (0, Sends((opened, 4)), Cheat::Soldering, fill),
-        (0, Sends((opened, 5)), Cheat::Permutation, fill),
-        (0, Sends((opened, 6)), Cheat::Soldering, fill),
-        (1, State(Point::Choices(1)), Cheat::Choices, fill),
-        // A run: solderings to first gates, labels of inputs, sums with what is read, what decodes.
-        (0, Sends((opened, 1)), Cheat::Soldering, run),
-        (0, Sends((opened, 2)), Cheat::InputLabel, run),
-        (0, Sends((opened, 3)), Cheat::Permutation, run),
-        (0, Sends((opened, 4)), Cheat::Permutation, run),
-        (0, Sends((openings, 3)), Cheat::Permutation, run),
-        (1, State(Point::OutputLabels), Cheat::OutputLabel, run),
+    let zeros = vec![false; 2];
+    // A run: solderings to first gates or copies, labels of inputs, sums with what is read, what decodes.
+    let runs = [
+        (0, Sends(opened, 1), Cheat::Soldering),
+        (0, Sends(opened, 2), Cheat::InputLabel),
+        (0, Sends(opened, 3), Cheat::Permutation),
+        (0, Sends(opened, 4), Cheat::Permutation),
+        (0, Sends(openings, 3), Cheat::Permutation),
+        (1, State(Point::OutputLabels), Cheat::OutputLabel),
     ];
-    for (k, (cheater, how, check, what)) in cheats.into_iter().enumerate() {
-        let folders = Folders::new();
-        let _ = folders.good(What::Fill(&asked));
-        let (mut left, mut right) = memory_pair();
-        let mut hooks = [dealt(None), dealt(None)];
-        match how {
-            State(point) => hooks[cheater] = dealt(Some(everywhere(point))),
-            Sends((tag, nth)) => {
-                let mut seen = 0;
-                [&mut left, &mut right][cheater].set_tamper(Box::new(move |sent: Tag, bytes| {
-                    if sent == tag {
-                        seen += 1;
-                        if seen == nth + 1 {
-                            bytes[0] ^= 1;
-                        }
-                    }
-                }));
-            }
+    let alike = [
+        (0, State(Point::OtLabels), Cheat::OtOffset),
+        (0, Sends(openings, 0), Cheat::Permutation),
+        (0, Sends(openings, 1), Cheat::Label),
+        (1, State(Point::Choices(1)), Cheat::Choices),
+    ];
+    let gates = [
+        (0, State(Point::GateOutputs), Cheat::OpenedGate),
+        // Messages of opened gates, two lists, labels; then solderings of operands and of outputs.
+        (0, Sends(opened, 3), Cheat::Permutation),
+        (0, Sends(opened, 4), Cheat::Soldering),
+        (0, Sends(opened, 5), Cheat::Permutation),
+        (0, Sends(opened, 6), Cheat::Soldering),
+    ];
+    let components = [
+        (0, State(Point::CopyOffsets(0)), Cheat::OpenedCopy),
+        (0, State(Point::CopyInputs(0)), Cheat::OpenedCopy),
+        (0, State(Point::CopyOutputs(0)), Cheat::OpenedCopy),
+        (0, Sends(msg::TABLES, 0), Cheat::Tables),
+        // Messages of opened copies, two lists, labels, three; then solderings of operands and of outputs,
+        // and S.
+        (0, Sends(opened, 5), Cheat::Permutation),
+        (0, Sends(opened, 6), Cheat::Soldering),
+        (0, Sends(opened, 7), Cheat::Permutation),
+        (0, Sends(opened, 8), Cheat::Soldering),
+        (0, Sends(opened, 9), Cheat::Soldering),
+    ];
+    for (unit, own) in [(Unit::Gates, &gates[..]), (Unit::Components, &components)] {
+        let asked = of(&program, unit);
+        let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+        for (k, cheat) in alike.iter().chain(own).enumerate() {
+            a_cheat_burns(&format!("{unit:?} {k}"), *cheat, What::Fill(&asked), (&asked, run));
         }
-        let results = folders.with((left, right), hooks, what);
-        let found = results[1 - cheater].as_ref().err().map(ToString::to_string);
-        let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
-        assert!(caught, "{k}: {check:?}, not {found:?}");
-        let parts = inventory(&folders.store(BOTH[1 - cheater])).unwrap();
-        assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{check:?}");
-        // And so is what the other one still has of it, when they meet again.
-        let again = folders.over(memory_pair(), run);
-        assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{check:?}");
+        for (k, cheat) in runs.iter().enumerate() {
+            a_cheat_burns(&format!("{unit:?}, a run, {k}"), *cheat, run, (&asked, run));
+        }
     }
 }
 
-/// A garbler that made one gate of a bucket say the opposite loses its input: the evaluator has the right
-/// outputs, burns nothing, says the same, and remembers nothing.
-#[test]
-fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
-    let program = toy();
-    let asked = of(&program).times(2).unwrap();
-    let steps = asked.steps(40).unwrap();
+/// Of a store with this stock.
+fn a_cheat_burns(
+    name: &str,
+    (cheater, how, check): (usize, How, Cheat),
+    what: What,
+    (stock, run): (&Request, What),
+) {
+    let folders = Folders::new();
+    let _ = folders.good(What::Fill(stock));
+    let (mut left, mut right) = memory_pair();
+    let mut hooks = [dealt(None), dealt(None)];
+    match how {
+        How::State(point) => hooks[cheater] = dealt(Some(everywhere(point))),
+        How::Sends(tag, nth) => {
+            let mut seen = 0;
+            [&mut left, &mut right][cheater].set_tamper(Box::new(move |sent: Tag, bytes| {
+                if sent == tag {
+                    seen += 1;
+                    if seen == nth + 1 {
+                        bytes[0] ^= 1;
+                    }
+                }
+            }));
+        }
+    }
+    let results = folders.with((left, right), hooks, what);
+    let found = results[1 - cheater].as_ref().err().map(ToString::to_string);
+    let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
+    assert!(caught, "{name}: {check:?}, not {found:?}");
+    let parts = inventory(&folders.store(BOTH[1 - cheater])).unwrap();
+    assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{name} {check:?}");
+    // And so is what the other one still has of it, when they meet again.
+    let again = folders.over(memory_pair(), run);
+    assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
+}
+
+/// What makes one gate, or one copy, of each program's first bucket say the opposite: the second one.
+fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
-    // The second gate of the first bucket, and of the second program's.
-    let bad: Vec<usize> = [1, 2 * bucket + 1].map(|place| choice.copies[0].kept[place] as usize).to_vec();
+    let slots_of_a_program = if unit == Unit::Gates { 2 } else { 1 };
+    let places = [1, slots_of_a_program * bucket + 1];
+    let bad: Vec<usize> = places.map(|place| choice.copies[0].kept[place] as usize).to_vec();
+    let (mut delta, mut offsets): (Vec<u8>, Vec<u8>) = Default::default();
+    let flip = |labels: &mut [u8], other: &[u8]| {
+        labels.iter_mut().zip(other).for_each(|(byte, other)| *byte ^= other);
+    };
+    Box::new(move |point, bytes: &mut [u8]| match point {
+        Point::Offset => delta = bytes.to_vec(),
+        Point::GateOutputs => {
+            bad.iter().for_each(|gate| flip(&mut bytes[gate * delta.len()..][..delta.len()], &delta));
+        }
+        // All copies are garbled at a time, the first time.
+        Point::CopyOffsets(0) if offsets.is_empty() => offsets = bytes.to_vec(),
+        Point::CopyTables(0, copy) if bad.contains(&(copy as usize)) => {
+            let own = offsets[copy as usize * delta.len()..][..delta.len()].to_vec();
+            // Both rows of the last output.
+            let first = bytes.len() - 2 * own.len();
+            bytes[first..].chunks_mut(own.len()).for_each(|row| flip(row, &own));
+        }
+        _ => {}
+    })
+}
+
+/// A garbler that made one gate or copy of a bucket say the opposite loses its input: the evaluator has the
+/// right outputs, burns nothing, says the same, and remembers nothing.
+#[test]
+fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
+    Unit::ALL.into_iter().for_each(a_recovery_burns_nothing);
+}
+
+fn a_recovery_burns_nothing(unit: Unit) {
+    let program = toy();
+    let asked = of(&program, unit).times(2).unwrap();
+    let steps = asked.steps(40).unwrap();
     let known: StateHook = Box::new(|point, bytes| {
         if point == Point::Challenge {
             bytes.fill(SEED);
         }
     });
-    let delta = Arc::new(Mutex::new(Vec::new()));
-    let opposite: StateHook = Box::new(move |point, bytes: &mut [u8]| match point {
-        Point::Offset => *delta.lock().unwrap() = bytes.to_vec(),
-        Point::GateOutputs => {
-            let delta = delta.lock().unwrap();
-            for gate in &bad {
-                let label = &mut bytes[gate * delta.len()..][..delta.len()];
-                label.iter_mut().zip(&*delta).for_each(|(byte, other)| *byte ^= other);
-            }
-        }
-        _ => {}
-    });
     let folders = Folders::new();
-    let hooks = [dealt(Some(opposite)), dealt(Some(known))];
+    let hooks = [dealt(Some(opposite(unit, &steps))), dealt(Some(known))];
     let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
     let honest = Folders::new();
     let _ = honest.good(What::Fill(&asked));
     let mut recovered = 0;
     for inputs in [[true, false, true, true], [false, true, true, false]] {
         let (x, y) = inputs.split_at(2);
-        let what = What::Run(&program, [x, y], Lacking::Refuse);
+        let what = What::Run(&program, Some(unit), [x, y], Lacking::Refuse);
         let [garbler, evaluator] = folders.good(what);
         let clear = program.simulate(x, y);
         assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &clear));
@@ -452,7 +640,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
         };
         assert_eq!(seen(&honest.good(what)[0]), seen(&garbler));
     }
-    assert_eq!(recovered, 2);
+    assert_eq!(recovered, 2, "{unit:?}");
 }
 
 /// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
@@ -460,7 +648,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
     folders.0.begin("lego", 40.into());
-    for result in folders.over(memory_pair(), What::Fill(&of(&program))) {
+    for result in folders.over(memory_pair(), What::Fill(&of(&program, Unit::Gates))) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("made by the protocol lego") && why.contains("--store of its own"), "{why}");
     }
@@ -469,10 +657,9 @@ fn a_store_of_another_protocol_is_refused() {
 /// Where the steps of a large request are cut, each has its part of the budget.
 #[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
-    let asked = Request { gates: (1 << 17) + 5, inputs: (1 << 16) + 1, ots: 7 };
+    let asked = Request { gates: (1 << 17) + 5, inputs: (1 << 16) + 1, ots: 7, ..Request::default() };
     let steps = asked.steps(40).unwrap();
-    let counts =
-        steps.iter().map(|Filling { request: Request { gates, inputs, ots }, .. }| [*gates, *inputs, *ots]);
+    let counts = steps.iter().map(|Filling { request, .. }| [request.gates, request.inputs, request.ots]);
     let part = 1 << 16;
     let expected = [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, part, 7], [0, 1, 0]];
     assert!(counts.eq(expected));
@@ -488,17 +675,49 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
 /// is too much is refused with what to do.
 #[test]
 fn a_preprocessing_has_room_for_a_million_gates() {
-    let many = Request { gates: 1 << 20, inputs: 1 << 20, ots: 1 << 20 };
-    let aes = Request::of(&library::aes::aes_128().unwrap()).unwrap().times(100).unwrap();
+    let many = Request { gates: 1 << 20, inputs: 1 << 20, ots: 1 << 20, ..Request::default() };
+    let aes = of(&library::aes::aes_128().unwrap(), Unit::Gates).times(100).unwrap();
     assert!(aes.gates > 196_608);
-    for (security, asked) in [40, 64, 80].into_iter().flat_map(|s| [(s, many), (s, aes)]) {
+    for (security, asked) in [40, 64, 80].into_iter().flat_map(|s| [(s, &many), (s, &aes)]) {
+        let steps = asked.steps(security).unwrap();
+        let all: u128 = steps.iter().map(Filling::risk).sum();
+        let quarter = 1 << (126 - security);
+        assert!(all <= quarter && all > quarter / 16, "{security} {asked}: {all}");
+        let made = steps.iter().fold(Request::default(), |all, step| all.and(&step.request).unwrap());
+        assert_eq!(&made, asked);
+    }
+    let refused = many.times(64).unwrap().steps(40).err().unwrap().to_string();
+    assert!(refused.contains("for 1048576 AND gates") && refused.contains("in several goes"), "{refused}");
+}
+
+/// Components of a program are steps of their own, each with its part of the budget, in so many buckets that
+/// both parties hold what they know of them; a component of which a bucket is too much is refused.
+#[test]
+fn components_are_cut_into_steps_that_fit_memory() {
+    let aes = library::aes::aes_128().unwrap();
+    for (security, times) in [(40, 1), (40, 300), (80, 300)] {
+        let asked = of(&aes, Unit::Components).times(times).unwrap();
         let steps = asked.steps(security).unwrap();
         let all: u128 = steps.iter().map(Filling::risk).sum();
         let quarter = 1 << (126 - security);
         assert!(all <= quarter && all > quarter / 16, "{security} {asked}: {all}");
         let made = steps.iter().fold(Request::default(), |all, step| all.and(&step.request).unwrap());
         assert_eq!(made, asked);
+        let most = steps.iter().map(|step| (step.bytes(), step.request.components.len())).max();
+        assert!(most.is_some_and(|(bytes, kinds)| bytes < 1 << 29 && kinds == 1), "{most:?}");
+        assert_eq!(steps.len() > asked.components.len() + 1, times > 1, "{}", steps.len());
     }
-    let refused = many.times(64).unwrap().steps(40).err().unwrap().to_string();
-    assert!(refused.contains("for 1048576 AND gates") && refused.contains("in several goes"), "{refused}");
+    let mut builder = Builder::new(2);
+    let mut wires = builder.all_inputs();
+    (0..3_000_000).for_each(|k| wires.push(builder.and(wires[k], wires[k + 1])));
+    let large = Component {
+        name: "large".into(),
+        inputs: vec![Port::new("in", Type::Uint(2))],
+        outputs: vec![Port::new("out", Type::Uint(1))],
+        circuit: Arc::new(builder.finish(&wires[wires.len() - 1..]).unwrap()),
+    };
+    let mut asked = Request::default();
+    asked.add(&large, 1);
+    let refused = asked.steps(40).err().unwrap().to_string();
+    assert!(refused.contains("large is too large to be kept") && refused.contains("cut it"), "{refused}");
 }
