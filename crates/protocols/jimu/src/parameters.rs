@@ -9,7 +9,7 @@ use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
 use brickwork_primitives::ot::extension;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Bytes by which a label is a whole number of blocks.
 const BLOCK: usize = 16;
@@ -48,7 +48,7 @@ const LISTS_OF_OTS: u64 = 2;
 const OPENINGS: [u64; 2] = [3, 2];
 
 /// What the cut-and-choose is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Single AND gates, all under one offset. Of an opened one the evaluator sees one of its four rows, of

@@ -9,7 +9,7 @@ use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
 use super::needs::{Request, kind};
-use super::origins::{Cut, Header, bound_of_epoch};
+use super::origins::{Header, Origin, bound_of_epoch};
 use crate::parameters::Unit;
 use crate::report::Jimu;
 
@@ -37,18 +37,18 @@ impl Kinds for Ours {
     }
 
     fn cuts(batch: &Batch, _: GivenUp) -> Result<(Vec<CutInventory>, Option<f64>), Error> {
-        let cut = |Cut { unit, bucketing }: Cut| CutInventory {
-            of: match unit {
+        let Some(Origin { cut, .. }) = Origin::of(0, batch)? else { return Ok((Vec::new(), None)) };
+        let level = Header::decode(&batch.header)?.level()?;
+        let shown = CutInventory {
+            of: match cut.unit {
                 Unit::Gates => "gates",
                 Unit::Components => "copies",
             },
-            bucket_size: bucketing.bucket,
-            items: bucketing.copies(),
-            opened: bucketing.opened,
+            bucket_size: cut.bucketing.bucket,
+            items: cut.bucketing.copies(),
+            opened: cut.bucketing.opened,
         };
-        let header = Header::decode(&batch.header)?;
-        let cuts = header.cut.map(cut);
-        Ok((cuts.into_iter().collect(), header.bound_log2()?))
+        Ok((vec![shown], Some(cut.bound(&level).log2())))
     }
 
     fn bound_log2(store: &Store, id: &EpochId, epoch: &Epoch) -> Result<Option<f64>, Error> {

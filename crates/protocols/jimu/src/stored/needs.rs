@@ -375,8 +375,8 @@ impl Filling {
 impl Asked for Filling {
     fn request(&self) -> [u8; 32] {
         let Request { gates, components, inputs, ots } = &self.request;
-        let mut digest = Digest::of("brickwork 2026-11 jimu stock of gates and components");
-        digest.number(*gates).number(*inputs).number(*ots).length(components.len());
+        let mut digest = Digest::of("brickwork 2026-11 jimu stock");
+        digest.number(*gates).number(*inputs).number(*ots);
         for (component, count) in components {
             digest.digest(&component.digest()).number(*count);
         }
@@ -386,7 +386,6 @@ impl Asked for Filling {
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 jimu stock parameters");
         digest.number(self.sizes.level.security).length(self.sizes.copies.len());
-        digest.length(self.sizes.unit as usize);
         for cut in &self.sizes.copies {
             digest.number(cut.slots).number(cut.bucket).number(cut.opened);
         }
@@ -412,7 +411,10 @@ pub(super) struct Execution<'j> {
 impl Execution<'_> {
     /// Names the program, cut as it is.
     pub fn digest(&self) -> [u8; 32] {
-        let mut digest = Digest::of("brickwork 2026-11 jimu program from stock");
-        digest.digest(&self.layout.program.digest()).length(self.layout.unit() as usize).done()
+        let program = self.layout.program.digest();
+        match self.layout.unit() {
+            Unit::Gates => program,
+            Unit::Components => Digest::of("brickwork 2026-11 jimu by components").digest(&program).done(),
+        }
     }
 }

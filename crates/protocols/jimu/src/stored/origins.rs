@@ -9,30 +9,25 @@ use brickwork_session::Spent;
 use brickwork_stock::{Batch, EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
 
+use super::needs::kind;
 use crate::parameters::{Level, Unit};
 use crate::report::SecurityReport;
 
 /// Version of headers and records.
-const VERSION: u32 = 3;
+const VERSION: u32 = 2;
 
 /// The share of the budget that steps may have spent that were given up, for another one to be begun in the
 /// same epoch: beyond it, what is made would soon be of use to no program.
 const GIVEN_UP_SHARE: f64 = 0.5;
 
 /// The cut-and-choose of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cut {
     pub unit: Unit,
     pub bucketing: Bucketing,
 }
 
 impl Cut {
-    /// Whether somebody would choose it.
-    fn is_sensible(&self) -> bool {
-        let Cut { bucketing: cut, .. } = self;
-        cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
-    }
-
     /// Returns the bound of what a garbler achieves with it. It takes a while and the same one serves many
     /// programs, so it is remembered.
     pub fn bound(&self, level: &Level) -> Upper {
@@ -56,7 +51,8 @@ impl Origin {
     /// # Errors
     /// [`Error::Stock`] if its header is malformed.
     pub fn of(serial: Serial, batch: &Batch) -> Result<Option<Self>, Error> {
-        let of = |cut: Cut| Origin { serial, name: shown(cut.unit, &batch.name), cut };
+        let unit = if batch.kind == kind::COPIES { Unit::Components } else { Unit::Gates };
+        let of = |bucketing| Origin { serial, name: shown(unit, &batch.name), cut: Cut { unit, bucketing } };
         Ok(Header::decode(&batch.header)?.cut.map(of))
     }
 }
@@ -76,23 +72,22 @@ pub(crate) struct Header {
     /// s.
     security: u32,
     /// None of wires and OTs, of which none are opened.
-    pub cut: Option<Cut>,
+    cut: Option<Bucketing>,
     /// Start of the hash keys of what is in the buckets.
     pub start: u128,
 }
 
 impl Header {
-    pub fn new(security: u32, cut: Option<Cut>, start: u128) -> Self {
+    pub fn new(security: u32, cut: Option<Bucketing>, start: u128) -> Self {
         Header { version: VERSION, security, cut, start }
     }
 
-    /// Returns the base-2 logarithm of the bound on its cut; none where nothing is cut and chosen.
+    /// Returns its level.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered.
-    pub fn bound_log2(&self) -> Result<Option<f64>, Error> {
-        let level = Level::of_stock(self.security)?;
-        Ok(self.cut.map(|cut| cut.bound(&level).log2()))
+    pub fn level(&self) -> Result<Level, Error> {
+        Level::of_stock(self.security)
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -108,7 +103,7 @@ impl Header {
                 header.version
             )));
         }
-        match header.cut.is_none_or(|cut| cut.is_sensible()) {
+        match header.cut.is_none_or(|cut| is_sensible(&cut)) {
             true => Ok(header),
             false => Err(malformed()),
         }
@@ -119,11 +114,13 @@ impl Header {
     /// # Errors
     /// [`Error::Stock`] if it is another one.
     pub fn bucketing(&self) -> Result<Bucketing, Error> {
-        match self.cut {
-            Some(cut) => Ok(cut.bucketing),
-            None => Err(Error::Stock("the header of a batch is of another kind".into())),
-        }
+        self.cut.ok_or_else(|| Error::Stock("the header of a batch is of another kind".into()))
     }
+}
+
+/// Whether somebody would choose a cut.
+fn is_sensible(cut: &Bucketing) -> bool {
+    cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
 }
 
 /// Each batch once.

@@ -583,8 +583,6 @@ mod tests {
     use brickwork_testing::Replayable as _;
 
     use crate::buckets::tests::Hash;
-    use crate::parameters::Unit;
-    use crate::stored::origins::Cut;
 
     /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
     /// something behind the last symbol of a word, the other role's.
@@ -593,7 +591,7 @@ mod tests {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
         let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
-        let header = Header::new(40, Some(Cut { unit: Unit::Gates, bucketing: cut }), 7);
+        let header = Header::new(40, Some(cut), 7);
         let receivers = [&hashes[0].receiver.0, &hashes[1].receiver.0];
         let of = |shape, circuit| Context { header: &header, level: &level, shape, circuit, hashes: None };
         let context = |hashes| Context { hashes, ..of(Shape::OTS, None) };
@@ -696,7 +694,7 @@ mod tests {
             garbling: None,
         };
         let cut = Bucketing { slots: 5, bucket: 3, opened: 3 };
-        let header = Header::new(40, Some(Cut { unit: Unit::Components, bucketing: cut }), 7);
+        let header = Header::new(40, Some(cut), 7);
         let context = Context {
             header: &header,
             level: &level,

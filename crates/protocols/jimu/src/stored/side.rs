@@ -483,7 +483,7 @@ impl<R: Role> Side for OnDisk<R> {
         let (security, counters) = (step.sizes.level.security, self.party.counters());
         let component = step.component().map_or([0; 32], Component::digest);
         let mut batch = |kind: u8, name: &str, component, (cut, start): (Option<Cut>, u128)| {
-            let header = Header::new(security, cut, start).encode();
+            let header = Header::new(security, cut.map(|cut| cut.bucketing), start).encode();
             let batch = Batch { kind, name: name.into(), component, header };
             counters.serial().map(|serial| (serial, batch))
         };
