@@ -155,7 +155,7 @@ pub struct CutArguments {
     /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
     /// inline:F,component:G. An evaluator that is given one refuses others. jimu cuts by the file's
     /// components (given) or by single AND gates (gates), and if nothing is said by whichever sends fewer
-    /// bytes
+    /// bytes; from a store by components, if all of these are there
     #[arg(
         long,
         value_name = "fastest|given|whole|gates|LIST",

@@ -7,7 +7,7 @@ pub mod work;
 use brickwork_base::Error;
 use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_base::random::SEED_BYTES;
-use brickwork_circuit::Program;
+use brickwork_circuit::{Circuit, Program};
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
@@ -282,13 +282,23 @@ fn copies(script: &mut Script, layout: &Layout, kind: usize) {
             }
         }
         Kind::Component(component) => {
-            let gates = (copies * component.circuit.and_gates()) as u64;
+            let circuit = &component.circuit;
             script.message(Garbler, copies.div_ceil(8) as u64);
-            script.work(Garbler, &GARBLE_AND, gates, 1);
-            script.work(Garbler, &ROWS, (copies * component.circuit.outputs().len()) as u64, 1);
+            script.work(Garbler, &SCHEDULE, circuit.gate_count() as u64, 1);
+            garble(script, Garbler, circuit, copies as u64);
+            script.work(Garbler, &HASH_TABLE, (copies * circuit.and_gates()) as u64, 1);
             script.message(Garbler, (TABLE_HASH * copies) as u64);
+            script.work(Evaluator, &SCHEDULE, circuit.gate_count() as u64, 1);
         }
     }
+}
+
+/// Copies of a component that a party garbles.
+fn garble(script: &mut Script, party: Party, circuit: &Circuit, copies: u64) {
+    let others = circuit.gate_count() - circuit.and_gates();
+    script.work(party, &GARBLE_AND, copies * circuit.and_gates() as u64, 1);
+    script.work(party, &GARBLE_XOR, copies * others as u64, 1);
+    script.work(party, &ROWS, copies * circuit.outputs().len() as u64, 1);
 }
 
 /// What is opened, and the tables of components in buckets.
@@ -317,9 +327,9 @@ fn opened(script: &mut Script, layout: &Layout) {
         let (each, kept) = (table_bytes(circuit, level.blocks()), bucketing.kept() as usize);
         for first in (0..kept).step_by(copies_at_once(each)) {
             let here = copies_at_once(each).min(kept - first);
-            script.work(Garbler, &GARBLE_AND, (here * circuit.and_gates()) as u64, 1);
-            script.work(Garbler, &ROWS, (here * circuit.outputs().len()) as u64, 1);
+            garble(script, Garbler, circuit, here as u64);
             script.message(Garbler, (each * here) as u64);
+            script.work(Evaluator, &HASH_TABLE, (here * circuit.and_gates()) as u64, 1);
         }
     }
     script.message(Evaluator, SEED_BYTES as u64);
@@ -331,8 +341,8 @@ fn opened(script: &mut Script, layout: &Layout) {
         match kind.circuit() {
             None => script.work(Evaluator, &COMPARE, 2 * count, 1),
             Some(circuit) => {
-                script.work(Evaluator, &GARBLE_AND, count * circuit.and_gates() as u64, 1);
-                script.work(Evaluator, &ROWS, count * circuit.outputs().len() as u64, 1);
+                garble(script, Evaluator, circuit, count);
+                script.work(Evaluator, &HASH_TABLE, count * circuit.and_gates() as u64, 1);
             }
         }
     }
@@ -397,7 +407,9 @@ fn evaluate<'a>(script: &mut Script, copies: impl Iterator<Item = (&'a Kind<'a>,
         let kept = bucketing.kept();
         script.work(Evaluator, &COMPARE, kept * kind.outputs() as u64, 1);
         if let Some(circuit) = kind.circuit() {
+            let others = circuit.gate_count() - circuit.and_gates();
             script.work(Evaluator, &EVALUATE_AND, kept * circuit.and_gates() as u64, 1);
+            script.work(Evaluator, &EVALUATE_XOR, kept * others as u64, 1);
         }
     }
 }

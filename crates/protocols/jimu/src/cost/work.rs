@@ -4,25 +4,25 @@ use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
 /// A word of labels at the garbler: drawn, corrected and combined.
-pub static HASH: Work = Work { name: "jimu.hash", known: [2.8e-7; 4] };
+pub static HASH: Work = Work { name: "jimu.hash", known: [4.5e-8, 7.3e-8, 1.6e-7, 2.4e-6] };
 /// The same at the evaluator.
-pub static HASHED: Work = Work { name: "jimu.hashed", known: [3.8e-7; 4] };
+pub static HASHED: Work = Work { name: "jimu.hashed", known: [3.0e-8, 4.9e-8, 1.1e-7, 1.6e-6] };
 /// A gate that is garbled.
-pub static GARBLE: Work = Work { name: "jimu.garble", known: [5.2e-7, 4.5e-7, 4.5e-7, 9.8e-6] };
+pub static GARBLE: Work = Work { name: "jimu.garble", known: [8.3e-8, 9.4e-8, 1.5e-7, 2.1e-6] };
 /// A label that is compared with a hash.
-pub static COMPARE: Work = Work { name: "jimu.compare", known: [1.9e-7; 4] };
+pub static COMPARE: Work = Work { name: "jimu.compare", known: [3.0e-8, 4.9e-8, 1.1e-7, 1.6e-6] };
 /// A pair of wires that are soldered.
-pub static SOLDERED: Work = Work { name: "jimu.soldered", known: [1.9e-7; 4] };
+pub static SOLDERED: Work = Work { name: "jimu.soldered", known: [2.2e-8, 3.9e-8, 9.1e-8, 1.4e-6] };
 /// Two rows of an output of a component.
-pub static ROWS: Work = Work { name: "jimu.rows", known: [1.9e-7; 4] };
+pub static ROWS: Work = Work { name: "jimu.rows", known: [4.1e-8, 4.7e-8, 7.4e-8, 1.1e-6] };
 /// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
 /// AND gate of the program.
 pub static BEYOND: [Work; 6] = [
     Work { name: "jimu.beyond.setup", known: known::SETUP },
-    Work { name: "jimu.beyond.preprocess.gate", known: [4.0e-6, 2.9e-6, 4.1e-6, 2.9e-5] },
-    Work { name: "jimu.beyond.prepare", known: [4.5e-6, 3.7e-6, 3.0e-6, 4.1e-6] },
-    Work { name: "jimu.beyond.build.gate", known: [1.06e-5, 1.13e-5, 1.04e-5, 1.05e-5] },
-    Work { name: "jimu.beyond.evaluate.gate", known: [3.1e-6, 3.0e-6, 2.9e-6, 2.6e-5] },
+    Work { name: "jimu.beyond.preprocess.gate", known: [5.0e-7, 3.6e-7, 3.0e-7, 1.2e-5] },
+    Work { name: "jimu.beyond.prepare", known: [1.3e-5, 9.4e-6, 6.9e-6, 1.2e-5] },
+    Work { name: "jimu.beyond.build.gate", known: [1.0e-6, 1.0e-6, 2.2e-7, 2.2e-7] },
+    Work { name: "jimu.beyond.evaluate.gate", known: [4.8e-7, 5.0e-7, 3.0e-7, 2.4e-5] },
     Work { name: "jimu.beyond.decode", known: known::DECODE },
 ];
 
