@@ -66,8 +66,8 @@ pub struct Arguments {
     /// --cut given the components; of authenticated components and masks of inputs
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
-    /// With jimu: make components, each copy under an offset of its own (given), or AND gates, which serve any
-    /// program (gates); a store may hold both. Gates, if it is not given
+    /// With jimu: make the components (given), each copy under an offset of its own, or AND gates, which
+    /// serve any program (gates); a store may hold both. Gates, if it is not given
     #[arg(long, value_name = "given|gates")]
     cut: Option<Cut>,
     /// What the masks of authenticated are made of, where stock is begun that has other secrets: extension,

@@ -80,8 +80,8 @@ fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
     })
 }
 
-/// What copies of a kind are soldered with, at the garbler: their inputs to wires `from`, outputs of components
-/// to wires `to`, which have Δ.
+/// Solders copies of a kind at the garbler: their inputs to wires `from`, outputs of components to wires
+/// `to`, which have Δ.
 pub(super) fn solders<'a>(
     copies: &'a Copies,
     [from, to]: [&'a Wires; 2],
@@ -99,7 +99,7 @@ pub(super) fn solders<'a>(
     ]
 }
 
-/// The same at the evaluator.
+/// Does what [`solders`] does, at the evaluator.
 pub(super) fn hashed_solders<'a>(
     copies: &'a HashedCopies,
     [from, to]: [&'a HashedWires; 2],
@@ -506,7 +506,7 @@ fn soldered_of<'a>(
     }
 }
 
-/// The compressions of δ of all pairs of a list.
+/// Returns the compressions of δ of all pairs of a list.
 pub(super) fn shorts(parts: &[Part]) -> Zeroizing<Vec<u128>> {
     let all = parts.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec());
     Zeroizing::new(all.collect())

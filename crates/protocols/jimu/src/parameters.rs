@@ -339,7 +339,7 @@ pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 const MOST: u64 = (u32::MAX / 8) as u64;
 
 impl Sizes {
-    /// Returns those of a step that fills a stock with so many buckets of a kind, of none if there are 0, which
+    /// Returns those of a step that fills a stock with so many buckets of a kind, or with none of any, which
     /// may let through this share of what the checks leave of 2^-s.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
-//! JIMU's gates, components, wires and OTs on disk, made before anybody knows a program; and runs of programs
-//! on them. Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is
-//! what is JIMU's, with AND gates under the session's offset and copies of components under their own.
+//! JIMU's gates, components, wires and OTs on disk, made before anybody knows a program; and runs of
+//! programs on them. Meeting, filling and taking are the same for all protocols
+//! ([`brickwork_session::stock`]); here is what is JIMU's, with AND gates under the session's offset and
+//! copies of components under their own.
 //!
 //! A session's Δ is that of all gates of an epoch, and so is what is watched, of all words that are hashed in
 //! it. docs/jimu.md says why that may be.

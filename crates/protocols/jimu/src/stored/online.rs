@@ -4,9 +4,9 @@
 //!
 //! ```text
 //!   10  E -> G  where its input differs from its choices
-//!   11  G -> E  solderings to first gates or copies, batch after batch; messages that are read with Δ; labels
-//!               of its inputs; sums of messages that are read with its inputs' and outputs'; what decodes the
-//!               evaluator's outputs
+//!   11  G -> E  solderings to first gates or copies, batch after batch; messages that are read with Δ;
+//!               labels of its inputs; sums of messages that are read with its inputs' and outputs'; what
+//!               decodes the evaluator's outputs
 //!   12  E <> G  seed of combinations, combinations of all that
 //!   13  E -> G  labels of the garbler's outputs
 //! ```

@@ -38,7 +38,7 @@ impl Shape {
     /// Of an OT, the label of choice 0.
     pub const OTS: Shape = Shape { messages: false, ..Shape::INPUTS };
 
-    /// Of a bucket of this kind.
+    /// Returns that of a bucket of this kind.
     pub fn of(kind: &Kind) -> Self {
         let [inputs, outputs] = [kind.inputs(), kind.outputs()];
         Shape { inputs, outputs, offset: kind.has_offsets(), messages: true }
