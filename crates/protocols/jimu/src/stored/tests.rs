@@ -6,11 +6,13 @@ use crate::Cheat;
 use crate::adversary::{Hooks, Point, SEED, StateHook};
 use crate::choice::Choice;
 use crate::msg;
+use crate::report::{Amount, Copies};
 use crate::stored::needs::Filling;
 use crate::tests::{random_inputs, random_program};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
+use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork_primitives::ihash;
 use brickwork_session::Unobserved;
 use brickwork_session::stock::Asked;
@@ -140,6 +142,18 @@ impl Folders {
             let security = did.security.as_ref().unwrap();
             assert!(security.epoch_bound_log2.is_some());
             check_bound(security.bound_log2, &security.budget);
+            // Each batch with what is noticed of its bad gates or copies: a half of them, or all.
+            let rule = match security.unit {
+                Unit::Gates => Rule { detection: Detection::Half, majority: false },
+                Unit::Components => Rule { detection: Detection::Full, majority: false },
+            };
+            let level = Level::of_stock(40).unwrap();
+            let of_batches = security.copies.iter().map(|Copies { amount, .. }| {
+                let Amount { slots, opened, bucket, .. } = *amount;
+                level.of_copies(rule, &Bucketing { slots, bucket, opened }).log2()
+            });
+            let said = security.budget.iter().filter(|spent| spent.check == security.unit.bad());
+            assert!(of_batches.eq(said.map(|spent| spent.bound_log2)), "{security:?}");
         }
         assert_eq!(garbler.made, evaluator.made);
         assert!(!garbler.recovered && !evaluator.recovered);
@@ -569,6 +583,61 @@ fn a_cheat_burns(
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
 }
 
+/// What makes the challenge one that tests know.
+fn known() -> StateHook {
+    Box::new(|point, bytes| {
+        if point == Point::Challenge {
+            bytes.fill(SEED);
+        }
+    })
+}
+
+/// What makes all gates or copies of buckets rubbish but those at this place in each.
+fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
+    let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
+    let bucket = steps[0].sizes.copies[0].bucket as usize;
+    let kept = choice.copies[0].kept.iter().enumerate();
+    let bad: BTreeSet<u32> = kept.filter(|(k, _)| k % bucket != place).map(|(_, &copy)| copy).collect();
+    let mut label = 0;
+    Box::new(move |point, bytes: &mut [u8]| match point {
+        Point::Offset => label = bytes.len(),
+        Point::GateOutputs => bad.iter().for_each(|gate| bytes[*gate as usize * label] ^= 2),
+        // The rows of the last output.
+        Point::CopyTables(0, copy) if bad.contains(&copy) => {
+            let first = bytes.len() - 2 * label;
+            bytes[first..].iter_mut().for_each(|byte| *byte ^= 2);
+        }
+        _ => {}
+    })
+}
+
+/// Row 5: one good gate or copy is enough, wherever it is in its bucket: also if the first one is bad, to
+/// which the program and all others are soldered.
+#[test]
+fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
+    for unit in Unit::ALL {
+        let program = toy();
+        let asked = of(&program, unit);
+        let steps = asked.steps(40).unwrap();
+        let bucket = steps[0].sizes.copies[0].bucket as usize;
+        assert!(bucket > 4, "{bucket}");
+        for place in [0, 1, 2, bucket / 2, bucket - 1] {
+            let folders = Folders::new();
+            let hooks = [dealt(Some(rubbish_but(place, &steps))), dealt(Some(known()))];
+            let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
+            let _ = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
+        }
+        // And if none is good, that is noticed.
+        let folders = Folders::new();
+        let hooks = [dealt(Some(rubbish_but(bucket, &steps))), dealt(Some(known()))];
+        let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
+        let zeros = vec![false; 2];
+        let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+        let [_, evaluator] = folders.over(memory_pair(), run);
+        assert!(evaluator.is_err_and(|error| error.is_cheat(Cheat::EmptyBucket)), "{unit:?}");
+    }
+}
+
 /// What makes one gate, or one copy, of each program's first bucket say the opposite: the second one.
 fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
@@ -608,13 +677,8 @@ fn a_recovery_burns_nothing(unit: Unit) {
     let program = toy();
     let asked = of(&program, unit).times(2).unwrap();
     let steps = asked.steps(40).unwrap();
-    let known: StateHook = Box::new(|point, bytes| {
-        if point == Point::Challenge {
-            bytes.fill(SEED);
-        }
-    });
     let folders = Folders::new();
-    let hooks = [dealt(Some(opposite(unit, &steps))), dealt(Some(known))];
+    let hooks = [dealt(Some(opposite(unit, &steps))), dealt(Some(known()))];
     let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
     let honest = Folders::new();
     let _ = honest.good(What::Fill(&asked));
