@@ -132,10 +132,17 @@ impl Played for Jimu {
         let (program, security) = (&work.job.program, work.job.security);
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
-        // From stock it is components, if all of these are there.
-        let unit = match store {
-            Some(_) => said(work.flags.cut).unwrap_or(Unit::Gates),
-            None => unit(work.flags.cut, program, security)?,
+        let unit = match (&store, said(work.flags.cut)) {
+            (None, _) => unit(work.flags.cut, program, security)?,
+            (Some(_), Some(unit)) => unit,
+            // As far as this party knows; both look when they have compared their stores.
+            (Some(store), None) => {
+                let components = Some(Unit::Components);
+                match jimu::in_stock(store, work.party, &work.job.terms(), program, components)? {
+                    true => Unit::Components,
+                    false => Unit::Gates,
+                }
+            }
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;

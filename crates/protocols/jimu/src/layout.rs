@@ -48,14 +48,6 @@ impl Kind<'_> {
             Kind::Component(component) => Some(&component.circuit),
         }
     }
-
-    /// Names the component; a gate has zeros.
-    pub fn digest(&self) -> [u8; 32] {
-        match self {
-            Kind::Gate => [0; 32],
-            Kind::Component(component) => component.digest(),
-        }
-    }
 }
 
 /// A place where a copy of each of its bucket's is evaluated.
@@ -117,6 +109,8 @@ impl Supply<'_> {
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     supply: Supply<'p>,
+    /// Of each kind the component's digest, or zeros.
+    digests: Vec<[u8; 32]>,
     pub slots: Vec<Slot>,
     operands: Vec<u32>,
     /// Of each wire how it comes from given words: the constant, the inputs, outputs of slots.
@@ -223,14 +217,14 @@ impl<'p> Layout<'p> {
         Self::of(program, unit, |slots| Ok(Sizes { level, unit, copies: vec![NONE; slots.len()] }))
     }
 
-    /// Returns of each kind, in their order, its digest and how many slots it has.
-    pub fn slots_by_kind(&self) -> Vec<([u8; 32], usize)> {
-        let count = |kind: usize| self.slots_of(kind).count();
-        self.digests().into_iter().enumerate().map(|(kind, digest)| (digest, count(kind))).collect()
+    /// Returns how many slots there are of each kind.
+    pub fn slots_by_kind(&self) -> Vec<usize> {
+        (0..self.kinds.len()).map(|kind| self.slots_of(kind).count()).collect()
     }
 
-    fn digests(&self) -> Vec<[u8; 32]> {
-        self.kinds.iter().map(Kind::digest).collect()
+    /// Returns the kind whose digest this is: that of a component, or zeros for the gate.
+    pub fn kind_of(&self, digest: &[u8; 32]) -> Option<&Kind<'p>> {
+        self.digests.iter().position(|of_kind| of_kind == digest).map(|kind| &self.kinds[kind])
     }
 
     /// Takes what is in the slots from batches: of each the digest of its kind and how many buckets of it,
@@ -240,15 +234,14 @@ impl<'p> Layout<'p> {
     /// [`Error::Stock`] if they are not as many buckets of each kind as there are slots.
     pub fn take(&mut self, batches: &[([u8; 32], usize)]) -> Result<(), Error> {
         let other = || Error::Stock("other buckets than the program has slots for".into());
-        let (digests, mut kinds) = (self.digests(), Vec::with_capacity(batches.len()));
+        let mut kinds = Vec::with_capacity(batches.len());
         let mut places: HashMap<[u8; 32], VecDeque<(usize, usize)>> = HashMap::new();
         for (batch, (digest, count)) in batches.iter().enumerate() {
-            let kind = digests.iter().position(|of_kind| of_kind == digest).ok_or_else(other)?;
-            kinds.push(self.supply.kinds[kind]);
+            kinds.push(*self.kind_of(digest).ok_or_else(other)?);
             places.entry(*digest).or_default().extend((0..*count).map(|place| (batch, place)));
         }
         for slot in &mut self.slots {
-            let left = places.get_mut(&digests[slot.kind]).and_then(VecDeque::pop_front);
+            let left = places.get_mut(&self.digests[slot.kind]).and_then(VecDeque::pop_front);
             (slot.kind, slot.place) = left.ok_or_else(other)?;
         }
         if places.values().any(|left| !left.is_empty()) {
@@ -257,6 +250,7 @@ impl<'p> Layout<'p> {
         let slots = &self.slots;
         self.layers.iter_mut().for_each(|layer| layer.slots.sort_by_key(|&slot| slots[slot as usize].kind));
         self.supply.kinds = kinds;
+        self.digests = batches.iter().map(|(digest, _)| *digest).collect();
         Ok(())
     }
 
@@ -269,14 +263,17 @@ impl<'p> Layout<'p> {
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
         // Of each component its kind, if it has one.
         let mut kinds = if unit == Unit::Gates { vec![Kind::Gate] } else { Vec::new() };
+        let mut digests = vec![[0; 32]; kinds.len()];
         let used = program.slots_by_component();
         let kind_of: Vec<Option<usize>> = program
             .components()
             .iter()
+            .zip(program.component_digests())
             .zip(&used)
-            .map(|(component, &slots)| {
+            .map(|((component, digest), &slots)| {
                 (slots > 0 && is_garbled(component)).then(|| {
                     kinds.push(Kind::Component(component));
+                    digests.push(*digest);
                     kinds.len() - 1
                 })
             })
@@ -330,7 +327,7 @@ impl<'p> Layout<'p> {
         };
         let [inputs, ots] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
         let supply = Supply { sizes, kinds, inputs, slot_wires, ots };
-        Ok(Layout { program, supply, slots, operands, steps, layers, outputs })
+        Ok(Layout { program, supply, digests, slots, operands, steps, layers, outputs })
     }
 
     /// Returns the number of inputs of a party.

@@ -273,3 +273,71 @@ fn evaluator_buckets(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use brickwork_circuit::{Builder, Component, Port, Type};
+
+    use super::*;
+
+    /// Two operands and three outputs.
+    fn component() -> Component {
+        let mut builder = Builder::new(2);
+        let wires = builder.all_inputs();
+        let product = builder.and(wires[0], wires[1]);
+        Component {
+            name: "three".into(),
+            inputs: vec![Port::new("in", Type::Uint(2))],
+            outputs: vec![Port::new("out", Type::Uint(3))],
+            circuit: Arc::new(builder.finish(&[product, wires[0], wires[1]]).unwrap()),
+        }
+    }
+
+    /// Each bucket has words of its own, and is soldered to these and to nothing of another bucket: what two
+    /// buckets shared would be an output of both, and tell Δ where they differ.
+    #[test]
+    fn buckets_have_no_word_in_common() {
+        let component = component();
+        let kept = [7, 2, 9, 4, 0, 5, 11, 3, 1];
+        for kind in [Kind::Gate, Kind::Component(&component)] {
+            let within = Within { kind: &kind, copies: 12, bucket: 3, kept: &kept };
+            let own = kind.has_offsets();
+            let [inputs, outputs] = [kind.inputs(), kind.outputs()];
+            for with_offsets in [false, true] {
+                let words = within.words(with_offsets);
+                let each = inputs + outputs + usize::from(own && with_offsets);
+                assert_eq!(words.len(), 3 * each);
+                assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len(), "{words:?}");
+                let KindPairs { inputs: of_inputs, outputs: of_outputs } = within.pairs();
+                for (bucket, words) in words.chunks(each).enumerate() {
+                    let copies = &kept[3 * bucket..][..3];
+                    let wires = |copy: u32, count: usize| {
+                        (0..count).map(move |k| copy * count as u32 + k as u32).collect::<Vec<u32>>()
+                    };
+                    // From the first one's operands, which are kept, to the others'.
+                    let range = 2 * bucket * inputs..2 * (bucket + 1) * inputs;
+                    let head: Vec<u32> = words[..inputs].iter().map(|&word| word as u32).collect();
+                    assert_eq!(head, wires(copies[0], inputs));
+                    assert_eq!(of_inputs.from[range.clone()], [&head[..], &head].concat());
+                    let others = [wires(copies[1], inputs), wires(copies[2], inputs)].concat();
+                    assert_eq!(of_inputs.to[range], others);
+                    // From all that are not there themselves to the outputs that are kept.
+                    let from = &copies[usize::from(!own)..];
+                    let range = from.len() * bucket * outputs..from.len() * (bucket + 1) * outputs;
+                    let all: Vec<u32> = from.iter().flat_map(|&copy| wires(copy, outputs)).collect();
+                    assert_eq!(of_outputs.from[range.clone()], all);
+                    let kept = words[inputs..][..outputs].iter().map(|&word| (word - 12 * inputs) as u32);
+                    let kept: Vec<u32> = kept.collect();
+                    assert_eq!(of_outputs.to[range], kept.repeat(from.len()));
+                    if own && with_offsets {
+                        // Of three buckets with outputs of their own.
+                        assert_eq!(words[each - 1], 12 * inputs + 3 * outputs + copies[0] as usize);
+                    }
+                }
+            }
+        }
+    }
+}

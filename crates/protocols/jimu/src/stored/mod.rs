@@ -57,7 +57,7 @@ pub fn in_stock(
     let security = terms.security.whole()?;
     for unit in unit.map_or(Unit::ALL.to_vec(), |unit| vec![unit]) {
         let needs = Request::of(program, unit)?;
-        if stocked::in_stock(store, &owner(party, terms), |held| needs.choose(held, security))? {
+        if stocked::in_stock(store, &owner(party, terms), |held| needs.choose(held, unit, security))? {
             return Ok(true);
         }
     }
@@ -222,8 +222,12 @@ where
     let components = Layout::from_stock(program, Unit::Components, level);
     let layout = match (unit, components) {
         (Some(Unit::Components), components) => components?,
-        // Both parties' stores tell the same.
-        (None, Ok(layout)) if line.holds(&Execution { layout: &layout, input })? => layout,
+        // Both parties' stores tell the same. What has no component to garble is cut into gates.
+        (None, Ok(layout))
+            if !layout.kinds.is_empty() && line.holds(&Execution { layout: &layout, input })? =>
+        {
+            layout
+        }
         _ => Layout::from_stock(program, Unit::Gates, level)?,
     };
     layout.takes(R::ROLE, input)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
@@ -10,7 +11,7 @@ use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::{Batches, Wanted};
 use brickwork_stock::{MAX_RECORD_BYTES, Serial};
 
-use super::origins::{Cut, Origin, report, shown};
+use super::origins::{Cut, Origin, is_sensible, report, shown};
 use crate::components::table_bytes;
 use crate::layout::{Kind, Layout, Supply};
 use crate::parameters::{Level, Sizes, Unit};
@@ -43,6 +44,9 @@ const BYTES_OF_A_STEP: u64 = 256 << 20;
 /// AND gates that one preprocessing has room for at any level, sixteen steps of them
 /// ([`Level::of_stock`]); for somewhat more at some.
 const ROOM: u64 = 16 << 16;
+
+/// Steps of gates and components for which there may be room in any way.
+const MOST_STEPS: u64 = 1 << 10;
 
 /// The share of the budget that one preprocessing may spend: a program may draw on four of them.
 const STOCK_SHARE: f64 = 0.25;
@@ -103,7 +107,7 @@ impl Request {
             inputs: layout.inputs(Party::Garbler) as u64,
             ots: layout.ots as u64,
         };
-        for (kind, (_, slots)) in layout.kinds.iter().zip(layout.slots_by_kind()) {
+        for (kind, slots) in layout.kinds.iter().zip(layout.slots_by_kind()) {
             match kind {
                 Kind::Gate => request.gates += slots as u64,
                 Kind::Component(component) => request.add(component, slots as u64),
@@ -119,8 +123,7 @@ impl Request {
         if count == 0 || component.circuit.and_gates() == 0 {
             return;
         }
-        let digest = component.digest();
-        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
+        match self.components.iter_mut().find(|(known, _)| are_alike(known, component)) {
             Some((_, all)) => *all = all.saturating_add(count),
             None => self.components.push((component.clone(), count)),
         }
@@ -190,6 +193,12 @@ impl Request {
     /// preprocessing.
     pub(crate) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
         let level = Level::of_stock(security)?;
+        let of_component =
+            |(component, count): &(Component, u64)| count.div_ceil(buckets_of_a_step(component, &level));
+        let components = self.components.iter().map(of_component).fold(0, u64::saturating_add);
+        if components.saturating_add(self.gates.div_ceil(GATES_OF_A_STEP)) > MOST_STEPS {
+            return Err(self.no_room(security));
+        }
         let of_gates = cut(self.gates, GATES_OF_A_STEP).into_iter();
         let mut requests: Vec<Request> =
             of_gates.map(|gates| Request { gates, ..Request::default() }).collect();
@@ -216,7 +225,11 @@ impl Request {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => {
                     let sizes = Sizes::of_step(level, unit, slots as u32, share);
-                    place.insert(sizes.map_err(|error| self.too_much(error, security))?).clone()
+                    let sizes = sizes.map_err(|error| match error {
+                        Error::Limit(_) => self.no_room(security),
+                        other => other,
+                    });
+                    place.insert(sizes?).clone()
                 }
             };
             steps.push(Filling { request, sizes }.sensible()?);
@@ -233,14 +246,12 @@ impl Request {
     }
 
     /// Says what to do where a step finds no room in its part of the budget.
-    fn too_much(&self, error: Error, security: u32) -> Error {
-        match error {
-            Error::Limit(_) => Error::Limit(format!(
-                "{self} are more than one preprocessing has room for in its share of 2^-{security}; for \
-                 {ROOM} AND gates there is: make it in several goes, of which a program may draw on four"
-            )),
-            other => other,
-        }
+    fn no_room(&self, security: u32) -> Error {
+        Error::Limit(format!(
+            "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} AND \
+             gates there is, or for a hundred steps of components: make it in several goes, of which a program \
+             may draw on four"
+        ))
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.
@@ -248,7 +259,12 @@ impl Request {
     /// # Errors
     /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is
     /// exceeded.
-    pub(super) fn choose(&self, there: &Batches, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
+    pub(super) fn choose(
+        &self,
+        there: &Batches,
+        unit: Unit,
+        security: u32,
+    ) -> Result<Vec<(Serial, u32)>, Error> {
         let missing = self.missing(there);
         if !missing.is_empty() {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
@@ -259,7 +275,7 @@ impl Request {
                 all.extend(Origin::of(left.serial, &left.batch)?);
             }
         }
-        report(&all, self.buckets().0, there.given_up(), security)?;
+        report(&all, unit, there.given_up(), security)?;
         Ok(taken)
     }
 
@@ -297,6 +313,21 @@ impl Request {
     }
 }
 
+/// Returns whether two components compute the same. A digest is of a whole circuit, so it is asked last.
+fn are_alike(one: &Component, other: &Component) -> bool {
+    let ports = |component: &Component| -> Vec<u64> {
+        let Component { inputs, outputs, .. } = component;
+        inputs.iter().chain(outputs).map(|port| port.width()).collect()
+    };
+    let sizes = |component: &Component| {
+        let circuit = &component.circuit;
+        [circuit.inputs(), circuit.outputs().len(), circuit.gate_count(), circuit.and_gates()]
+    };
+    sizes(one) == sizes(other)
+        && ports(one) == ports(other)
+        && (Arc::ptr_eq(&one.circuit, &other.circuit) || one.digest() == other.digest())
+}
+
 /// Cuts a count into parts of at most so many.
 fn cut(all: u64, most: u64) -> Vec<u64> {
     (0..all.div_ceil(most)).map(|step| most.min(all - step * most)).collect()
@@ -323,11 +354,14 @@ pub(crate) struct Filling {
 
 impl Filling {
     /// Refuses buckets that are larger than what is kept together: half of it, as a copy's bytes are said
-    /// roughly.
+    /// roughly; and a cut that could not be read again.
     fn sensible(self) -> Result<Self, Error> {
         let level = &self.sizes.level;
         let each = self.component().map_or(0, |component| copy_bytes(component, level));
         let bucket = self.sizes.copies.first().map_or(0, |cut| u64::from(cut.bucket));
+        if !self.sizes.copies.iter().all(is_sensible) {
+            return Err(Error::Limit(format!("{} need a cut that no store takes", self.request)));
+        }
         match each.saturating_mul(bucket) <= MAX_RECORD_BYTES as u64 / 2 {
             true => Ok(self),
             false => Err(Error::Limit(format!(

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The sums that the evaluator sees are those of a run, in another basis: a run solders the wire to each gate
-//! or copy of the bucket, here it is the sum of two solderings.
+//! or copy of the bucket, here it is the sum of two solderings, and of copies what their offsets differ by
+//! where the permutation bits of the first step do (`copies_soldered`).
 
 use std::borrow::Cow;
 
@@ -67,7 +68,7 @@ fn outputs(layout: &Layout) -> Vec<usize> {
     let counts = layout.slots_by_kind();
     let mut firsts = Vec::with_capacity(counts.len());
     let mut all = 0;
-    for (kind, (_, slots)) in layout.kinds.iter().zip(counts) {
+    for (kind, slots) in layout.kinds.iter().zip(counts) {
         firsts.push(all);
         all += slots * kind.outputs();
     }

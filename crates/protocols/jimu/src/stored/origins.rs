@@ -51,9 +51,16 @@ impl Origin {
     /// # Errors
     /// [`Error::Stock`] if its header is malformed.
     pub fn of(serial: Serial, batch: &Batch) -> Result<Option<Self>, Error> {
-        let unit = if batch.kind == kind::COPIES { Unit::Components } else { Unit::Gates };
-        let of = |bucketing| Origin { serial, name: shown(unit, &batch.name), cut: Cut { unit, bucketing } };
-        Ok(Header::decode(&batch.header)?.cut.map(of))
+        let of = |unit, bucketing| {
+            Some(Origin { serial, name: shown(unit, &batch.name), cut: Cut { unit, bucketing } })
+        };
+        let of_component = batch.component != [0; 32];
+        match (batch.kind, Header::decode(&batch.header)?.cut, of_component) {
+            (kind::GATES, Some(cut), false) => Ok(of(Unit::Gates, cut)),
+            (kind::COPIES, Some(cut), true) => Ok(of(Unit::Components, cut)),
+            (kind::INPUTS | kind::OTS, None, false) => Ok(None),
+            _ => Err(malformed()),
+        }
     }
 }
 
@@ -95,7 +102,6 @@ impl Header {
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let malformed = || Error::Stock("the header of a batch is malformed".into());
         let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!(
@@ -118,8 +124,12 @@ impl Header {
     }
 }
 
-/// Whether somebody would choose a cut.
-fn is_sensible(cut: &Bucketing) -> bool {
+fn malformed() -> Error {
+    Error::Stock("the header of a batch is malformed".into())
+}
+
+/// Returns whether somebody would choose a cut.
+pub(super) fn is_sensible(cut: &Bucketing) -> bool {
     cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
 }
 
@@ -198,4 +208,37 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error>
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     let checks = Level::of_stock(security)?.checks();
     Ok(checks.into_iter().map(|(_, bound)| bound).sum::<Upper>().to_fixed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is cut and what is not, gates and components are told apart by all that a batch says of itself.
+    #[test]
+    fn row_25_batches_that_contradict_themselves_are_refused() {
+        let cut = Some(Bucketing { slots: 8, bucket: 3, opened: 20 });
+        let of = |kind, cut, component: u8| {
+            let header = Header::new(40, cut, 0).encode();
+            Origin::of(0, &Batch { kind, name: "x".into(), component: [component; 32], header })
+        };
+        let unit = |origin: Option<Origin>| origin.map(|origin| origin.cut.unit);
+        assert_eq!(unit(of(kind::GATES, cut, 0).unwrap()), Some(Unit::Gates));
+        assert_eq!(unit(of(kind::COPIES, cut, 1).unwrap()), Some(Unit::Components));
+        assert_eq!(unit(of(kind::INPUTS, None, 0).unwrap()), None);
+        assert_eq!(unit(of(kind::OTS, None, 0).unwrap()), None);
+        for (kind, cut, component) in [
+            (kind::GATES, cut, 1),
+            (kind::GATES, None, 0),
+            (kind::COPIES, cut, 0),
+            (kind::COPIES, None, 1),
+            (kind::INPUTS, cut, 0),
+            (kind::OTS, None, 1),
+            (4, cut, 0),
+            (4, None, 0),
+        ] {
+            let refused = of(kind, cut, component);
+            assert!(matches!(&refused, Err(Error::Stock(why)) if why.contains("malformed")), "{kind}");
+        }
+    }
 }

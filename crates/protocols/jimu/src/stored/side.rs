@@ -513,7 +513,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        Request::of_layout(job.layout).choose(batches, terms.security.whole()?)
+        Request::of_layout(job.layout).choose(batches, job.layout.unit(), terms.security.whole()?)
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
@@ -551,10 +551,8 @@ fn fetch<R: Role>(
     match batch.batch.kind {
         kind::GATES => taken.buckets.push(R::fetch(batch, &of(Shape::of(&Kind::Gate)))?),
         kind::COPIES => {
-            let digest = batch.batch.component;
-            let kind = layout.kinds.iter().find(|kind| kind.digest() == digest);
             let other = || Error::Stock("a batch of a component that the program does not have".into());
-            let kind = kind.ok_or_else(other)?;
+            let kind = layout.kind_of(&batch.batch.component).ok_or_else(other)?;
             let context = Context { circuit: kind.circuit(), ..of(Shape::of(kind)) };
             taken.buckets.push(R::fetch(batch, &context)?);
         }

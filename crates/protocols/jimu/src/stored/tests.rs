@@ -227,6 +227,13 @@ fn filled_used_up_and_made(unit: Unit) {
     assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
     assert_eq!(folders.left(), rest);
     assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
+    // Another component is another request.
+    let names = [toy(), mixed()].map(|program| {
+        let mut request = Request::default();
+        request.add(&program.components()[0], 5);
+        Asked::request(&request.steps(40).unwrap()[0])
+    });
+    assert_ne!(names[0], names[1]);
     let nothing = Request::default();
     let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
@@ -335,6 +342,21 @@ fn gates_and_components_are_in_one_epoch() {
     });
 }
 
+/// What has no AND gates is the same program, however it is cut.
+#[test]
+fn a_program_without_gates_takes_inputs_alone() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let port = |name: &str, width| Port::new(name, Type::Uint(width));
+    let mut program = ProgramBuilder::new("wires", vec![port("a", 2)], vec![port("b", 1)]).unwrap();
+    program.output(port("x", 3), Recipient::Both, vec![2, 0, 1]).unwrap();
+    let program = program.finish().unwrap();
+    assert_eq!(of(&program, Unit::Gates), of(&program, Unit::Components));
+    let _ = folders.good(What::Fill(&of(&program, Unit::Gates)));
+    let did = folders.runs(&program, Lacking::Refuse, &mut rng);
+    assert_eq!(did.security.unwrap().unit, Unit::Gates);
+    assert_eq!(folders.left(), BTreeMap::new());
+}
+
 /// A program that takes from several batches of different cuts; and one that would draw on too many.
 #[test]
 fn a_program_takes_from_many_batches() {
@@ -353,6 +375,8 @@ fn takes_from_many_batches(unit: Unit) {
     let buckets: BTreeSet<u32> = security.copies.iter().map(|copies| copies.amount.bucket).collect();
     assert!(buckets.len() > 1);
     assert_eq!(folders.left(), BTreeMap::new());
+    // All that was made in the epoch is in it.
+    assert_eq!(security.epoch_bound_log2, Some(security.bound_log2));
     // More batches than a program may draw on, each of nearly a quarter of the budget.
     let program = toy().repeat(50).unwrap();
     for _ in 0..5 {
@@ -611,30 +635,34 @@ fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     })
 }
 
-/// Row 5: one good gate or copy is enough, wherever it is in its bucket: also if the first one is bad, to
-/// which the program and all others are soldered.
+/// Row 5: one good gate or copy is enough, wherever it is in its bucket, whichever bucket that is: also if
+/// the first one is bad, to which the program and all others are soldered.
 #[test]
 fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     for unit in Unit::ALL {
-        let program = toy();
-        let asked = of(&program, unit);
+        let (program, three) = (toy(), toy().repeat(3).unwrap());
+        let asked = of(&program, unit).times(4).unwrap();
         let steps = asked.steps(40).unwrap();
         let bucket = steps[0].sizes.copies[0].bucket as usize;
         assert!(bucket > 4, "{bucket}");
-        for place in [0, 1, 2, bucket / 2, bucket - 1] {
+        // No copy at all is good in the last ones.
+        for place in [0, 1, 2, bucket / 2, bucket - 1, bucket] {
             let folders = Folders::new();
             let hooks = [dealt(Some(rubbish_but(place, &steps))), dealt(Some(known()))];
             let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
-            let _ = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
+            let mut rng = Rng::replayable("test inputs");
+            if place < bucket {
+                // The first bucket of a batch, and others of it.
+                for program in [&program, &three] {
+                    let _ = folders.runs(program, Lacking::Refuse, &mut rng);
+                }
+                continue;
+            }
+            let zeros = vec![false; 2];
+            let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+            let [_, evaluator] = folders.over(memory_pair(), run);
+            assert!(evaluator.is_err_and(|error| error.is_cheat(Cheat::EmptyBucket)), "{unit:?}");
         }
-        // And if none is good, that is noticed.
-        let folders = Folders::new();
-        let hooks = [dealt(Some(rubbish_but(bucket, &steps))), dealt(Some(known()))];
-        let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
-        let zeros = vec![false; 2];
-        let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
-        let [_, evaluator] = folders.over(memory_pair(), run);
-        assert!(evaluator.is_err_and(|error| error.is_cheat(Cheat::EmptyBucket)), "{unit:?}");
     }
 }
 
@@ -783,5 +811,7 @@ fn components_are_cut_into_steps_that_fit_memory() {
     let mut asked = Request::default();
     asked.add(&large, 1);
     let refused = asked.steps(40).err().unwrap().to_string();
+    let many = toys(Unit::Components, [1 << 32, 0, 0]).steps(40).err().unwrap().to_string();
+    assert!(many.contains("a hundred steps of components") && many.contains("in several goes"), "{many}");
     assert!(refused.contains("large is too large to be kept") && refused.contains("cut it"), "{refused}");
 }
