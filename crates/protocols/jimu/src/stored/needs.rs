@@ -248,9 +248,9 @@ impl Request {
     /// Says what to do where a step finds no room in its part of the budget.
     fn no_room(&self, security: u32) -> Error {
         Error::Limit(format!(
-            "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} AND \
-             gates there is, or for a hundred steps of components: make it in several goes, of which a program \
-             may draw on four"
+            "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} \
+             AND gates there is, or for a hundred steps of components: make it in several goes, of which a \
+             program may draw on four"
         ))
     }
 
