@@ -28,7 +28,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
-use crate::gates::{OF_BLOCKS, mask};
+use crate::gates::{OF_BLOCKS, VALUES, mask};
 
 /// Labels with their permutation messages, wire by wire, at the garbler.
 pub struct Wires {
@@ -265,6 +265,81 @@ impl Judging {
             let other = mask(kind);
             (0..N).for_each(|block| label[block] = two[0][block] ^ (two[1][block] & other));
             each(slot, &*label, kind);
+        }
+        if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok(()) }
+    }
+}
+
+/// What comes out of copies of a component, as labels of the slots' wires, `[copy][output]`.
+pub struct Translated {
+    /// Of each copy whether all its outputs are valid.
+    valid: Vec<u8>,
+    /// Labels, by their values at the points that open them, their compressions first.
+    values: Zeroizing<Vec<[u128; VALUES]>>,
+    kinds: Zeroizing<Vec<u8>>,
+}
+
+impl Translated {
+    /// Translates what came out of copies at these places, with so many outputs: `found` says of each which
+    /// label it is, `label` are the values that open it, and `soldering` gives δ, the sum of permutation bits
+    /// and S of each output. In constant time.
+    pub fn of(
+        found: &Kinds,
+        (wires, places): (usize, &[usize]),
+        label: impl Fn(usize) -> [u128; VALUES],
+        soldering: impl Fn(usize) -> ([u128; VALUES], u8, [u128; VALUES]),
+    ) -> Self {
+        let count = places.len() * wires;
+        let mut valid = vec![1; places.len()];
+        let mut labels = Zeroizing::new(vec![[0; VALUES]; count]);
+        let mut kinds = Zeroizing::new(vec![0; count]);
+        for k in 0..count {
+            let (copy, output) = (k / wires, k % wires);
+            valid[copy] &= found.same[k] | found.other[k];
+            let (difference, bit, offset) = soldering(places[copy] * wires + output);
+            let mask = mask(found.other[k]);
+            let label = label(k);
+            for block in 0..VALUES {
+                labels[k][block] = label[block] ^ difference[block] ^ (offset[block] & mask);
+            }
+            kinds[k] = found.other[k] ^ bit;
+        }
+        Translated { valid, values: labels, kinds }
+    }
+
+    /// Takes of each output of each slot the label of a valid copy, of `bucket` in each slot, and what others
+    /// say of Δ goes to `recovery`. Gives to `each` the slot, the output, the compressed label, and 1 where it
+    /// is not the hashed one. In constant time.
+    ///
+    /// # Errors
+    /// [`Cheat::EmptyBucket`] if a bucket has no valid copy.
+    pub fn judge(
+        &self,
+        (bucket, wires): (usize, usize),
+        recovery: &mut Recovery,
+        mut each: impl FnMut(usize, usize, u128, u8),
+    ) -> Result<(), Cheat> {
+        let mut empty = Choice::from(0);
+        for slot in looking(0..self.valid.len() / bucket) {
+            for output in 0..wires {
+                let mut two = Zeroizing::new([[0_u128; VALUES]; 2]);
+                let mut found = [Choice::from(0); 2];
+                for copy in slot * bucket..(slot + 1) * bucket {
+                    let k = copy * wires + output;
+                    for kind in 0..2_u8 {
+                        let is = Choice::from(self.valid[copy]) & self.kinds[k].ct_eq(&kind);
+                        let first = is & !found[usize::from(kind)];
+                        let mask = mask(first.unwrap_u8());
+                        let sums = two[usize::from(kind)].iter_mut().zip(&self.values[k]);
+                        sums.for_each(|(sum, value)| *sum ^= value & mask);
+                        found[usize::from(kind)] |= first;
+                    }
+                }
+                empty |= !found[0] & !found[1];
+                let kind = (!found[0]).unwrap_u8();
+                each(slot, output, two[0][0] ^ (two[1][0] & mask(kind)), kind);
+                recovery.offer(&two[0], &two[1], found[0] & found[1]);
+            }
         }
         if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok(()) }
     }

@@ -7,13 +7,11 @@ use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{Seen, Words};
-use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::buckets::{Checks, Judging, Kinds, Recovery};
+use crate::buckets::{Checks, Judging, Recovery, Translated};
 use crate::build::{CopyBuckets, GateBuckets, HashedCircuit, Soldered};
-use crate::cheat::Cheat;
-use crate::gates::{GATES_AT_ONCE, Room, VALUES, colour, mask, values_of};
+use crate::gates::{GATES_AT_ONCE, Room, colour, mask, values_of};
 use crate::layout::{Layout, Slot};
 use crate::parameters::COMPRESSED;
 use crate::setup::Evaluator;
@@ -246,82 +244,9 @@ impl Group<'_> {
             |k| values_of(&values, k),
             |at| (back.outputs[at], back.bits[at], back.offsets[at / wires]),
         );
-        self.judge((bucket, wires), &translated, active, recovery)
-    }
-
-    /// Takes of each output of each slot the label of a valid copy, and what others say of Δ.
-    fn judge(
-        &self,
-        (bucket, wires): (usize, usize),
-        results: &Translated,
-        active: &mut Active,
-        recovery: &mut Recovery,
-    ) -> Result<(), Error> {
-        let mut empty = Choice::from(0);
-        for s in looking(0..self.slots.len()) {
-            let first = self.slot(s).output;
-            for output in 0..wires {
-                let mut two = [[0_u128; VALUES]; 2];
-                let mut found = [Choice::from(0); 2];
-                for copy in s * bucket..(s + 1) * bucket {
-                    let k = copy * wires + output;
-                    for kind in 0..2_u8 {
-                        let is = Choice::from(results.valid[copy]) & results.kinds[k].ct_eq(&kind);
-                        let first = is & !found[usize::from(kind)];
-                        let mask = u128::from(first.unwrap_u8()).wrapping_neg();
-                        let label = results.values[k].iter();
-                        two[usize::from(kind)]
-                            .iter_mut()
-                            .zip(label)
-                            .for_each(|(sum, value)| *sum ^= value & mask);
-                        found[usize::from(kind)] |= first;
-                    }
-                }
-                empty |= !found[0] & !found[1];
-                let other = u128::from((!found[0]).unwrap_u8()).wrapping_neg();
-                let short = two[0][0] ^ (two[1][0] & other);
-                active.set(first + output, &[short], (!found[0]).unwrap_u8());
-                recovery.offer(&two[0], &two[1], found[0] & found[1]);
-            }
-        }
-        if bool::from(empty) { Err(Cheat::EmptyBucket.into()) } else { Ok(()) }
-    }
-}
-
-/// What comes out of copies, as labels of the circuit's wires: `[copy][output]`.
-struct Translated {
-    /// Of each copy whether all its outputs are valid.
-    valid: Vec<u8>,
-    /// Labels, by their values at the points that open them, their compressions first.
-    values: Zeroizing<Vec<[u128; VALUES]>>,
-    kinds: Zeroizing<Vec<u8>>,
-}
-
-impl Translated {
-    /// Of copies at these places, with so many outputs: `found` says of what came out which label it is,
-    /// `label` are the values that open it, and `soldering` gives δ, the sum of permutation bits and S of
-    /// each output.
-    fn of(
-        found: &Kinds,
-        (wires, places): (usize, &[usize]),
-        label: impl Fn(usize) -> [u128; VALUES],
-        soldering: impl Fn(usize) -> ([u128; VALUES], u8, [u128; VALUES]),
-    ) -> Self {
-        let count = places.len() * wires;
-        let mut valid = vec![1; places.len()];
-        let mut labels = Zeroizing::new(vec![[0; VALUES]; count]);
-        let mut kinds = Zeroizing::new(vec![0; count]);
-        for k in 0..count {
-            let (copy, output) = (k / wires, k % wires);
-            valid[copy] &= found.same[k] | found.other[k];
-            let (difference, bit, offset) = soldering(places[copy] * wires + output);
-            let mask = u128::from(found.other[k]).wrapping_neg();
-            let label = label(k);
-            for block in 0..VALUES {
-                labels[k][block] = label[block] ^ difference[block] ^ (offset[block] & mask);
-            }
-            kinds[k] = found.other[k] ^ bit;
-        }
-        Translated { valid, values: labels, kinds }
+        translated.judge((bucket, wires), recovery, |slot, output, short, kind| {
+            active.set(self.slot(slot).output + output, &[short], kind);
+        })?;
+        Ok(())
     }
 }

@@ -68,10 +68,10 @@ pub fn first_blocks(words: &Words) -> Zeroizing<Vec<u128>> {
 }
 
 /// Blocks of what opens a label: more than a block of bytes are hidden, and fewer than two.
-pub(crate) const VALUES: usize = 2;
+pub const VALUES: usize = 2;
 
 /// Returns the blocks of what opens one of many labels.
-pub(crate) fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
+pub fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
     *values.word(k).first_chunk().expect("what opens a label is more than a block")
 }
 

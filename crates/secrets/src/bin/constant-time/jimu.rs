@@ -4,10 +4,12 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use brickwork::Error;
+use brickwork::circuit::{Builder, Circuit};
 use brickwork::ihash::{self, Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
 use brickwork::jimu::adversary::AllSeeds;
-use brickwork::jimu::buckets::{Checks, Recovery, lowest_bits};
-use brickwork::jimu::gates::{Garbling, Labels, Room, add_lefts};
+use brickwork::jimu::buckets::{Checks, Recovery, Translated, lowest_bits};
+use brickwork::jimu::components::{ComponentGarbling, Given};
+use brickwork::jimu::gates::{Garbling, Labels, Room, VALUES, add_lefts, values_of};
 use brickwork::jimu::parameters::{COMPRESSED, Level};
 use brickwork::ot::{Direction, Series, extension};
 use brickwork::random::{Rng, Seed};
@@ -87,8 +89,113 @@ fn all_seeds(symbols: usize, blocks: usize, rng: &mut Rng) -> AllSeeds {
     AllSeeds { labels: Words::random(16 * blocks, symbols, rng), again }
 }
 
+/// Copies of a component, in buckets.
+struct Copies {
+    garbling: ComponentGarbling,
+    receiver: Receiver,
+    openings: Unsent,
+    inputs: usize,
+    outputs: usize,
+    symbols: usize,
+}
+
+/// Buckets of copies.
+const SLOTS: usize = 4;
+
+impl Copies {
+    fn new(level: &Level, rng: &mut Rng) -> Self {
+        let circuit = products();
+        let receiver = receiver(&level.labels, rng);
+        let hidden = level.labels.l() - level.labels.w();
+        Copies {
+            garbling: ComponentGarbling::new(&circuit, rng.block(), BUCKET * SLOTS, level.blocks()),
+            openings: receiver.code().seeded_evaluation(&rng.seed(), hidden),
+            receiver,
+            inputs: circuit.inputs(),
+            outputs: circuit.outputs().len(),
+            symbols: level.labels.l(),
+        }
+    }
+
+    /// Labels of inputs and outputs, and offsets, of either class.
+    fn garble(self: &Rc<Self>, class: bool, rng: &mut Rng) -> Call<'static> {
+        let copies = self.clone();
+        let numbers: Vec<u32> = (0..(BUCKET * SLOTS) as u32).collect();
+        let blocks =
+            |count: usize, rng: &mut Rng| -> Vec<u128> { (0..count).map(|_| secret(class, rng)).collect() };
+        let count = numbers.len();
+        let short: Vec<u128> = blocks(count, rng).into_iter().map(|block| block | 1).collect();
+        let given = Given {
+            offsets: (short.into(), words(class, self.symbols, count, rng)),
+            inputs: blocks(count * self.inputs, rng).into(),
+            outputs: words(class, self.symbols, count * self.outputs, rng),
+        };
+        Box::new(move || {
+            black_box(copies.garbling.garble(&numbers, &given).expect("a garbling"));
+        })
+    }
+
+    /// Labels of inputs of either class, and what a copy of each bucket gives: the other label, or the same.
+    fn evaluate(self: &Rc<Self>, class: bool, rng: &mut Rng) -> Call<'static> {
+        let copies = self.clone();
+        let numbers: Vec<u32> = (0..(BUCKET * SLOTS) as u32).collect();
+        let (count, outputs) = (numbers.len(), self.outputs);
+        let inputs: Vec<u128> = (0..count * self.inputs).map(|_| secret(class, rng)).collect();
+        let mut tables = vec![0; count * self.garbling.table_bytes()];
+        rng.fill(&mut tables);
+        let [labels, own] = [outputs, 1].map(|each| Words::random(self.symbols, each * count, rng));
+        let offset = Words::random(self.symbols, 1, rng);
+        let hashed = [&labels, &own, &offset].map(|words| self.receiver.hashes(words));
+        let mut results = labels;
+        // One of each bucket's is the other label, or is not.
+        for k in (0..count * outputs).filter(|k| k / outputs % BUCKET == 1) {
+            results.add_to(k, own.word(k / outputs), u8::from(class));
+        }
+        let solderings: Vec<[[u128; VALUES]; 2]> =
+            (0..count * outputs).map(|_| [[rng.block(); VALUES], [rng.block(); VALUES]]).collect();
+        let places: Vec<usize> = (0..count).collect();
+        Box::new(move || {
+            let Copies { garbling, receiver, openings, .. } = &*copies;
+            let tables: Vec<&[u8]> = tables.chunks_exact(garbling.table_bytes()).collect();
+            black_box(garbling.evaluate(&numbers, &inputs, &tables).expect("an evaluation"));
+            let [hashed, own, offset] = &hashed;
+            let checks = Checks::new(receiver, offset).expect("an offset");
+            let own = own.select((0..count * outputs).map(|k| k / outputs));
+            let (found, values) = (checks.kinds(hashed, Some(&own), &results), receiver.code());
+            let values = values.at(openings, &results);
+            let translated = Translated::of(
+                &found,
+                (outputs, &places),
+                |k| values_of(&values, k),
+                |at| (solderings[at][0], at as u8 & 1, solderings[at][1]),
+            );
+            let mut recovery = Recovery::new(openings.count());
+            let mut given = Vec::with_capacity(SLOTS * outputs);
+            let judged = translated.judge((BUCKET, outputs), &mut recovery, |_, _, short, kind| {
+                given.push((short, kind));
+            });
+            black_box((judged.is_ok(), given));
+            black_box(recovery.offset());
+        })
+    }
+}
+
+/// Four products of sums, of eight bits.
+fn products() -> Circuit {
+    let mut builder = Builder::new(8);
+    let wires = builder.all_inputs();
+    let outputs: Vec<_> = (0..4)
+        .map(|k| {
+            let (sum, other) =
+                (builder.xor(wires[k], wires[7 - k]), builder.xor(wires[k], wires[(k + 1) % 8]));
+            builder.and(sum, other)
+        })
+        .collect();
+    builder.finish(&outputs).expect("a circuit")
+}
+
 /// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
-/// label or with two; the seeds of all symbols, by an offset and choices of either class; what is read with
+/// label or with two; the same of copies of a component; the seeds of all symbols, by an offset and choices of either class; what is read with
 /// the offset or without.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
@@ -155,6 +262,10 @@ pub fn subjects() -> Vec<Subject> {
             black_box(recovery.offset());
         })
     };
+    let of_copies = Rc::new(Copies::new(&level, &mut rng));
+    let (garbled, evaluated) = (of_copies.clone(), of_copies);
+    let garble_copies = move |class: bool, rng: &mut Rng| garbled.garble(class, rng);
+    let evaluate_copies = move |class: bool, rng: &mut Rng| evaluated.evaluate(class, rng);
     let (symbols_of_messages, before) = (level.permutations.n(), level.labels.n());
     let of_offset = Rc::new(all_seeds(symbols_of_messages, blocks, &mut rng));
     let all_seeds = move |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -179,6 +290,8 @@ pub fn subjects() -> Vec<Subject> {
         subject("JIMU: evaluate gates", evaluate),
         subject("JIMU: choose labels", choose),
         subject("JIMU: buckets with one label or two", judge),
+        subject("JIMU: garble copies", garble_copies),
+        subject("JIMU: evaluate copies, with one label or two", evaluate_copies),
         subject("JIMU: the seeds of all symbols by an offset", all_seeds),
         subject("JIMU: read messages with all seeds or with others", read),
     ]
