@@ -308,8 +308,8 @@ impl Translated {
     }
 
     /// Takes of each output of each slot the label of a valid copy, of `bucket` in each slot, and what others
-    /// say of Δ goes to `recovery`. Gives to `each` the slot, the output, the compressed label, and 1 where it
-    /// is not the hashed one. In constant time.
+    /// say of Δ goes to `recovery`. Gives to `each` the slot, the output, the compressed label, and 1 where
+    /// it is not the hashed one. In constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid copy.

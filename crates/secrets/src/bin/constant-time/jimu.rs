@@ -195,8 +195,8 @@ fn products() -> Circuit {
 }
 
 /// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
-/// label or with two; the same of copies of a component; the seeds of all symbols, by an offset and choices of either class; what is read with
-/// the offset or without.
+/// label or with two; the same of copies of a component; the seeds of all symbols, by an offset and choices
+/// of either class; what is read with the offset or without.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = Level::of(40).expect("a level");
