@@ -342,6 +342,29 @@ fn gates_and_components_are_in_one_epoch() {
     });
 }
 
+/// A program is given as many buckets of each component as it has slots, no others and no more.
+#[test]
+fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
+    let (program, level) = (mixed(), Level::of_stock(40).unwrap());
+    let layout = Layout::from_stock(&program, Unit::Components, level).unwrap();
+    let [one, other] = [0, 1].map(|k| program.component_digests()[k]);
+    let taken = |batches: &[([u8; 32], usize)]| layout.clone().take(batches);
+    taken(&[(one, 6), (other, 3)]).unwrap();
+    taken(&[(one, 2), (other, 3), (one, 4)]).unwrap();
+    for batches in [
+        &[(one, 6), (other, 2)][..],
+        &[(one, 6), (other, 4)],
+        &[(one, 7), (other, 3)],
+        &[(one, 9)],
+        &[(one, 6), (other, 3), ([0; 32], 1)],
+        &[(one, 6), ([7; 32], 3)],
+        &[],
+    ] {
+        let refused = taken(batches);
+        assert!(matches!(&refused, Err(Error::Stock(why)) if why.contains("other buckets")), "{batches:?}");
+    }
+}
+
 /// What has no AND gates is the same program, however it is cut.
 #[test]
 fn a_program_without_gates_takes_inputs_alone() {
