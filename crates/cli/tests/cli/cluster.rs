@@ -70,7 +70,7 @@ impl Job {
     fn start(&self, more: [&str; 2], flags: [&[&str]; 2]) -> [Child; 2] {
         let start = |config: &str, flags: &[&str]| {
             let fixed = ["cluster", "--config", config, "--json"];
-            brickwork(&[&fixed[..], flags].concat()).spawn().expect("a coordinator")
+            Child::spawn(&mut brickwork(&[&fixed[..], flags].concat()))
         };
         let mut garbler = start(&self.configure(0, None, more[0]), flags[0]);
         let mut lines = BufReader::new(garbler.stderr.take().expect("its stderr"));
@@ -90,7 +90,7 @@ impl Job {
     }
 
     fn run(&self, more: [&str; 2], flags: [&[&str]; 2]) -> [Output; 2] {
-        self.start(more, flags).map(|child| child.wait_with_output().expect("it ends"))
+        self.start(more, flags).map(finish)
     }
 
     fn result(&self, party: usize, partition: usize) -> Option<Value> {
@@ -264,10 +264,10 @@ impl Told<'_> {
             ["--identity", &identity, "--store-key", &key, "--store", &store, "--peer", &keys.evaluator];
         let terms = ["--terms", &self.terms, "--rows", &self.rows];
         let mut command = brickwork(&[&fixed[..], &numbers, &files, &terms].concat());
-        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = Child::spawn(command.stdin(Stdio::piped()));
         // One that does nothing reads nothing.
         let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{task}\n").as_bytes());
-        let output = child.wait_with_output().unwrap();
+        let output = finish(child);
         let first = text(&output.stdout).lines().next().map(|line| serde_json::from_str(line).expect("JSON"));
         (first.unwrap_or(Value::Null), output.status.code())
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::parties::Side;
 use super::*;
 
 /// The command lines of all processes that name this path.
@@ -44,7 +45,7 @@ fn row_20_ctrl_c_leaves_no_process_and_no_file() {
                 .map(|party| format!("@{}", example(&format!("aes-128.{party}.json"))));
             let arguments = ["run", &program, "--garbler", &inputs[0], "--evaluator", &inputs[1]];
             let mut child =
-                brickwork(&arguments).env("TMPDIR", &temporary).current_dir(folder.path()).spawn().unwrap();
+                Child::spawn(brickwork(&arguments).env("TMPDIR", &temporary).current_dir(folder.path()));
             std::thread::sleep(Duration::from_millis(delay));
             let id = child.id().to_string();
             in_time += usize::from(child.try_wait().unwrap().is_none());
@@ -62,4 +63,23 @@ fn row_20_ctrl_c_leaves_no_process_and_no_file() {
         }
     }
     assert!(in_time > 0, "every run had ended before its signal");
+}
+
+/// Processes that wait for somebody, as makers do, and whom nobody calls any more.
+#[test]
+fn a_test_that_fails_leaves_no_process() {
+    let keys = Keys::new();
+    let (identity, mut waiting) = (keys.file("garbler.key"), Vec::new());
+    let fixed = ["maker", "--listen", "127.0.0.1:0", "--identity", &identity, "--party", &keys.evaluator];
+    let test = std::panic::AssertUnwindSafe(|| {
+        let mut maker = start(&fixed);
+        let (party, _) = Side::garbler(&keys).listen(&[]);
+        address(&mut maker);
+        waiting.extend([&maker, &party].map(|child| format!("/proc/{}", child.id())));
+        assert!(waiting.iter().all(|process| Path::new(process).exists()));
+        std::panic::resume_unwind(Box::new("a test fails"));
+    });
+    std::panic::catch_unwind(test).expect_err("it fails");
+    assert_eq!(waiting.len(), 2);
+    assert!(!waiting.iter().any(|process| Path::new(process).exists()), "{waiting:?}");
 }

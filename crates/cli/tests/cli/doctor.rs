@@ -238,8 +238,6 @@ fn cuts_flags_and_files_are_compared() {
     let (mut garbler, visit) = meet(["run", "doctor"], [(&source, &flags), (&source, none)]);
     assert_eq!(visit.status.code(), Some(0), "{}", text(&visit.stdout));
     assert!(garbler.try_wait().unwrap().is_none(), "it waits on");
-    garbler.kill().unwrap();
-    garbler.wait().unwrap();
 }
 
 /// Stock is held against what a run takes, on one machine and between two; and looking changes nothing.

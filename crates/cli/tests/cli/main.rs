@@ -1,6 +1,7 @@
 //! The command as its users meet it: another process, exit codes, stdout and stderr.
 
 mod bench;
+mod child;
 mod cluster;
 mod ctrl_c;
 mod demo_cheat;
@@ -27,13 +28,15 @@ mod workers;
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use brickwork::plan::Machine;
 use brickwork_kernels::Kernel;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use child::Child;
 
 /// The command with these arguments.
 fn brickwork(arguments: &[&str]) -> Command {
@@ -119,11 +122,11 @@ fn path(path: &Path) -> String {
 
 /// Starts it in the background.
 fn start(arguments: &[&str]) -> Child {
-    brickwork(arguments).spawn().expect("the command starts")
+    Child::spawn(&mut brickwork(arguments))
 }
 
 fn finish(child: Child) -> Output {
-    child.wait_with_output().expect("the command ends")
+    child.wait_with_output()
 }
 
 /// Where a listening command says that it waits.

@@ -175,12 +175,11 @@ fn simulate_takes_values_in_every_form() {
         serde_json::json!([{ "alice": 0, "bob": 1 }, { "alice": 0, "bob": 0 }, { "alice": 1, "bob": 0 }]);
     assert_eq!(json["outputs"]["garbler"], expected);
 
-    let mut child = brickwork(&["simulate", &file, "--garbler", "-", "--evaluator", "5", "--json"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Child::spawn(
+        brickwork(&["simulate", &file, "--garbler", "-", "--evaluator", "5", "--json"]).stdin(Stdio::piped()),
+    );
     child.stdin.take().unwrap().write_all(b" 6\n").unwrap();
-    assert_eq!(object(&child.wait_with_output().unwrap())["output_bits"]["garbler"], "10");
+    assert_eq!(object(&finish(child))["output_bits"]["garbler"], "10");
 }
 
 const LARGER: &str = "

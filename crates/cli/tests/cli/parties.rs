@@ -513,7 +513,7 @@ fn a_child_on_a_leash_ends_with_its_parent() {
         "--leash",
         "--json",
     ];
-    let mut child = brickwork(&fixed).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = Child::spawn(brickwork(&fixed).stdin(Stdio::piped()));
     let pem = std::fs::read_to_string(keys.file("garbler.key")).unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // The bits of 7.
@@ -531,11 +531,9 @@ fn a_child_on_a_leash_ends_with_its_parent() {
 #[test]
 fn memory_is_not_dumped() {
     let keys = Keys::new();
-    let (mut child, _) = Side::garbler(&keys).listen(&[]);
+    let (child, _) = Side::garbler(&keys).listen(&[]);
     let limits =
         std::fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("limits of the process");
-    let _ = child.kill();
-    let _ = child.wait();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().skip(4).take(2).collect::<Vec<_>>(), ["0", "0"], "{core}");
 }

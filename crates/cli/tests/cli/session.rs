@@ -133,7 +133,7 @@ fn inputs_are_asked_for() {
         ];
         let mut command = brickwork(&[&["session", &file], &place[..], &fixed].concat());
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = pipes.spawn().expect("the command starts");
+        let mut child = Child::spawn(pipes);
         child.stdin.take().expect("a pipe").write_all(lines.as_bytes()).expect("it listens");
         child
     };

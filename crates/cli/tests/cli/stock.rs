@@ -756,12 +756,7 @@ fn row_22_a_full_disk() {
             let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", index / 512);
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_brickwork")]).args(arguments);
-            command
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("a shell")
+            Child::spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
         };
         let start = |who: usize, more: [&str; 2]| {
             let all: Vec<String> = arguments[who].iter().cloned().chain(more.map(str::to_owned)).collect();

@@ -194,8 +194,7 @@ fn every_command_of_the_tutorial_works() {
         words.iter().map(change).collect::<Vec<_>>()
     };
     let alice = changed(alice, &[("0.0.0.0:7000", "127.0.0.1:0"), ("brickwork1:BOB…", &keys[1])]);
-    let mut alice =
-        command(&alice.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("the command starts");
+    let mut alice = Child::spawn(&mut command(&alice.iter().map(String::as_str).collect::<Vec<_>>()));
     let address = address(&mut alice);
     let bob = changed(bob, &[("alice.example:7000", &address), ("brickwork1:ALICE…", &keys[0])]);
     assert!(

@@ -30,7 +30,7 @@ const SHOP: &str = "
 
 /// Runs it with this on stdin.
 fn with_stdin(arguments: &[&str], stdin: &str) -> Output {
-    let mut child = brickwork(arguments).stdin(Stdio::piped()).spawn().expect("the command starts");
+    let mut child = Child::spawn(brickwork(arguments).stdin(Stdio::piped()));
     // A command that refuses something else does not read it.
     let _ = child.stdin.take().expect("a pipe").write_all(stdin.as_bytes());
     finish(child)

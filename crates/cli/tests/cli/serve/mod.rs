@@ -90,7 +90,7 @@ impl Pair {
         let mut child = start(&[&["serve", "--json", "--log-format", "json"], &files[..]].concat());
         let said = line(child.stderr.as_mut().expect("a pipe"));
         let Some(http) = said.strip_prefix("requests are taken at ") else {
-            panic!("{said}{}", text(&child.wait_with_output().expect("it ends").stderr));
+            panic!("{said}{}", text(&finish(child).stderr));
         };
         let http = http.parse().expect("an address");
         let listening = (role == 0 || self.address.is_none()).then(|| address(&mut child));
@@ -202,20 +202,9 @@ impl Service {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         schema::holds_for("serve", &object(&output));
     }
-}
 
-impl Service {
     fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().expect("a process");
-            child.wait().expect("it ends");
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.kill();
+        self.child = None;
     }
 }
 
