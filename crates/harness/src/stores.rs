@@ -1,7 +1,9 @@
 //! Two parties with a store each, for tests of protocols with stock: what becomes of the stores where both do
 //! what they should, where a party dies, and where it writes what is no message.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -60,15 +62,21 @@ impl Stores {
     }
 
     /// Runs both parties, each in a thread of its own with its store, its end of the connection, and what it
-    /// brings. One that panics has died there: its store stays as it is, and the other one finds the
+    /// brings. One that is [`dying`] ends there: its store stays as it is, and the other one finds the
     /// connection closed.
+    ///
+    /// # Panics
+    /// If a party does.
     pub fn meet<B: Send, T: Send>(
         &self,
         (left, right): Lines,
         [garblers, evaluators]: [B; 2],
         party: impl Fn(Party, &Store, Channel, B) -> Result<T, Error> + Sync,
     ) -> [Result<T, Error>; 2] {
-        let died = |_| Err(std::io::Error::other("it died").into());
+        let died = |why: Box<dyn Any + Send>| match why.downcast::<Dies>() {
+            Ok(_) => Err(std::io::Error::other("it died").into()),
+            Err(panic) => resume_unwind(panic),
+        };
         let one = |role, channel, brings| party(role, &self.store(role), channel, brings);
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
@@ -163,11 +171,12 @@ pub fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64>
     expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
 }
 
+/// What a party unwinds with that dies because a test wants it to: nobody is told, as of a panic, and only
+/// [`Stores::meet`] takes it for a death.
+struct Dies;
+
 /// Makes a connection of which one party's end dies where it would send its message number `count` of this
 /// name, from 1; what passes of other names is noted.
-///
-/// # Panics
-/// The party, there.
 pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -> Lines {
     let (mut left, mut right) = memory_pair();
     for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
@@ -175,7 +184,9 @@ pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -
         channel.set_tamper(Box::new(move |sent: Tag, bytes| {
             if sent == tag && role == party {
                 left -= 1;
-                assert!(left > 0, "the test ends this party here");
+                if left == 0 {
+                    resume_unwind(Box::new(Dies));
+                }
             }
             if noted.contains(&sent) {
                 seen.lock().expect("nobody dies with it").push(bytes.clone());
