@@ -10,12 +10,16 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brickwork::circuit::library;
-use brickwork::wire::memory_pair;
-use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play, play_from_stock};
+use brickwork::wire::{Channel, Stream, memory_pair};
+use brickwork_secrets::{
+    Shared, evaluator_input, garbler_input, known, play, play_by_makers, play_from_stock,
+};
 
 /// The system's allocator, which hands out zeroed blocks and remembers what came back.
 struct Remembering;
@@ -138,6 +142,38 @@ fn what_is_freed_holds_no_secret() {
 fn what_is_freed_by_runs_from_stock_holds_no_secret() {
     nothing_remains_of(|secrets| drop(play_from_stock(memory_pair, secrets)));
 }
+
+/// Makers of stock: both their memory, which has the epoch's secrets, and that of their coordinators, who
+/// take the records that they make. Lines within a party are sockets here.
+#[test]
+fn what_is_freed_by_makers_holds_no_secret() {
+    let home = || {
+        let (left, right) = UnixStream::pair().expect("a pair of sockets");
+        [left, right].map(|end| Channel::new(vec![Box::new(Line(end))])).into()
+    };
+    nothing_remains_of(|secrets| play_by_makers(memory_pair, home, secrets));
+}
+
+/// One end of a pair of sockets: what passes lies in no memory of this process but that of the ends.
+struct Line(UnixStream);
+
+impl Read for Line {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(bytes)
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Stream for Line {}
 
 fn nothing_remains_of(play: impl Fn(&Shared)) {
     let alone = alone();

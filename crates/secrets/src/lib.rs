@@ -5,12 +5,13 @@
 pub mod welch;
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::duplo::Report;
-use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked};
-use brickwork::duplo::{Lacking, Request};
+use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked, works};
+use brickwork::duplo::{Lacking, Maker, Request};
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
@@ -23,26 +24,35 @@ pub type Shared = Arc<Mutex<Secrets>>;
 /// The secrets of a run, as hooks tell them; what was sent is none.
 #[derive(Default)]
 pub struct Secrets {
-    /// The last byte string at each point.
-    at: Vec<(Point, Vec<u128>)>,
+    /// Byte strings at points: who noted each, the party's session or one of its makers, from 1.
+    at: Vec<(usize, Point, Vec<u128>)>,
     sent: HashSet<u128>,
 }
 
+/// Who notes what is secret where there is no maker; and an epoch's offsets where there are.
+const SESSION: usize = 0;
+
 impl Secrets {
-    fn note(&mut self, point: Point, bytes: &[u8]) {
+    fn note(&mut self, who: usize, point: Point, bytes: &[u8]) {
         if !bytes.is_empty() && bytes.len().is_multiple_of(16) {
             let values =
                 bytes.chunks_exact(16).map(|value| u128::from_le_bytes(value.try_into().expect("16 bytes")));
-            self.at.push((point, values.collect()));
+            self.at.push((who, point, values.collect()));
         }
-    }
-
-    fn values(&self, point: Point) -> &[u128] {
-        self.at.iter().find(|(p, _)| *p == point).map_or(&[], |(_, values)| values)
     }
 
     /// Every label that the noted values stand for, and every offset.
     fn finish(&self) -> HashMap<u128, &'static str> {
+        let who: HashSet<usize> = self.at.iter().map(|(who, ..)| *who).collect();
+        let mut known: HashMap<_, _> = who.into_iter().flat_map(|who| self.noted_by(who)).collect();
+        known.retain(|secret, _| !self.sent.contains(secret) && *secret > 1);
+        known
+    }
+
+    fn noted_by(&self, who: usize) -> HashMap<u128, &'static str> {
+        let find = |who, point| self.at.iter().find(|(by, at, _)| (*by, *at) == (who, point));
+        let values = |point| find(who, point).map_or(&[][..], |(.., values)| values);
+        let offset = |point| find(SESSION, point).expect("the offsets of an epoch").2[0];
         let mut known = HashMap::new();
         let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
             // What stands under an offset that was opened is no secret any more.
@@ -50,30 +60,24 @@ impl Secrets {
             let labels = hidden.flat_map(|(k, &value)| [value, value & !1, value & !1 ^ offset(k)]);
             labels.map(|label| (label, name)).collect()
         };
-        let (delta_ka, delta_ot) = (self.values(Point::KaOffset)[0], self.values(Point::OtOffset)[0]);
-        known.extend(wires("the wire of a plain authenticator", self.values(Point::PlainHashed), &|_| {
-            delta_ka
-        }));
-        let offsets = self.values(Point::InputOffsets);
-        known.extend(wires("the wire of an input authenticator", self.values(Point::InputWires), &|k| {
-            offsets[k]
-        }));
+        let (delta_ka, delta_ot) = (offset(Point::KaOffset), offset(Point::OtOffset));
+        known.extend(wires("the wire of a plain authenticator", values(Point::PlainHashed), &|_| delta_ka));
+        let offsets = values(Point::InputOffsets);
+        known.extend(wires("the wire of an input authenticator", values(Point::InputWires), &|k| offsets[k]));
         for id in 0..COMPONENTS {
-            let (offsets, outputs) =
-                (self.values(Point::GarbledOffsets(id)), self.values(Point::CommittedOutputs(id)));
-            let each = outputs.len() / offsets.len();
+            let (offsets, outputs) = (values(Point::GarbledOffsets(id)), values(Point::CommittedOutputs(id)));
+            let each = outputs.len() / offsets.len().max(1);
             known.extend(wires("an output wire of a copy", outputs, &|k| offsets[k / each]));
             known.extend(offsets.iter().map(|&offset| (offset, "the offset of a copy")));
         }
         known.extend(offsets.iter().map(|&offset| (offset, "the offset of an input authenticator")));
         known.extend(
-            self.values(Point::OtLabels)
+            values(Point::OtLabels)
                 .iter()
                 .flat_map(|&r| [r, r ^ delta_ot])
                 .map(|label| (label, "a label of the OTs")),
         );
         known.extend([(delta_ka, "the offset of the authenticators"), (delta_ot, "the offset of the OTs")]);
-        known.retain(|secret, _| !self.sent.contains(secret) && *secret > 1);
         known
     }
 }
@@ -136,9 +140,11 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
     let (left, right) = watched(ends, secrets);
     std::thread::scope(|scope| {
         let job = &job;
-        let garbler = scope
-            .spawn(move || garbler(left, job, &garbler_input(), noting(secrets)).expect("an honest run"));
-        let evaluator = evaluator(right, job, &evaluator_input(), noting(secrets)).expect("an honest run");
+        let garbler = scope.spawn(move || {
+            garbler(left, job, &garbler_input(), noting(secrets, SESSION)).expect("an honest run")
+        });
+        let evaluator =
+            evaluator(right, job, &evaluator_input(), noting(secrets, SESSION)).expect("an honest run");
         [garbler.join().expect("no panic"), evaluator]
     })
 }
@@ -150,18 +156,10 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
 /// If anything fails.
 pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) -> [Vec<bool>; 2] {
     let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
-    let terms = Terms {
-        security: Security::of(40),
-        threads: 2,
-        table_memory: TABLE_MEMORY,
-        identities: IDENTITIES,
-        post_quantum: false,
-    };
-    let stock = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(&program) };
+    let stock = stock_for(&program);
     let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
-        let store = Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;
-        let observer = Unobserved;
-        let session = stocked(party, channel, &store, &terms, observer, noting(secrets))?;
+        let store = store(folder.path(), party)?;
+        let session = stocked(party, channel, &store, &TERMS, Unobserved, noting(secrets, SESSION))?;
         let Some(input) = input else {
             return session.preprocess(std::slice::from_ref(&stock))?.1.close().map(|_| Vec::new());
         };
@@ -180,7 +178,57 @@ pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) 
     connect([Some(garbler_input()), Some(evaluator_input())])
 }
 
+/// Makes stock by two workers of each party: both of the garbler's are makers, and one of the evaluator's.
+/// `home` makes the lines to them; what passes on these is secret.
+///
+/// # Panics
+/// If anything fails.
+pub fn play_by_makers(
+    ends: impl Fn() -> (Channel, Channel),
+    home: impl Fn() -> (Channel, Channel) + Sync,
+    secrets: &Shared,
+) {
+    let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
+    let steps = [stock_for(&program)];
+    let (peers, others): (Vec<_>, Vec<_>) = (0..2).map(|_| watched(ends(), secrets)).unzip();
+    let party = |party: Party, channel, mut here: Vec<Channel>| -> Result<(), Error> {
+        let away = here.split_off(party as usize);
+        let (lines, its): (Vec<_>, Vec<_>) = away.iter().map(|_| home()).unzip();
+        std::thread::scope(|scope| {
+            for (number, (line, peer)) in its.into_iter().zip(away).enumerate() {
+                let makes = move || works(Maker::hear(line)?, peer, 2, noting(secrets, 1 + number));
+                scope.spawn(move || assert_eq!(makes().expect("an honest maker"), 1));
+            }
+            let store = store(folder.path(), party)?;
+            let session = stocked(party, channel, &store, &TERMS, Unobserved, noting(secrets, SESSION))?;
+            session.preprocess_by_makers(&steps, here, lines)?.2.close().map(drop)
+        })
+    };
+    let ((left, right), party) = (watched(ends(), secrets), &party);
+    std::thread::scope(|scope| {
+        scope.spawn(move || party(Party::Garbler, left, peers).expect("an honest garbler"));
+        party(Party::Evaluator, right, others).expect("an honest evaluator");
+    });
+}
+
 const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+
+const TERMS: Terms = Terms {
+    security: Security::of(40),
+    threads: 2,
+    table_memory: TABLE_MEMORY,
+    identities: IDENTITIES,
+    post_quantum: false,
+};
+
+/// What a run of the program takes.
+fn stock_for(program: &Program) -> Request {
+    Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) }
+}
+
+fn store(folder: &Path, party: Party) -> Result<Store, Error> {
+    Store::open(&folder.join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))
+}
 
 /// The ends of a channel; what is sent is noted as no secret.
 fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Channel, Channel) {
@@ -199,11 +247,11 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
     (left, right)
 }
 
-/// Hooks that note what is secret.
-fn noting(secrets: &Shared) -> Hooks {
+/// Hooks that note what is secret, and by whom.
+fn noting(secrets: &Shared, who: usize) -> Hooks {
     let secrets = secrets.clone();
     Hooks {
-        alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(point, bytes))),
+        alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(who, point, bytes))),
         ..Hooks::default()
     }
 }

@@ -8,7 +8,7 @@ pub mod parsers;
 use super::Commitments;
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
 use super::proposal::Decomposition;
-use super::{Error, Job, Limits, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
+use super::{Error, Job, Limits, Maker, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
 use brickwork_circuit::Party;
 use brickwork_session::{Observer, Terms, Unobserved};
 use brickwork_stock::Store;
@@ -44,6 +44,14 @@ pub fn stocked(
     hooks: Hooks,
 ) -> Result<Stocked, Error> {
     Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)
+}
+
+/// Does what [`Maker::works`] does, with its hands in the machine.
+///
+/// # Errors
+/// As [`Maker::works`].
+pub fn works(maker: Maker, peer: Channel, threads: usize, hooks: Hooks) -> Result<u32, Error> {
+    maker.works_with(peer, threads, hooks)
 }
 
 /// Returns the standard parameters, or whatever the cheater wants.
