@@ -1,10 +1,18 @@
 //! The command within another process: what another thread asked to stop ends, whatever it does.
 
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use brickwork::circuit::{Party, Program};
+use brickwork::jobs::terms::Terms;
+use brickwork::wire::tls::{self, Identity, Options};
+use brickwork::wire::{Channel, Tag};
 use brickwork_cli::embedded::{self, Answer, Line};
 use zeroize::Zeroizing;
+
+use super::*;
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
@@ -96,72 +104,114 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
     }
 }
 
+/// A lane of a job with one partition, whose worker is the garbler's and listens; this process is its peer.
+struct OneLane {
+    folder: TempDir,
+    /// What the worker is told.
+    flags: Vec<String>,
+    program: String,
+    /// The worker's key, and the peer's.
+    keys: [Identity; 2],
+}
+
+impl OneLane {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = |name: &str| path(&folder.path().join(name));
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            private(&file(name));
+            file(name)
+        };
+        let [(here, pem), (there, _)] = [(); 2].map(|()| Identity::generate().unwrap());
+        let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
+        let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
+        let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
+        assert!(embedded::call(&words_of, &Line::default()).is_ok());
+        let digest = Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
+        let identities = [&here, &there].map(|key| key.public_key().to_bytes());
+        let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (job, terms, peer) = (hex(&[5; 32]), hex(&terms.digest()), there.public_key().to_string());
+        let flags = [
+            ["--role", "garbler"],
+            ["--listen", "127.0.0.1:0"],
+            ["--identity", &identity],
+            ["--peer", &peer],
+            ["--job", &job],
+            ["--terms", &terms],
+            ["--lane", "0"],
+            ["--attempt", "0"],
+            ["--of", "1"],
+            ["--retries", "0"],
+            ["--rows", &rows],
+            ["--store", &file("store")],
+            ["--store-key", &store_key],
+            ["--threads", "1"],
+        ];
+        OneLane { flags: words(&flags.concat()), program: compiled, keys: [here, there], folder }
+    }
+
+    /// Meets the worker and cheats. The worker has seen it when this returns, and waits for what is returned
+    /// to be closed.
+    fn cheats(&self, address: &str) -> Channel {
+        let [here, there] = &self.keys;
+        let options = Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
+        let mut channel = tls::connect(address, there, here.public_key(), &options).unwrap();
+        // What no greeting is. The other one has seen it when it closes its side.
+        channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
+        assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
+        while !matches!(channel.receive_up_to(Tag(1), 1 << 10), Err(brickwork::Error::Io(_))) {}
+        channel
+    }
+}
+
 /// A worker that has seen its peer cheat says so, also where it is asked to stop before it has closed the
 /// line: nobody can have it forgotten.
 #[test]
 fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
-    use brickwork::jobs::terms::Terms;
-    use brickwork::wire::Tag;
-    use brickwork::wire::tls::{self, Identity, Options};
-    use std::time::Duration;
-
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    let write = |name: &str, text: &str| {
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::write(folder.path().join(name), text).unwrap();
-        std::fs::set_permissions(folder.path().join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
-        file(name)
-    };
-    let [(here, pem), (there, _)] = [(); 2].map(|()| Identity::generate().unwrap());
-    let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
-    let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
-    let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
-    assert!(embedded::call(&words_of, &Line::default()).is_ok());
-    let digest =
-        brickwork::circuit::Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
-    let identities = [&here, &there].map(|key| key.public_key().to_bytes());
-    let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (job, terms, peer) = (hex(&[5; 32]), hex(&terms.digest()), there.public_key().to_string());
-    let flags = [
-        ["--role", "garbler"],
-        ["--listen", "127.0.0.1:0"],
-        ["--identity", &identity],
-        ["--peer", &peer],
-        ["--job", &job],
-        ["--terms", &terms],
-        ["--lane", "0"],
-        ["--attempt", "0"],
-        ["--of", "1"],
-        ["--retries", "0"],
-        ["--rows", &rows],
-        ["--store", &file("store")],
-        ["--store-key", &store_key],
-        ["--threads", "1"],
-    ];
-    let mut worker = embedded::worker(&[words(&flags.concat()), words(&["--", &compiled])].concat()).unwrap();
-    let (line, (says, hears)) = (Line::default(), std::sync::mpsc::channel());
-    let (asks, keys) = (&line, (&there, here.public_key()));
+    let lane = OneLane::new();
+    let mut worker = embedded::worker(&[&lane.flags[..], &words(&["--", &lane.program])].concat()).unwrap();
+    let (line, (says, hears)) = (Line::default(), std::sync::mpsc::channel::<std::net::SocketAddr>());
+    let (asks, lane) = (&line, &lane);
     let answer = std::thread::scope(|scope| {
         scope.spawn(move || {
-            let address: std::net::SocketAddr = hears.recv().unwrap();
-            let options = Options {
-                party: brickwork::circuit::Party::Evaluator,
-                lanes: 1,
-                timeout: Duration::from_secs(60),
-            };
-            let mut channel = tls::connect(&address.to_string(), keys.0, keys.1, &options).unwrap();
-            // What no greeting is. The other one has seen it when it closes its side, and waits for this one.
-            channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
-            assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
-            assert!(channel.receive_up_to(Tag(1), 1 << 10).is_err(), "it says nothing more");
+            let channel = lane.cheats(&hears.recv().unwrap().to_string());
             asks.ask_to_stop();
             std::thread::sleep(Duration::from_secs(2));
+            drop(channel);
         });
         embedded::work(&mut worker, embedded::WorkerTask::Meet, &line, &mut |at| says.send(at).unwrap())
     });
     line.ended();
     let error = answer.expect_err("it was no greeting");
     assert_eq!(error["code"], 5, "{error}");
+}
+
+/// A worker whose peer cheated says so before it does anything else that takes time: whoever loses patience
+/// while it opens its store once more, and kills it, has heard of it.
+#[test]
+fn a_worker_says_that_its_peer_cheated_before_it_opens_its_store_again() {
+    let lane = OneLane::new();
+    let arguments = [&words(&["worker", &lane.program])[..], &lane.flags].concat();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut worker = Child::spawn(brickwork(&arguments).stdin(Stdio::piped()));
+    let said: Value = serde_json::from_str(&line(worker.stdout.as_mut().unwrap())).unwrap();
+    // To open the store it reads the key, which does not come: nobody writes into the pipe.
+    let key = lane.folder.path().join("store.key");
+    std::fs::remove_file(&key).unwrap();
+    assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&key).status().unwrap().success());
+    drop(lane.cheats(said["listens"].as_str().unwrap()));
+    // A pipe opens at this end if somebody reads at the other one.
+    let at_once = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let _kept = loop {
+        match File::options().write(true).custom_flags(at_once).open(&key) {
+            Ok(pipe) => break pipe,
+            Err(_) => assert!(worker.try_wait().unwrap().is_none(), "it did not open its store again"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    worker.kill().unwrap();
+    let said = text(&finish(worker).stdout);
+    assert_eq!(said.lines().last(), Some(r#"{"gone":{"cause":"check"}}"#), "{said}");
 }
