@@ -18,6 +18,8 @@
 //! what is returned is raised by far more than that. Where the terms are not positive, in small batches, the
 //! bad items are dealt out one after the other, which needs no recurrence.
 
+use std::cell::OnceCell;
+
 use serde::{Deserialize, Serialize};
 
 use brickwork_base::stop::look;
@@ -56,8 +58,14 @@ pub struct Mixed {
 struct Odds {
     /// S.
     survival: Vec<f64>,
-    /// A_x, for x from 0 to B.
-    bad: Vec<Vec<f64>>,
+    /// The same where a given bucket has none of them.
+    elsewhere: Vec<f64>,
+    /// L.
+    all: f64,
+    /// C(B, x), for x from 0 to B.
+    ways: Vec<f64>,
+    /// A_x likewise, where somebody has looked: most searches look at few numbers of bad items.
+    bad: Vec<OnceCell<Box<[f64]>>>,
 }
 
 /// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more,
@@ -84,17 +92,22 @@ fn unseen(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Opti
 fn dealt(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
-    // By how many of n bad items are opened.
-    let mut opened_bad = vec![1.0];
+    // By how many of n bad items are opened, which are no more than there are; and of one more.
+    let [mut now, mut next] = [(); 2].map(|()| vec![0.0; opened.min(all) as usize + 1]);
+    let numbers: Vec<f64> = (0..now.len()).map(|j| j as f64).collect();
+    now[0] = 1.0;
     for n in 0..all as usize {
-        let mut next = vec![0.0; opened_bad.len() + 1];
-        for (j, probability) in opened_bad.iter().enumerate() {
-            next[j] += probability * (k - (n - j) as f64).max(0.0) / (l - n as f64);
-            next[j + 1] += probability * 0.5 * (c - j as f64).max(0.0) / (l - n as f64);
+        let (n, end) = (n as f64, now.len().min(n + 2));
+        let left = l - n;
+        let stays = |probability: f64, j: f64| probability * (k - (n - j)).max(0.0) / left;
+        next[0] = stays(now[0], 0.0);
+        let pairs = now[..end].windows(2).zip(numbers.windows(2));
+        for (next, (probability, j)) in next[1..end].iter_mut().zip(pairs) {
+            *next = probability[0] * 0.5 * (c - j[0]) / left + stays(probability[1], j[1]);
         }
-        opened_bad = next;
-        sums.push(opened_bad.iter().sum());
-        if sums[n + 1] <= floor || n + 1 == most {
+        std::mem::swap(&mut now, &mut next);
+        sums.push(now[..end].iter().sum());
+        if sums[sums.len() - 1] <= floor || sums.len() - 1 == most {
             break;
         }
     }
@@ -113,20 +126,24 @@ impl Odds {
         let opened = u64::from(cut.opened);
         let survival = unseen(opened, kept, all, until)?;
         let elsewhere = unseen(opened, kept - u64::from(size), all, until)?;
-        let ratios: Vec<f64> =
-            (0..survival.len()).map(|k| k as f64 / (all as f64 - k as f64 + 1.0)).collect();
-        // Of each t the product of the last x ratios up to it, for one x after the other.
-        let mut here = vec![1.0; survival.len()];
-        let mut bad = Vec::with_capacity(size as usize + 1);
-        for x in 0..=size as usize {
-            let ways = binomial(size, x as u32);
-            // What was not looked at is no more likely than the last that was.
-            let unseen = |t: usize| elsewhere[(t - x).min(elsewhere.len() - 1)];
-            let of = |(t, here): (usize, &f64)| if t < x { 0.0 } else { ways * unseen(t) * here };
-            bad.push(here.iter().enumerate().map(of).collect());
-            here.iter_mut().skip(x).zip(&ratios).for_each(|(here, ratio)| *here *= ratio);
-        }
-        Some(Odds { survival, bad })
+        let ways = (0..=size).map(|x| binomial(size, x)).collect();
+        let bad = vec![OnceCell::new(); survival.len()];
+        Some(Odds { survival, elsewhere, all: all as f64, ways, bad })
+    }
+
+    /// Returns A_x of `t` bad items, for x from 0 to B.
+    fn bad(&self, t: usize) -> &[f64] {
+        self.bad[t].get_or_init(|| {
+            let mut here = 1.0;
+            let of = |(x, ways): (usize, &f64)| {
+                let Some(rest) = t.checked_sub(x) else { return 0.0 };
+                // What was not looked at is no more likely than the last that was.
+                let probability = ways * self.elsewhere[rest.min(self.elsewhere.len() - 1)] * here;
+                here *= rest as f64 / (self.all - rest as f64 + 1.0);
+                probability
+            };
+            self.ways.iter().enumerate().map(of).collect()
+        })
     }
 }
 
@@ -135,9 +152,9 @@ struct Game {
     slots: f64,
     gates: Odds,
     authenticators: Odds,
-    /// Of each number of bad gates in a bucket and of bad authenticators at all: with which probability a
-    /// given bucket has enough of these to be ruined.
-    ruined: Vec<Vec<f64>>,
+    /// Of each number of bad authenticators, and of bad gates in a given bucket: with which probability it
+    /// has enough of the former to be ruined. Where somebody has looked.
+    ruined: Vec<OnceCell<Box<[f64]>>>,
 }
 
 impl Game {
@@ -149,31 +166,42 @@ impl Game {
     fn until(mixed: &Mixed, until: (f64, usize)) -> Option<Self> {
         let (gates, authenticators) =
             (Odds::new(&mixed.gates, until)?, Odds::new(&mixed.authenticators, until)?);
-        let (beta, alpha) = (mixed.gates.bucket, mixed.authenticators.bucket);
-        let enough = |x: u32| if x == beta { 0 } else { (beta + alpha).div_ceil(2).saturating_sub(x) };
-        let of = |x: u32, u: usize| (enough(x)..=alpha).map(|y| authenticators.bad[y as usize][u]).sum();
-        let all = authenticators.survival.len();
-        let ruined = (0..=beta).map(|x| (0..all).map(|u| of(x, u)).collect()).collect();
+        let ruined = vec![OnceCell::new(); authenticators.survival.len()];
         Some(Game { slots: f64::from(mixed.gates.slots), gates, authenticators, ruined })
     }
 
     /// How many terms there are to add up, at most.
     fn terms(&self) -> usize {
-        self.gates.survival.len() * self.authenticators.survival.len() * self.gates.bad.len()
+        self.gates.survival.len() * self.authenticators.survival.len() * self.gates.ways.len()
+    }
+
+    /// How many gates and how many authenticators a bucket has.
+    fn bucket(&self) -> (usize, usize) {
+        (self.gates.ways.len() - 1, self.authenticators.ways.len() - 1)
+    }
+
+    /// With which probability `u` bad authenticators are enough, by the number of bad gates in the bucket.
+    fn ruined(&self, u: usize) -> &[f64] {
+        self.ruined[u].get_or_init(|| {
+            let (beta, alpha) = self.bucket();
+            let enough = |x: usize| if x == beta { 0 } else { (beta + alpha).div_ceil(2).saturating_sub(x) };
+            let bad = self.authenticators.bad(u);
+            (0..=beta).map(|x| bad.get(enough(x)..).map_or(0.0, |enough| enough.iter().sum())).collect()
+        })
     }
 
     /// What `t` bad gates and `u` bad authenticators achieve at most.
     fn success(&self, t: usize, u: usize) -> f64 {
         let survival = self.gates.survival[t] * self.authenticators.survival[u];
         let ruined: f64 =
-            self.gates.bad.iter().zip(&self.ruined).map(|(bad, enough)| bad[t] * enough[u]).sum();
+            self.gates.bad(t).iter().zip(self.ruined(u)).map(|(bad, enough)| bad * enough).sum();
         survival.min(self.slots * ruined)
     }
 
     /// Where a search for the greatest success begins: buckets that are ruined by gates, by authenticators,
     /// and by both.
     fn starts(&self) -> [(usize, usize); 3] {
-        let (beta, alpha) = (self.gates.bad.len() - 1, self.authenticators.bad.len() - 1);
+        let (beta, alpha) = self.bucket();
         let (most_t, most_u) = (self.gates.survival.len() - 1, self.authenticators.survival.len() - 1);
         [(beta, 0), (0, alpha), (beta, alpha)].map(|(t, u)| (t.min(most_t), u.min(most_u)))
     }
@@ -259,5 +287,87 @@ impl Mixed {
             (1..=MOST_IN_BUCKET).contains(&cut.bucket) && cut.copies() <= u64::from(u32::MAX / 2)
         };
         gates.slots == authenticators.slots && gates.slots > 0 && fits(gates) && fits(authenticators)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does what [`dealt`] does, without leaving anything out.
+    fn dealt_slowly(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
+        let (c, k, l) = (opened as f64, kept as f64, all as f64);
+        let (mut sums, mut opened_bad) = (vec![1.0], vec![1.0]);
+        for n in 0..all as usize {
+            let mut next = vec![0.0; opened_bad.len() + 1];
+            for (j, probability) in opened_bad.iter().enumerate() {
+                next[j] += probability * (k - (n - j) as f64).max(0.0) / (l - n as f64);
+                next[j + 1] += probability * 0.5 * (c - j as f64).max(0.0) / (l - n as f64);
+            }
+            opened_bad = next;
+            sums.push(opened_bad.iter().sum());
+            if sums[n + 1] <= floor || n + 1 == most {
+                break;
+            }
+        }
+        sums
+    }
+
+    /// Returns A_x of all numbers of bad items that are looked at, `[x][t]`, one x after the other.
+    fn bad_slowly(odds: &Odds) -> Vec<Vec<f64>> {
+        let ratios: Vec<f64> =
+            (0..odds.survival.len()).map(|k| k as f64 / (odds.all - k as f64 + 1.0)).collect();
+        let (mut here, mut bad) = (vec![1.0; odds.survival.len()], Vec::new());
+        for (x, ways) in odds.ways.iter().enumerate() {
+            let unseen = |t: usize| odds.elsewhere[(t - x).min(odds.elsewhere.len() - 1)];
+            let of = |(t, here): (usize, &f64)| if t < x { 0.0 } else { ways * unseen(t) * here };
+            bad.push(here.iter().enumerate().map(of).collect());
+            here.iter_mut().skip(x).zip(&ratios).for_each(|(here, ratio)| *here *= ratio);
+        }
+        bad
+    }
+
+    /// The same numbers come out as if all of them were made, and one after the other: to the last bit, so
+    /// that no bound and no cut is another.
+    #[test]
+    fn what_is_left_out_changes_no_bit() {
+        let mut small = 0;
+        for slots in [1, 2, 7, 64, 200, 1000, 6400, 100_000] {
+            for [beta, alpha, opened, also] in [
+                [1, 2, 1, 3],
+                [3, 2, 40, 40],
+                [9, 10, 12, 18],
+                [9, 10, 242, 363],
+                [5, 4, 3000, 1500],
+                [2, 5, 0, 7],
+            ] {
+                let gates = Bucketing { slots, bucket: beta, opened };
+                let authenticators = Bucketing { slots, bucket: alpha, opened: also };
+                let (floor, mixed) = (2f64.powi(-52), Mixed { gates, authenticators });
+                for cut in [gates, authenticators].iter().filter(|cut| cut.copies() <= SMALL / 2) {
+                    for until in [(floor, ALL), (floor, 11), (0.0, ALL)] {
+                        let (opened, kept, all) = (u64::from(cut.opened), cut.kept(), cut.copies());
+                        let [fast, slow] = [dealt, dealt_slowly].map(|deal| deal(opened, kept, all, until));
+                        assert!(fast.iter().map(|p| p.to_bits()).eq(slow.iter().map(|p| p.to_bits())));
+                        small += 1;
+                    }
+                }
+                let Some(game) = Game::new(&mixed, floor) else { continue };
+                let [of_gates, others] = [&game.gates, &game.authenticators].map(bad_slowly);
+                let ruined = |x: u32, u: usize| -> f64 {
+                    let enough = if x == beta { 0 } else { (beta + alpha).div_ceil(2).saturating_sub(x) };
+                    (enough..=alpha).map(|y| others[y as usize][u]).sum()
+                };
+                for t in (0..game.gates.survival.len()).step_by(3) {
+                    for u in (0..game.authenticators.survival.len()).step_by(5) {
+                        let ruined: f64 = (0..=beta).map(|x| of_gates[x as usize][t] * ruined(x, u)).sum();
+                        let survival = game.gates.survival[t] * game.authenticators.survival[u];
+                        let slow = survival.min(f64::from(slots) * ruined);
+                        assert_eq!(game.success(t, u).to_bits(), slow.to_bits(), "{mixed:?} {t} {u}");
+                    }
+                }
+            }
+        }
+        assert!(small > 50, "{small}");
     }
 }
