@@ -4,6 +4,8 @@
 mod circuit;
 #[path = "../../../fuzz/targets/garbling.rs"]
 mod garbling;
+#[path = "../../../fuzz/targets/makers.rs"]
+mod makers;
 #[path = "../../../fuzz/targets/messages.rs"]
 mod messages;
 #[path = "../../../fuzz/targets/replay.rs"]
@@ -50,6 +52,17 @@ fn messages() {
     });
     corpus("messages", |input| {
         messages::messages(input);
+    });
+}
+
+#[test]
+fn lines_within_a_party() {
+    // What neither a maker nor its coordinator says has a name that says so.
+    replay("makers", 0, 50, |name, seed| {
+        assert_eq!(makers::makers(seed), !name.starts_with("bad_"), "{name}");
+    });
+    replay("makers", 20, 50, |_, seed| {
+        makers::makers(seed);
     });
 }
 

@@ -64,7 +64,8 @@ impl Bulk {
         self.unit_bytes.div_ceil(CHUNK_BYTES)
     }
 
-    fn records(&self) -> u64 {
+    /// Returns how many records it is kept in.
+    pub fn records(&self) -> u64 {
         u64::from(self.units.div_ceil(self.sharing())) * self.chunks()
     }
 
@@ -227,12 +228,15 @@ impl Writing {
         if bytes.len() > MAX_RECORD_BYTES {
             return Err(Error::Usage("a record of more than 1 GiB".into()));
         }
+        let end = first.checked_add(items.into());
+        let end =
+            end.ok_or_else(|| Error::Usage("a record about more items than there are numbers".into()))?;
         let place = Place { first, items, offset: self.length, length: bytes.len() as u32 };
         let number = self.written.len() + self.segment.places.len();
         self.sealer.seal(number as u64, &self.about, &mut bytes);
         self.write(&bytes, self.length)?;
         self.length += bytes.len() as u64;
-        self.segment.items = self.segment.items.max(first + u64::from(items));
+        self.segment.items = self.segment.items.max(end);
         self.segment.places.push(place);
         Ok(())
     }

@@ -85,7 +85,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::put`]; [`Error::Usage`] for a record of more than
-    /// [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES).
+    /// [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES), or about items whose numbers do not fit into 64 bits.
     pub fn record(&mut self, first: u64, items: u32, bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         match &mut self.0 {
             To::Here(writing) => writing.record(first, items, bytes),

@@ -104,15 +104,7 @@ impl Away {
             .and_then(|()| self.channel.send(msg::BYTES, &step).map_err(within))
             .and_then(|()| send_secret(&mut self.channel, &secrets));
         drop(secrets);
-        let mut taking = Taking {
-            store,
-            epoch,
-            number,
-            open: BTreeMap::new(),
-            finished: 0,
-            part: Vec::new(),
-            failed: None,
-        };
+        let mut taking = Taking::new(store, epoch, number);
         match sent.and_then(|()| self.hear(&mut taking, stop)) {
             Ok(None) => Ended::Made,
             Ok(Some(word)) => self.ended(taking, word),
@@ -174,6 +166,22 @@ impl Away {
     }
 }
 
+/// Hears on a line what a maker says that was told a share with this number, and writes it into the store,
+/// for the fuzz target. Returns how it said that it ended, if it has not made its share.
+///
+/// # Errors
+/// [`Error::Io`] if the line ends, or something comes that no maker says.
+pub fn heard(channel: Channel, store: &Store, epoch: &EpochId, number: u64) -> Result<Option<Error>, Error> {
+    let mut away = Away { channel, has: None };
+    let mut taking = Taking::new(store, epoch, number);
+    let Some(word) = away.hear(&mut taking, &Stop::new())? else { return Ok(None) };
+    match away.ended(taking, word) {
+        Ended::Made => Ok(None),
+        Ended::Said(error) => Ok(Some(error)),
+        Ended::Lost(error) => Err(error),
+    }
+}
+
 /// What a maker sends of its share, on its way into the store.
 struct Taking<'s> {
     store: &'s Store,
@@ -188,13 +196,19 @@ struct Taking<'s> {
     failed: Option<Error>,
 }
 
-impl Taking<'_> {
+impl<'s> Taking<'s> {
+    fn new(store: &'s Store, epoch: &'s EpochId, number: u64) -> Self {
+        Taking { store, epoch, number, open: BTreeMap::new(), finished: 0, part: Vec::new(), failed: None }
+    }
+
     /// Takes a part. What the maker may not send is an error; what fails here is kept.
     fn take(&mut self, channel: &mut Channel, said: Said) -> Result<(), Error> {
         match said {
             Said::Begin { serial, bulk } => {
                 let is_new = !self.open.contains_key(&serial) && self.open.len() < MAX_OPEN;
-                let fits = bulk.is_none_or(|bulk| bulk.is_within(MAX_RECORDS));
+                let open = self.open.values().filter_map(|(_, bulk)| bulk.as_ref()).map(Bulk::records);
+                let room = MAX_RECORDS - open.sum::<u64>();
+                let fits = bulk.is_none_or(|bulk| bulk.is_within(room));
                 if number_of(serial) != self.number || !is_new || !fits {
                     return Err(broken("it began a batch that is not of its share"));
                 }

@@ -35,6 +35,7 @@ mod home;
 #[cfg(test)]
 mod tests;
 
+pub use away::heard;
 pub(super) use away::{Away, Ended};
 pub use home::Maker;
 
@@ -60,7 +61,7 @@ const STOPPING: Duration = Duration::from_secs(300);
 /// Most bytes of a share, and of an epoch's secrets.
 const MAX_SENT_BYTES: u64 = 1 << 28;
 
-/// Most records of one bulk, and most batches of a share that are written at a time.
+/// Most records of the bulks, and most batches of a share, that are written at a time.
 const MAX_RECORDS: u64 = 1 << 26;
 const MAX_OPEN: usize = 1 << 12;
 
@@ -250,6 +251,16 @@ fn said(channel: &mut Channel) -> Result<Said, Error> {
 
 fn read(bytes: &[u8]) -> Result<Said, Error> {
     postcard::from_bytes(bytes).map_err(|_| broken("it said what no release says"))
+}
+
+/// Returns a maker's word, read and written again, for the fuzz target; `None` if it is none.
+pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    postcard::to_stdvec(&read(bytes).ok()?).ok()
+}
+
+/// Returns a coordinator's word, read and written again, for the fuzz target; `None` if it is none.
+pub fn told_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    postcard::to_stdvec(&postcard::from_bytes::<Told>(bytes).ok()?).ok()
 }
 
 /// Sends secrets, which libraries below erase only where they are told to.

@@ -1,0 +1,137 @@
+//! What a maker and its coordinator say to each other, on a line within a party: word by word, and all that a
+//! maker sends of a share, on its way into a store.
+//!
+//! Used by the fuzz target and, with the seeds, by the tests.
+#![allow(dead_code)]
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use brickwork::circuit::Party;
+use brickwork::session::stock::makers::{Maker, heard, said_again, told_again};
+use brickwork::stock::{Entry, Epoch, EpochId, FillStep, Ranges, Store, StoreKey, number_of};
+use brickwork::wire::{Channel, Stream};
+use brickwork::{Error, Security};
+
+/// Reads what comes; the first byte says what that is: a maker's word, its coordinator's, a whole line of the
+/// one, or of the other. Returns whether it was understood.
+pub fn makers(data: &[u8]) -> bool {
+    let Some((&what, data)) = data.split_first() else { return false };
+    match what % 4 {
+        0 => word(said_again, data),
+        1 => word(told_again, data),
+        2 => share(data),
+        _ => meeting(data),
+    }
+}
+
+/// A word that is read means the same when it was written again.
+fn word(again: fn(&[u8]) -> Option<Vec<u8>>, bytes: &[u8]) -> bool {
+    let Some(once) = again(bytes) else { return false };
+    assert_eq!(again(&once).as_ref(), Some(&once));
+    true
+}
+
+/// What a coordinator says first: it is no peer, and is not accused.
+fn meeting(bytes: &[u8]) -> bool {
+    match Maker::hear(line(bytes)) {
+        Ok(maker) => !maker.meeting().protocol.is_empty(),
+        Err(Error::Io(_)) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const EPOCH: EpochId = [5; 32];
+
+/// The files of a store with an epoch.
+static STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = folder();
+    let store = Store::open(folder.path(), &KEY).expect("a store");
+    let epoch = Epoch {
+        protocol: "fuzz".into(),
+        version: 1,
+        role: Party::Garbler,
+        security: Security::of(40),
+        identities: [[1; 32], [2; 32]],
+        created: 0,
+        fixed: 0,
+    };
+    store.begin(&EPOCH, &epoch, b"secrets").expect("an epoch");
+    drop(store);
+    std::fs::read(folder.path().join("index.redb")).expect("an index")
+});
+
+/// In memory, where it can be.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a folder")
+}
+
+/// Whatever a maker sends, its coordinator's store holds what it says that it made, or nothing. Returns
+/// whether it made its share.
+fn share(bytes: &[u8]) -> bool {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("segments")).expect("a folder");
+    std::fs::write(folder.path().join("index.redb"), &*STORE).expect("an index");
+    let store = Store::open(folder.path(), &KEY).expect("a store");
+    let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
+    let mut begun = store.append(&EPOCH, &Entry::Fill(step)).expect("a step");
+    let number = begun.ranges().and_then(Ranges::lend).expect("a number");
+    let burned = || store.state(&EPOCH).expect("a state").burned().is_some();
+    match heard(line(bytes), &store, &EPOCH, number) {
+        Ok(None) => {
+            for entry in [Entry::Stored, Entry::Made] {
+                let _ = store.append(&EPOCH, &entry).expect("an entry");
+            }
+            let batches = store.batches(&EPOCH).expect("batches");
+            assert!(batches.iter().all(|batch| number_of(batch.serial) == number));
+            store.verify().expect("what a maker makes is whole");
+            !burned()
+        }
+        Ok(Some(why)) => {
+            // A store that could not be written to burns nothing.
+            let accuses = matches!(why, Error::Peer(_));
+            assert!(accuses || !burned(), "{why}");
+            false
+        }
+        Err(Error::Io(_)) => {
+            assert!(!burned(), "nobody is accused by who breaks off");
+            false
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A line on which these bytes come.
+fn line(bytes: &[u8]) -> Channel {
+    Channel::new(vec![Box::new(Bytes { bytes: bytes.to_vec(), position: 0 })])
+}
+
+/// Bytes that come, and then the end.
+struct Bytes {
+    bytes: Vec<u8>,
+    position: usize,
+}
+
+impl Read for Bytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = buffer.len().min(self.bytes.len() - self.position);
+        buffer[..n].copy_from_slice(&self.bytes[self.position..self.position + n]);
+        self.position += n;
+        Ok(n)
+    }
+}
+
+impl Write for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Bytes {}
