@@ -89,6 +89,10 @@ pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 /// until it has the receiver's rows, a sender cannot know what keys its choices lead to. It could know R_j or
 /// R_j ⊕ Δ before, with an offset of few ones, and so, of what depends on both keys alike, everything; it
 /// would choose among base OTs until it likes that.
+///
+/// An entry brings new numbers, and leaves the hash as it is: begun anew, it would be one that the sender
+/// knew when it chose the offset, until the entry's first call. So keys depend on all calls of a session so
+/// far, which are the same at both ends, and not on the entry alone.
 struct KeyHash {
     key: [u8; 32],
     numbers: Range,
