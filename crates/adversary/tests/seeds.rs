@@ -64,6 +64,9 @@ fn lines_within_a_party() {
     replay("makers", 20, 50, |_, seed| {
         makers::makers(seed);
     });
+    corpus("makers", |input| {
+        makers::makers(input);
+    });
 }
 
 #[test]
