@@ -14,7 +14,8 @@ use super::stock::{Folders, Parties};
 use crate::arguments::{Buckets, Choice, Executions, Map, Parameters, ProgramArguments, Protocol, SECURITY};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::protocols;
+use crate::programs;
+use crate::protocols::{self, cut_of_a_run};
 use crate::run::Both;
 use crate::stocked::{Asked, Requested, Stocked, Wishes};
 
@@ -174,6 +175,15 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         return Ok(Value::Null);
     }
     let count = way.executions.executions.unwrap_or(1);
+    // Of what a run makes.
+    let cut = match way.protocol {
+        Protocol::Jimu => {
+            let whole =
+                programs::repeated(&programs::load(&program.file, &program.map.parties())?, Some(count))?;
+            Some(cut_of_a_run(&whole, way.security.unwrap_or(SECURITY))?)
+        }
+        _ => None,
+    };
     let requested = Requested { file: program.file.clone(), name: None, count };
     let wishes = Wishes {
         protocol: way.protocol,
@@ -181,7 +191,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         no_inputs: false,
         no_ots: false,
         build: None::<NonZeroU32>,
-        cut: None,
+        cut: cut.as_ref(),
         level: way.security.is_some(),
     };
     let asked = Asked::of(&[requested], &wishes)?;

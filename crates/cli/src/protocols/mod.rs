@@ -27,6 +27,7 @@ use crate::failure::Failure;
 use crate::work::Choices;
 
 pub use duplo::Proposed;
+pub use jimu::cut_of_a_run;
 pub use seam::{Done, Model, Only, Played, Ready, promise, says_nothing};
 
 /// Returns what a store holds, of any protocol, oldest first.
