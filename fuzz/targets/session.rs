@@ -3,10 +3,11 @@
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
 
-use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, LazyLock, Mutex};
+#[path = "altered.rs"]
+mod altered;
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 use brickwork::authenticated::adversary as authenticated;
 use brickwork::circuit::{Party, Program, Recipient};
@@ -15,156 +16,9 @@ use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
 use brickwork::duplo::{Lacking, Parameters, Request};
 use brickwork::ot::Cot;
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{Entry, Store, StoreKey};
-use brickwork::wire::{Channel, Stream};
 use brickwork::{Error, Security};
 
-/// What is on its way between two parties, and what becomes of them.
-#[derive(Default)]
-struct Line {
-    sent: [VecDeque<Vec<u8>>; 2],
-    state: [State; 2],
-}
-
-#[derive(Clone, Copy, Default, PartialEq)]
-enum State {
-    #[default]
-    Works,
-    Waits,
-    HasLeft,
-}
-
-impl Line {
-    /// Whether nothing more can come for this party. What was altered may leave both waiting.
-    fn is_over(&self, party: usize) -> bool {
-        let other = self.state[1 - party];
-        self.sent[1 - party].is_empty()
-            && (other == State::HasLeft || other == State::Waits && self.sent[party].is_empty())
-    }
-}
-
-/// One party's end of a line. What is read from it may have been altered.
-struct End {
-    line: Arc<(Mutex<Line>, Condvar)>,
-    party: usize,
-    current: Vec<u8>,
-    position: usize,
-    edits: Edits,
-}
-
-impl End {
-    /// What the other party sent, or nothing if no more can come.
-    fn next(&self) -> Option<Vec<u8>> {
-        let (line, moved) = &*self.line;
-        let mut line = line.lock().expect("no panic");
-        line.state[self.party] = State::Waits;
-        moved.notify_all();
-        let mut line = moved
-            .wait_while(line, |line| line.sent[1 - self.party].is_empty() && !line.is_over(self.party))
-            .expect("no panic");
-        line.state[self.party] = State::Works;
-        line.sent[1 - self.party].pop_front()
-    }
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.line.0.lock().expect("no panic").state[self.party] = State::HasLeft;
-        self.line.1.notify_all();
-    }
-}
-
-/// Edits of a stream: where, what, and with which value.
-#[derive(Clone, Default)]
-struct Edits {
-    list: Vec<(usize, u8, u8)>,
-    seen: usize,
-    over: bool,
-}
-
-impl Edits {
-    /// Four bytes an edit: the distance from the one before (two bytes), what to do, a value.
-    fn parse(data: &[u8]) -> Self {
-        let mut at = 0;
-        let edit = |e: &[u8]| {
-            at += usize::from(u16::from_le_bytes([e[0], e[1]]));
-            (at, e[2], e[3])
-        };
-        Edits { list: data.chunks_exact(4).take(8).map(edit).collect(), seen: 0, over: false }
-    }
-
-    /// What becomes of the bytes that come next.
-    fn apply(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        let (start, end) = (self.seen, self.seen + bytes.len());
-        self.seen = end;
-        let mut altered = bytes;
-        for &(at, what, value) in self.list.iter().rev().filter(|(at, ..)| (start..end).contains(at)) {
-            let at = at - start;
-            // An edit at the same place may have cut it off.
-            if at >= altered.len() {
-                continue;
-            }
-            match what % 5 {
-                0 => altered[at] ^= value,
-                1 => altered.insert(at, value),
-                2 => drop(altered.remove(at)),
-                3 => altered.extend_from_within(at..),
-                _ => {
-                    altered.truncate(at);
-                    self.over = true;
-                }
-            }
-        }
-        altered
-    }
-}
-
-impl Read for End {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.position >= self.current.len() {
-            match if self.edits.over { None } else { self.next() } {
-                Some(next) => (self.current, self.position) = (self.edits.apply(next), 0),
-                None => return Ok(0),
-            }
-        }
-        let n = buffer.len().min(self.current.len() - self.position);
-        buffer[..n].copy_from_slice(&self.current[self.position..self.position + n]);
-        self.position += n;
-        Ok(n)
-    }
-}
-
-impl Write for End {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut line = self.line.0.lock().expect("no panic");
-        if line.state[1 - self.party] == State::HasLeft {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        line.sent[self.party].push_back(bytes.to_vec());
-        self.line.1.notify_all();
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Stream for End {}
-
-/// A line between two parties, on which `victim` gets altered bytes: the garbler's end and the evaluator's.
-fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
-    let line = Arc::default();
-    [Party::Garbler, Party::Evaluator].map(|party| {
-        let edits = if party == victim { edits.clone() } else { Edits::default() };
-        Channel::new(vec![Box::new(End {
-            line: Arc::clone(&line),
-            party: party as usize,
-            current: Vec::new(),
-            position: 0,
-            edits,
-        })])
-    })
-}
+use altered::{Edits, Stores, line, open};
 
 const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 
@@ -242,7 +96,6 @@ fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bo
     Ok(if victim == Party::Garbler { garbled } else { evaluated }?.outputs)
 }
 
-const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const TERMS: Terms = Terms {
     security: Security::of(40),
     threads: 1,
@@ -252,26 +105,8 @@ const TERMS: Terms = Terms {
 };
 
 /// Both parties' stores, filled for one run.
-static FILLED: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a folder");
-    let honest =
-        |party| meet(folder.path(), party, None, &Edits::default()).expect("honest parties make stock");
-    honest(Party::Evaluator);
-    let mut files = Vec::new();
-    let mut folders = vec![folder.path().to_owned()];
-    while let Some(below) = folders.pop() {
-        for entry in std::fs::read_dir(below).expect("a folder").map(|entry| entry.expect("an entry").path())
-        {
-            match entry.is_dir() {
-                true => folders.push(entry),
-                false => {
-                    let bytes = std::fs::read(&entry).expect("a file");
-                    files.push((entry.strip_prefix(folder.path()).expect("below it").to_owned(), bytes));
-                }
-            }
-        }
-    }
-    files
+static FILLED: LazyLock<Stores> = LazyLock::new(|| {
+    Stores::filled(|folder| meet(folder, Party::Evaluator, None, &Edits::default()).map(drop))
 });
 
 /// Connects both parties' stores, to be filled, or to run the program on these inputs; what one party ends
@@ -280,7 +115,7 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
     let program = &RUN.0;
     let [left, right] = line(victim, edits);
     let one = |party: Party, channel| {
-        let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+        let store = open(folder, party)?;
         let observer = Unobserved;
         let session = stocked(party, channel, &store, &TERMS, observer, Hooks::default())?;
         let (outputs, session) = match inputs {
@@ -304,20 +139,5 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
 /// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer
 /// was caught, all is burned; if the stores were no pair, nothing.
 fn from_stock(victim: Party, inputs: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (path, bytes) in FILLED.iter() {
-        let path = folder.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, bytes).expect("a file");
-    }
-    let ended = meet(folder.path(), victim, Some(inputs), edits);
-    let store = Store::open(&folder.path().join(format!("{victim:?}")), &KEY).expect("a store");
-    store.verify().expect("it is sound");
-    for (id, _) in store.epochs().expect("an index") {
-        let taken = store.log(&id).expect("a log").iter().any(|entry| matches!(entry, Entry::Use { .. }));
-        let burned = store.state(&id).expect("a log").burned().is_some();
-        assert!(burned || !taken || !matches!(ended, Err(Error::Peer(_))), "{ended:?}, and not burned");
-        assert!(!burned || !matches!(ended, Err(Error::Strangers(_))), "a mistake burns nothing");
-    }
-    ended
+    FILLED.taken_from(victim, |folder| meet(folder, victim, Some(inputs), edits))
 }

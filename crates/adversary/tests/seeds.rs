@@ -8,6 +8,8 @@ mod garbling;
 mod makers;
 #[path = "../../../fuzz/targets/messages.rs"]
 mod messages;
+#[path = "../../../fuzz/targets/relatives.rs"]
+mod relatives;
 #[path = "../../../fuzz/targets/replay.rs"]
 mod replay;
 #[path = "../../../fuzz/targets/session.rs"]
@@ -80,6 +82,14 @@ fn sessions() {
     });
     corpus("session", |input| {
         session::session(input);
+    });
+}
+
+#[test]
+fn sessions_of_relatives() {
+    replay("relatives", 0, 40, |name, seed| {
+        let finished = relatives::relatives(seed);
+        assert!(finished == name.starts_with("honest") || name.starts_with("flip"), "{name}");
     });
 }
 

@@ -1,0 +1,8 @@
+#![no_main]
+
+#[path = "../targets/relatives.rs"]
+mod relatives;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    relatives::relatives(data);
+});

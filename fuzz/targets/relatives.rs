@@ -1,0 +1,174 @@
+//! Whole sessions of LEGO and JIMU with a peer that says anything: what it says is altered on its way.
+//!
+//! Used by the fuzz target and, with the seeds, by the tests.
+#![allow(dead_code)]
+
+#[path = "altered.rs"]
+mod altered;
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::duplo::adversary::harness::ands;
+use brickwork::jimu::Unit;
+use brickwork::session::stock::Lacking;
+use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::wire::Channel;
+use brickwork::{Error, Security, jimu, lego};
+
+use altered::{Edits, Stores, line, open};
+
+const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+const TERMS: Terms = Terms {
+    security: Security::of(40),
+    threads: 1,
+    table_memory: TABLE_MEMORY,
+    identities: IDENTITIES,
+    post_quantum: false,
+};
+
+/// One AND gate, which is a component; both learn the result.
+static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(|| ands(1, Recipient::Both));
+
+/// A relative of DUPLO's, and what it puts into buckets.
+#[derive(Clone, Copy)]
+enum Relative {
+    Jimu(Unit),
+    Lego,
+}
+
+use Relative::{Jimu, Lego};
+
+const ALL: [Relative; 3] = [Jimu(Unit::Gates), Jimu(Unit::Components), Lego];
+
+/// Both parties' stores, filled for one run of each.
+static FILLED: LazyLock<[Stores; 3]> = LazyLock::new(|| {
+    ALL.map(|relative| {
+        Stores::filled(|folder| met(relative, folder, Party::Evaluator, None, &Edits::default()).map(drop))
+    })
+});
+
+/// Lets the peer of one party answer as the fuzzer likes: bit 0 of the first byte says which party gets
+/// altered bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in
+/// stores, the bits above which relative it is. Whatever comes, that party ends with the right output or a
+/// typed error. Returns which.
+pub fn relatives(data: &[u8]) -> bool {
+    let Some((&first, edits)) = data.split_first() else { return false };
+    let edits = Edits::parse(edits);
+    let victim = if first & 1 == 0 { Party::Garbler } else { Party::Evaluator };
+    let (x, y, stored) = (first & 2 != 0, first & 4 != 0, first & 8 != 0);
+    let which = usize::from(first >> 4) % ALL.len();
+    let ended = match stored {
+        true => {
+            FILLED[which].taken_from(victim, |folder| met(ALL[which], folder, victim, Some([x, y]), &edits))
+        }
+        false => on_the_spot(ALL[which], victim, [x, y], &edits),
+    };
+    match ended {
+        Ok(outputs) => {
+            assert_eq!(outputs, [x && y]);
+            true
+        }
+        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
+        Err(Error::Stock(_) | Error::Strangers(_)) if stored => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Lets both parties do this, each with its end of the line. Returns what becomes of one.
+fn both<T: Send>(
+    victim: Party,
+    edits: &Edits,
+    one: impl Fn(Party, Channel) -> Result<T, Error> + Sync,
+) -> Result<T, Error> {
+    let [left, right] = line(victim, edits);
+    let (garbled, evaluated) = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| one(Party::Garbler, left));
+        let evaluated = one(Party::Evaluator, right);
+        (garbled.join().expect("the garbler does not panic"), evaluated)
+    });
+    if victim == Party::Garbler { garbled } else { evaluated }
+}
+
+/// Everything is made for this run, with few copies. Base OTs are dealt.
+fn on_the_spot(
+    relative: Relative,
+    victim: Party,
+    inputs: [bool; 2],
+    edits: &Edits,
+) -> Result<Vec<bool>, Error> {
+    let job = Job { table_memory: TABLE_MEMORY, threads: 1, ..Job::new(PROGRAM.clone(), 40, IDENTITIES) };
+    both(victim, edits, |party, channel| {
+        let input = [inputs[party as usize]];
+        match relative {
+            Jimu(unit) => {
+                let hooks = jimu::adversary::Hooks {
+                    sizes: Some(jimu::adversary::small(&PROGRAM, unit, [3, 2])),
+                    dealer: Some([7; 32]),
+                    ..Default::default()
+                };
+                match party {
+                    Party::Garbler => jimu::adversary::garbler(channel, &job, unit, &input, hooks),
+                    Party::Evaluator => jimu::adversary::evaluator(channel, &job, unit, &input, hooks),
+                }
+                .map(|report| report.outputs)
+            }
+            Lego => {
+                let hooks = lego::adversary::Hooks {
+                    cuts: Some(lego::adversary::Bucketings {
+                        gates: [3, 2],
+                        authenticators: [3, 2],
+                        inputs: [3, 2],
+                    }),
+                    dealer: Some([7; 32]),
+                    ..Default::default()
+                };
+                match party {
+                    Party::Garbler => lego::adversary::garbler(channel, &job, &input, hooks),
+                    Party::Evaluator => lego::adversary::evaluator(channel, &job, &input, hooks),
+                }
+                .map(|report| report.outputs)
+            }
+        }
+    })
+}
+
+/// Connects both parties' stores, to be filled, or to run the program on these inputs.
+fn met(
+    relative: Relative,
+    folder: &Path,
+    victim: Party,
+    inputs: Option<[bool; 2]>,
+    edits: &Edits,
+) -> Result<Vec<bool>, Error> {
+    let program = &*PROGRAM;
+    both(victim, edits, |party, channel| {
+        let store = open(folder, party)?;
+        let input = inputs.map(|inputs| [inputs[party as usize]]);
+        match relative {
+            Jimu(unit) => {
+                let line = jimu::Stocked::open(party, channel, &store, &TERMS, Unobserved)?;
+                let (outputs, line) = match input {
+                    None => (Vec::new(), line.preprocess(&jimu::Request::of(program, unit)?)?.1),
+                    Some(input) => {
+                        let (done, line) = line.run(program, Some(unit), &input, Lacking::Refuse)?;
+                        (done.outputs, line)
+                    }
+                };
+                line.close().map(|_| outputs)
+            }
+            Lego => {
+                let line = lego::Stocked::open(party, channel, &store, &TERMS, Unobserved)?;
+                let (outputs, line) = match input {
+                    None => (Vec::new(), line.preprocess(&lego::Request::of(program)?)?.1),
+                    Some(input) => {
+                        let (done, line) = line.run(program, &input, Lacking::Refuse)?;
+                        (done.outputs, line)
+                    }
+                };
+                line.close().map(|_| outputs)
+            }
+        }
+    })
+}
