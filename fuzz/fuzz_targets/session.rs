@@ -1,5 +1,7 @@
 #![no_main]
 
+#[path = "../targets/altered.rs"]
+mod altered;
 #[path = "../targets/session.rs"]
 mod session;
 

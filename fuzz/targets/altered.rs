@@ -1,5 +1,5 @@
-//! Two parties of whom one gets altered bytes, and stores that such a one takes from: what the targets of whole
-//! sessions share.
+//! Two parties of whom one gets altered bytes, and stores that such a one takes from: what the targets of
+//! whole sessions share.
 #![allow(dead_code)]
 
 use std::collections::VecDeque;
@@ -76,7 +76,7 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Four bytes an edit: the distance from the one before (two bytes), what to do, a value.
+    /// Reads four bytes an edit: the distance from the one before (two bytes), what to do, a value.
     pub fn parse(data: &[u8]) -> Self {
         let mut at = 0;
         let edit = |e: &[u8]| {
@@ -144,7 +144,8 @@ impl Write for End {
 
 impl Stream for End {}
 
-/// A line between two parties, on which `victim` gets altered bytes: the garbler's end and the evaluator's.
+/// Makes a line between two parties, on which `victim` gets altered bytes: the garbler's end and the
+/// evaluator's.
 pub fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
     let line = Arc::default();
     [Party::Garbler, Party::Evaluator].map(|party| {

@@ -3,9 +3,6 @@
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
 
-#[path = "altered.rs"]
-mod altered;
-
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +14,7 @@ use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::wire::Channel;
 use brickwork::{Error, Security, jimu, lego};
 
-use altered::{Edits, Stores, line, open};
+use super::altered::{Edits, Stores, line, open};
 
 const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 const TERMS: Terms = Terms {

@@ -3,9 +3,6 @@
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
 
-#[path = "altered.rs"]
-mod altered;
-
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +15,7 @@ use brickwork::ot::Cot;
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::{Error, Security};
 
-use altered::{Edits, Stores, line, open};
+use super::altered::{Edits, Stores, line, open};
 
 const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 

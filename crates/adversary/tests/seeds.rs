@@ -1,5 +1,7 @@
 //! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
 
+#[path = "../../../fuzz/targets/altered.rs"]
+mod altered;
 #[path = "../../../fuzz/targets/circuit.rs"]
 mod circuit;
 #[path = "../../../fuzz/targets/garbling.rs"]
