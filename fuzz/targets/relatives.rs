@@ -67,8 +67,8 @@ pub fn relatives(data: &[u8]) -> bool {
             assert_eq!(outputs, [x && y]);
             true
         }
-        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
-        Err(Error::Stock(_) | Error::Strangers(_)) if stored => false,
+        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_) | Error::Refused(_)) => false,
+        Err(Error::Stock(_) | Error::Strangers(_) | Error::Busy(_)) if stored => false,
         Err(other) => panic!("{other}"),
     }
 }

@@ -47,8 +47,8 @@ pub fn session(data: &[u8]) -> bool {
             assert_eq!(outputs, [x && y]);
             true
         }
-        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_)) => false,
-        Err(Error::Stock(_) | Error::Strangers(_)) if first & 8 != 0 => false,
+        Err(Error::Peer(_) | Error::Io(_) | Error::Mismatch(_) | Error::Refused(_)) => false,
+        Err(Error::Stock(_) | Error::Strangers(_) | Error::Busy(_)) if first & 8 != 0 => false,
         Err(other) => panic!("{other}"),
     }
 }
