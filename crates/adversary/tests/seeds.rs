@@ -93,6 +93,9 @@ fn sessions_of_relatives() {
         let finished = relatives::relatives(seed);
         assert!(finished == name.starts_with("honest") || name.starts_with("flip"), "{name}");
     });
+    corpus("relatives", |input| {
+        relatives::relatives(input);
+    });
 }
 
 #[test]
