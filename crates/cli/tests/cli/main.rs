@@ -9,6 +9,7 @@ mod doctor;
 mod embedded;
 mod examples;
 mod garble;
+mod jimu;
 mod machine;
 mod makers;
 mod manual;
