@@ -7,10 +7,11 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-use brickwork::Error;
 use brickwork::circuit::Party;
+use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
+use brickwork::{Error, Security};
 
 /// What is on its way between two parties, and what becomes of them.
 #[derive(Default)]
@@ -159,6 +160,16 @@ pub fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
         })])
     })
 }
+
+/// Who the parties are, and what they agree on.
+pub const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+pub const TERMS: Terms = Terms {
+    security: Security::of(40),
+    threads: 1,
+    table_memory: TABLE_MEMORY,
+    identities: IDENTITIES,
+    post_quantum: false,
+};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 

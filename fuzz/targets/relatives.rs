@@ -10,20 +10,11 @@ use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::ands;
 use brickwork::jimu::Unit;
 use brickwork::session::stock::Lacking;
-use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 use brickwork::wire::Channel;
-use brickwork::{Error, Security, jimu, lego};
+use brickwork::{Error, jimu, lego};
 
-use super::altered::{Edits, Stores, line, open};
-
-const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
-const TERMS: Terms = Terms {
-    security: Security::of(40),
-    threads: 1,
-    table_memory: TABLE_MEMORY,
-    identities: IDENTITIES,
-    post_quantum: false,
-};
+use super::altered::{Edits, IDENTITIES, Stores, TERMS, line, open};
 
 /// One AND gate, which is a component; both learn the result.
 static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(|| ands(1, Recipient::Both));

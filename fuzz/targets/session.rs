@@ -6,18 +6,16 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use brickwork::Error;
 use brickwork::authenticated::adversary as authenticated;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
 use brickwork::duplo::{Lacking, Parameters, Request};
 use brickwork::ot::Cot;
-use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
-use brickwork::{Error, Security};
+use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 
-use super::altered::{Edits, Stores, line, open};
-
-const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+use super::altered::{Edits, IDENTITIES, Stores, TERMS, line, open};
 
 /// One AND gate, both learn the result; three copies and authenticators a bucket, two opened.
 static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
@@ -92,14 +90,6 @@ fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bo
     });
     Ok(if victim == Party::Garbler { garbled } else { evaluated }?.outputs)
 }
-
-const TERMS: Terms = Terms {
-    security: Security::of(40),
-    threads: 1,
-    table_memory: TABLE_MEMORY,
-    identities: IDENTITIES,
-    post_quantum: false,
-};
 
 /// Both parties' stores, filled for one run.
 static FILLED: LazyLock<Stores> = LazyLock::new(|| {

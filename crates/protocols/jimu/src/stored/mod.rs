@@ -219,16 +219,18 @@ where
 {
     let security = line.terms().security.whole()?;
     let level = Level::of_stock(security)?;
-    let components = Layout::from_stock(program, Unit::Components, level);
-    let layout = match (unit, components) {
-        (Some(Unit::Components), components) => components?,
+    let cut = |unit: Unit| Layout::from_stock(program, unit, level);
+    let layout = match unit {
+        Some(unit) => cut(unit)?,
         // Both parties' stores tell the same. What has no component to garble is cut into gates.
-        (None, Ok(layout))
-            if !layout.kinds.is_empty() && line.holds(&Execution { layout: &layout, input })? =>
-        {
-            layout
-        }
-        _ => Layout::from_stock(program, Unit::Gates, level)?,
+        None => match cut(Unit::Components) {
+            Ok(layout)
+                if !layout.kinds.is_empty() && line.holds(&Execution { layout: &layout, input })? =>
+            {
+                layout
+            }
+            _ => cut(Unit::Gates)?,
+        },
     };
     layout.takes(R::ROLE, input)?;
     let job = Execution { layout: &layout, input };
