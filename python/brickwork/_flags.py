@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """What the command's flags of the same names say (docs/cli.md)."""
+    """What the command's flags of the same names say (docs/reference/cli.md)."""
 
     protocol: str
     linking: str

@@ -58,7 +58,8 @@ class CompileError(InvalidInput):
     """A source has errors.
 
     Attributes:
-        diagnostics: for each error its `file`, `line`, `column`, `message` and `hint`, as in docs/cli.md.
+        diagnostics: for each error its `file`, `line`, `column`, `message` and `hint`, as in
+        docs/reference/cli.md.
     """
 
     diagnostics: list[dict[str, Any]] = []

@@ -46,7 +46,8 @@ const TARGETS: [Target; 2] = [
 ];
 
 /// The project's own files in an archive.
-const OWN: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/cli.md"];
+const OWN: [&str; 5] =
+    ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/reference/cli.md"];
 
 /// Shells, and the files that they look for.
 const SHELLS: [(&str, &str); 3] =

@@ -88,7 +88,7 @@ impl Page {
 
     /// Returns where the tables stand.
     pub fn path(&self) -> PathBuf {
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"))
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols"))
             .join(format!("{}.md", self.protocol))
     }
 

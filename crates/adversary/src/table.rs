@@ -1,4 +1,4 @@
-//! The tables in docs/security.md: every check, what it sees, and how often it did; every row of the
+//! The tables in docs/concepts/security.md: every check, what it sees, and how often it did; every row of the
 //! catalogue, and how its variants ended.
 
 use std::path::PathBuf;
@@ -202,7 +202,7 @@ const END: &str = "<!-- end -->";
 
 /// Returns where the table stands.
 pub fn page() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/security.md"))
 }
 
 /// The endings of an attack by name: its checks, and what is no error.

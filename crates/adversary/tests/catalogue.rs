@@ -120,5 +120,5 @@ fn the_sampler_agrees_with_the_exact_figures() {
 #[test]
 fn the_documentation_has_the_present_table() {
     let text = std::fs::read_to_string(table::page()).unwrap();
-    assert!(table::is_current(&text), "docs/security.md is stale: cargo xtask attacks --write");
+    assert!(table::is_current(&text), "docs/concepts/security.md is stale: cargo xtask attacks --write");
 }

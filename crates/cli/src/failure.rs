@@ -35,7 +35,7 @@ pub mod code {
     pub const MISMATCH: u8 = 7;
 }
 
-/// Every exit code, what it means and what causes it, as `--help` and `docs/cli.md` list them.
+/// Every exit code, what it means and what causes it, as `--help` and `docs/reference/cli.md` list them.
 pub const CODES: [(u8, &str, &str); 8] = [
     (0, "done", "the command did all that it was asked to do"),
     (
@@ -380,7 +380,7 @@ mod tests {
     /// The page, the schema and the help list the codes of this file, and no other one.
     #[test]
     fn the_page_lists_every_exit_code() {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
         let page = std::fs::read_to_string(docs.join("cli.md")).expect("the page");
         let (_, section) =
             page.split_once("| code | meaning | causes |\n| --- | --- | --- |\n").expect("a table");

@@ -1,6 +1,6 @@
 //! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it.
-//! Python traces them into a source (docs/python-programs.md); from there on they are programs like any
-//! other.
+//! Python traces them into a source (docs/guides/python-programs.md); from there on they are programs like
+//! any other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

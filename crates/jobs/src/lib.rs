@@ -2,7 +2,7 @@
 //!
 //! A *lane* is a worker of either party with a session, a store and secrets of its own. Two *coordinators*
 //! have a line of their own and a [ledger] each, which says what was begun and what came of it.
-//! `docs/clusters.md` has the argument.
+//! `docs/guides/clusters.md` has the argument.
 #![forbid(unsafe_code)]
 
 pub mod book;

@@ -89,7 +89,7 @@ fn check(source: &str, shown: &str) -> usize {
 
 #[test]
 fn examples_of_the_language_reference() {
-    let page = page("language.md");
+    let page = page("reference/language.md");
     let blocks = blocks(&page);
     let header = &blocks.iter().find(|(words, _)| words == "header").expect("the header").1;
     let mut checked = 0;
@@ -111,7 +111,7 @@ fn examples_of_the_language_reference() {
 
 #[test]
 fn examples_of_the_tutorial() {
-    let page = page("tutorial.md");
+    let page = page("getting-started/tutorial.md");
     let blocks = blocks(&page);
     assert!(blocks.len() >= 4);
     for (words, text) in &blocks {
@@ -122,7 +122,7 @@ fn examples_of_the_tutorial() {
 
 #[test]
 fn every_file_of_the_library_is_described() {
-    let page = page("language.md");
+    let page = page("reference/language.md");
     for file in std_library() {
         let row = format!(
             "| `{}` | {} | {} |",
@@ -130,6 +130,6 @@ fn every_file_of_the_library_is_described() {
             if file.example.is_some() { "program" } else { "library" },
             file.summary
         );
-        assert!(page.contains(&row), "docs/language.md lacks the row\n{row}");
+        assert!(page.contains(&row), "docs/reference/language.md lacks the row\n{row}");
     }
 }

@@ -1,5 +1,5 @@
 //! AND counts of whole programs against those that were measured with the compiler of 2017, and the table in
-//! `docs/compiler.md`.
+//! `docs/project/compiler.md`.
 
 mod common;
 
@@ -206,7 +206,7 @@ fn thousands(n: u64) -> String {
 
 #[test]
 fn totals_meet_the_reference_and_the_page_says_so() {
-    let page = include_str!("../../../docs/compiler.md");
+    let page = include_str!("../../../docs/project/compiler.md");
     let mut wrong = String::new();
     for Total { name, reference, source } in totals() {
         // Repeated in one piece, as the old compiler counts: a component is counted once for each of its
@@ -219,7 +219,7 @@ fn totals_meet_the_reference_and_the_page_says_so() {
             wrong += &format!("{row}\n");
         }
     }
-    assert!(wrong.is_empty(), "docs/compiler.md lacks:\n{wrong}");
+    assert!(wrong.is_empty(), "docs/project/compiler.md lacks:\n{wrong}");
 }
 
 /// The programs of the table compute what they say.

@@ -196,7 +196,7 @@ fn errors_say_where_and_what_to_write() {
 /// AND gates of one slot of each component, and AND gates and slots of the examples, are those of the page.
 #[test]
 fn costs_are_those_of_the_page() {
-    let page = include_str!("../../../docs/machine.md");
+    let page = include_str!("../../../docs/guides/machine.md");
     let rows = |title: &str| -> BTreeMap<String, Vec<u64>> {
         let (_, table) = page.split_once(title).expect("a table");
         let rows = table.trim_start().lines().skip(1).take_while(|line| line.starts_with('|'));

@@ -175,8 +175,8 @@ impl<'m> Reading<'m> {
 }
 
 /// What another cut of a program must be predicted to take at most, as a part of the time of the cut that was
-/// asked for. Two predictions for one program err by less against each other (`docs/cost-model.md` has the
-/// table), so a run is hardly ever slower than it would be without any choice.
+/// asked for. Two predictions for one program err by less against each other (`docs/concepts/cost-model.md`
+/// has the table), so a run is hardly ever slower than it would be without any choice.
 pub const WORTH_ANOTHER_CUT: f64 = 0.85;
 
 /// Returns the place of the cut that is taken among those with these costs, of which the first is the one

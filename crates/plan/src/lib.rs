@@ -5,7 +5,7 @@
 //! parameters. Three readings of that one list give everything else: the sum of its messages is the traffic,
 //! the length of the chain of messages that wait for each other is the number of rounds, and with the
 //! constants of a [`Machine`] and of a [`Link`] its longest path is the time. The model is derived in
-//! `docs/cost-model.md`.
+//! `docs/concepts/cost-model.md`.
 //!
 //! No protocol is known here. Kinds of [`Work`] belong to the part that does them, a protocol or what several
 //! protocols are made of; each says what a unit took on one machine, and [measures](Measure) it on others.

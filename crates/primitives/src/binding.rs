@@ -5,8 +5,8 @@
 //! in no other set and masks its choice bit, it reveals the sum of its labels and of its choice bits, and
 //! claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that is
 //! not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
-//! receiver accepts does not depend on its choices (docs/security.md, section 7). The sender checks the
-//! labels of all sums before it opens any: a receiver that names the other bit would get the offset.
+//! receiver accepts does not depend on its choices (docs/concepts/security.md, section 7). The sender checks
+//! the labels of all sums before it opens any: a receiver that names the other bit would get the offset.
 
 use std::ops::Range;
 use zeroize::Zeroize;

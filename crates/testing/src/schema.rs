@@ -1,4 +1,4 @@
-//! What `--json` prints, held against `docs/cli.schema.json`.
+//! What `--json` prints, held against `docs/reference/cli.schema.json`.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// # Panics
 /// If it is not there, or no JSON.
 pub fn of_the_command() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.schema.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.schema.json");
     serde_json::from_str(&std::fs::read_to_string(path).expect("a page")).expect("the schema is JSON")
 }
 
@@ -17,9 +17,9 @@ pub fn of_the_command() -> Value {
 /// If it is not.
 pub fn holds(schema: &Value, name: &str, printed: &Value) {
     let part = &schema["$defs"][name];
-    assert!(part.is_object(), "docs/cli.schema.json does not know {name}");
+    assert!(part.is_object(), "docs/reference/cli.schema.json does not know {name}");
     if let Err(why) = check(schema, part, printed, name) {
-        panic!("docs/cli.schema.json, and with it docs/cli.md, says otherwise: {why}");
+        panic!("docs/reference/cli.schema.json, and with it docs/reference/cli.md, says otherwise: {why}");
     }
 }
 

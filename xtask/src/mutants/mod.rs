@@ -21,7 +21,7 @@ use trial::{Bench, Outcome, Trials};
 pub use watch::{TICK, Watch};
 
 /// The page with the mutants that no test catches, and why each of them does no harm.
-const PAGE: &str = "docs/mutants.md";
+const PAGE: &str = "docs/project/mutants.md";
 
 /// How to call it.
 pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [--tests=PART] [SHARD…]";

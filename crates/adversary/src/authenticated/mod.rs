@@ -1,5 +1,5 @@
 //! The attacks on components with authenticated masks, row by row. What is not here its page says:
-//! docs/authenticated.md.
+//! docs/protocols/authenticated.md.
 
 mod attacks;
 mod list;

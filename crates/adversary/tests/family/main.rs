@@ -60,7 +60,7 @@ fn the_page_has_the_present_tables(page: &Page) {
     let text = std::fs::read_to_string(page.path()).unwrap();
     assert!(
         page.is_current(&text),
-        "docs/{protocol}.md is stale: cargo xtask attacks --write {protocol}",
+        "docs/protocols/{protocol}.md is stale: cargo xtask attacks --write {protocol}",
         protocol = page.protocol
     );
 }

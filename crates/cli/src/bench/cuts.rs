@@ -253,7 +253,8 @@ fn text(json: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// As many as the table in `docs/cost-model.md` has, sources and others, each of more than one piece.
+    /// As many as the table in `docs/concepts/cost-model.md` has, sources and others, each of more than one
+    /// piece.
     #[test]
     fn there_are_programs_to_compare() {
         let folder = Folder::new().expect("a folder");

@@ -118,7 +118,7 @@ pub struct Config {
 fn bad(path: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::input(
         format!("{}: {why}", path.display()),
-        "docs/clusters.md lists what a job's file holds, and examples/cluster has two that fit each other",
+        "docs/guides/clusters.md lists what the file holds; examples/cluster has two that fit each other",
     )
 }
 

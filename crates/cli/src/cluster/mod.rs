@@ -1,5 +1,5 @@
-//! `brickwork cluster`: the coordinator of a job of many lanes. docs/clusters.md says how two organisations
-//! set one up.
+//! `brickwork cluster`: the coordinator of a job of many lanes. docs/guides/clusters.md says how two
+//! organisations set one up.
 
 pub mod config;
 pub mod crew;

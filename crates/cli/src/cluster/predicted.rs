@@ -15,7 +15,8 @@ use crate::work::Estimate;
 /// What is said of a job of many lanes.
 #[derive(Args)]
 pub struct JobArguments {
-    /// Predict jobs of so many lanes (docs/clusters.md), each lane a worker with a link and cores of its own
+    /// Predict jobs of so many lanes (docs/guides/clusters.md), each lane a worker with a link and cores of
+    /// its own
     #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "rows",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub workers: Vec<u32>,

@@ -158,7 +158,7 @@ const MAX_SECONDS: u64 = 7 * 24 * 3600;
 /// Characters that a token has at least.
 const TOKEN_CHARACTERS: usize = 32;
 
-const HINT: &str = "docs/serve.md has an example, and says what each line means";
+const HINT: &str = "docs/guides/serve.md has an example, and says what each line means";
 
 /// Reads the file and all that it names; paths are relative to it.
 pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {

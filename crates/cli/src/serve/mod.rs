@@ -35,7 +35,7 @@ use lines::Meeting;
 /// machine
 #[derive(Args)]
 pub struct Arguments {
-    /// What is allowed, and where the peer is: a TOML file, which SIGHUP reads again (docs/serve.md)
+    /// What is allowed, and where the peer is: a TOML file, which SIGHUP reads again (docs/guides/serve.md)
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// The store that stock is kept in, and how often programs have run

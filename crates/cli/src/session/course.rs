@@ -83,7 +83,7 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
         Failure::input(
             format!("{}: {why}", path.display()),
             "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
-             next; `docs/reactive.md` has an example",
+             next; `docs/guides/reactive.md` has an example",
         )
     };
     let text = files::text(path)?;

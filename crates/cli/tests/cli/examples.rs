@@ -59,10 +59,11 @@ fn examples_are_listed_and_written() {
     bad(&["examples", "credit", "-o", &keys.file("garbler.key")], 1, "cannot write");
 }
 
-/// Both parties learn what the computation in the clear says, and `docs/examples.md` says what it costs.
+/// Both parties learn what the computation in the clear says, and `docs/getting-started/examples.md` says
+/// what it costs.
 #[test]
 fn every_example_runs_and_costs_what_its_page_says() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/getting-started/examples.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let keys = Keys::new();
     let examples = written(&keys.file("examples"));
@@ -101,7 +102,11 @@ fn every_example_runs_and_costs_what_its_page_says() {
             lacking.push(row);
         }
     }
-    assert!(lacking.is_empty(), "docs/examples.md should say (and then the seconds)\n{}", lacking.join("\n"));
+    assert!(
+        lacking.is_empty(),
+        "docs/getting-started/examples.md should say (and then the seconds)\n{}",
+        lacking.join("\n")
+    );
 }
 
 const SCALED: &str = "

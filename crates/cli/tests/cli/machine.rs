@@ -41,7 +41,7 @@ impl Machine {
         let [garbler, evaluator] = self.parties.good([arguments(0), arguments(1)]);
         for result in [&garbler, &evaluator] {
             assert!(result["made_on_the_spot"].is_null(), "{result}");
-            // How long it took, for docs/machine.md: `--nocapture` shows it.
+            // How long it took, for docs/guides/machine.md: `--nocapture` shows it.
             eprintln!("{program}: {}", result["phases"]);
         }
         json!([garbler["outputs"]["garbler"], evaluator["outputs"]["evaluator"]])

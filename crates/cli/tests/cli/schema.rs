@@ -1,4 +1,4 @@
-//! `docs/cli.schema.json` says what `--json` prints, and `docs/cli.md` what it means.
+//! `docs/reference/cli.schema.json` says what `--json` prints, and `docs/reference/cli.md` what it means.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::*;
 static SCHEMA: LazyLock<Value> = LazyLock::new(brickwork_testing::schema::of_the_command);
 
 fn page(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
     std::fs::read_to_string(path).expect("a page")
 }
 
@@ -264,7 +264,7 @@ fn every_field_is_on_the_page() {
             ),
         }
     }
-    assert!(lacking.is_empty(), "docs/cli.md does not say what these are: {lacking:?}");
+    assert!(lacking.is_empty(), "docs/reference/cli.md does not say what these are: {lacking:?}");
     // And the page names nothing that is no longer there.
     for line in section.lines().filter_map(|line| line.strip_prefix("| `")) {
         let name = line
@@ -273,6 +273,9 @@ fn every_field_is_on_the_page() {
             .unwrap_or_default()
             .replace("stock ", "stock-")
             .replace("bench ", "bench-");
-        assert!(SCHEMA["$defs"][&name].is_object(), "docs/cli.md describes {name}, which the schema lacks");
+        assert!(
+            SCHEMA["$defs"][&name].is_object(),
+            "docs/reference/cli.md describes {name}, which the schema lacks"
+        );
     }
 }

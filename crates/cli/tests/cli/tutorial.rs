@@ -21,7 +21,7 @@ fn name<'t>(text: &'t str, ending: &str) -> &'t str {
 }
 
 fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/getting-started/tutorial.md");
     std::fs::read_to_string(path).expect("the page")
 }
 

@@ -56,7 +56,7 @@ pub enum Lsb {
     /// Random, like the other bits.
     Random,
     /// 0: masks. Built into the shares of the lowest coordinate alone, which one guessed watch bit gets
-    /// around; that a mask ends in 0 need not be bound (docs/security.md).
+    /// around; that a mask ends in 0 need not be bound (docs/concepts/security.md).
     Zero,
     /// 1: offsets. Likewise; what must be bound is claimed.
     One,

@@ -20,7 +20,7 @@
 //! A commitment hides everything until it is opened. A hash does not: what it says of the word the receiver
 //! knows at once, and that is allowed. So a bit is hidden by taking it from where no symbol is sent:
 //! [`Code::evaluation`]. The paper takes the parity of all bits of the word instead, which about one of 64
-//! sets of watched symbols determines (docs/jimu.md); a receiver that cheats chooses such a set.
+//! sets of watched symbols determines (docs/protocols/jimu.md); a receiver that cheats chooses such a set.
 //!
 //! # Openings
 //!

@@ -33,7 +33,7 @@
 //! **The check.** Each leaf gives a proof of 32 bytes beside its stream. The sender computes all proofs, that
 //! of leaf D from their sum, and compares the digest before it uses anything. A receiver whose tree is not
 //! one tree for all D names with it the set of blocks for which the check passes, and is found out if the
-//! sender's is not among them: docs/ot.md says what it learns, and proves it.
+//! sender's is not among them: docs/protocols/ot.md says what it learns, and proves it.
 
 use brickwork_base::cheats;
 use brickwork_kernels::{Kernel, Secrets, TileRow, Trees};

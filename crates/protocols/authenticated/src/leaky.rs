@@ -24,8 +24,8 @@
 //! ```
 //!
 //! So choices leave before the ciphertexts and bits of the portions before are there, and nobody waits for a
-//! crossing but in the first steps. docs/authenticated.md says why they may. The hash of a portion is drawn
-//! when the peer's choices for it are checked.
+//! crossing but in the first steps. docs/protocols/authenticated.md says why they may. The hash of a portion
+//! is drawn when the peer's choices for it are checked.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Components with authenticated masks, **malicious**: each component is garbled once, and its masks are
 //! authenticated to both parties, so that no copy is opened to check it. After Katz, Ranellucci, Rosulek and
 //! Wang (CRYPTO 2018), with components that are made before the program is known and are soldered into it. It
-//! holds against a party that cheats. docs/authenticated.md has the argument.
+//! holds against a party that cheats. docs/protocols/authenticated.md has the argument.
 //!
 //! Gates are AND gates under one offset of either party; XOR and negation are free. Both parties may have
 //! inputs and outputs.

@@ -7,7 +7,8 @@
 //!
 //! A party's *key* is the word by which it checks the other's bit, its *mac* the one that shows its own. Sums
 //! of masks are sums of words, for either party. With A = K_G + λ^G·Δ_G and B = M_E this is A + B = λ·Δ_G,
-//! and with C = K_E + λ^E·Δ_E and M = M_G it is M + C = λ·Δ_E: docs/authenticated.md speaks of these four.
+//! and with C = K_E + λ^E·Δ_E and M = M_G it is M + C = λ·Δ_E: docs/protocols/authenticated.md speaks of
+//! these four.
 //!
 //! Words lie in two lists, of keys and of macs, as most loops want one of them.
 

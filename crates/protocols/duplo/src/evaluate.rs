@@ -14,7 +14,7 @@
 //! R, down to its lowest bit, the combinations of `ots` have revealed, so this lowest bit binds σ and e. E's
 //! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing left for authenticators to tell. Everything E computes
 //! and checks here is a function of f, which is uniformly random, and of what G sent: whether E aborts does
-//! not depend on y (docs/security.md, section 7).
+//! not depend on y (docs/concepts/security.md, section 7).
 //!
 //! E sends nothing after this until all slots are evaluated.
 

@@ -43,7 +43,7 @@ pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
 pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 
 /// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs. What one
-/// lets through is bounded in docs/security.md.
+/// lets through is bounded in docs/concepts/security.md.
 const PROOFS: f64 = 3.0;
 
 /// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half
@@ -625,8 +625,8 @@ fn spec(kind: BatchKind, slots: usize) -> Result<BatchSpec, Error> {
 mod tests {
     use super::*;
 
-    /// What a session spends besides its batches, as docs/security.md says (sections 3, 7 and 11): with the
-    /// code of length 275 and distance 42, three proofs in a run and 2^20 in a session with stock.
+    /// What a session spends besides its batches, as docs/concepts/security.md says (sections 3, 7 and 11):
+    /// with the code of length 275 and distance 42, three proofs in a run and 2^20 in a session with stock.
     #[test]
     fn row_28_each_check_has_its_part_of_the_budget() {
         let spent = |proofs, extensions| -> Vec<f64> {

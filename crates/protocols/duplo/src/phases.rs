@@ -1,6 +1,6 @@
 //! The order of a run, once for each role. A whole run, a session whose caller stops between the phases, and
 //! a step on stock all go through the functions here, in this order: each takes the value that the one before
-//! it returned. The numbers are the crossings of a whole run (docs/protocol.md, "The flights").
+//! it returned. The numbers are the crossings of a whole run (docs/protocols/duplo.md, "The flights").
 //!
 //! What differs is which messages share a flight ([`Flights`]). They are the same messages; only the proof of
 //! the solderings is part of the proof of the inputs where both are [merged](Flights::Merged):
@@ -20,7 +20,7 @@
 //! another step: f is the input masked with choice bits that nobody else knows, and solderings are sums of
 //! labels of which the other party has none. What was taken for it is not used again, as the session ends
 //! there. Everything else that is said stands before the one proof, so the gate before the first output is
-//! the only one (docs/reactive.md).
+//! the only one (docs/guides/reactive.md).
 
 use super::Error;
 use super::steps::Step;

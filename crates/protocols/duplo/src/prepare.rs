@@ -482,7 +482,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             // commitments, as Δ_ka is in `setup.rs`: their values are what the seeds give, and no message has
             // room for others. So the labels of a good authenticator are none of G's choice, and a third
             // label that it accepts is a second preimage of a 16-byte hash; with values of G's choice it
-            // would be a collision, 2^64 work (docs/security.md, section 6).
+            // would be a collision, 2^64 work (docs/concepts/security.md, section 6).
             let (offsets, wires) = match kind {
                 AuthenticatorKind::Plain => (
                     receiver.no_commitments(),

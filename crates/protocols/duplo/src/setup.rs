@@ -12,7 +12,7 @@
 //!
 //! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the
 //! extension that is needed anyway they cost next to nothing, and setup a third (measured:
-//! docs/benchmarks.md).
+//! docs/project/benchmarks.md).
 //!
 //! Without the delta difference S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on
 //! authenticators, and `lsb(Δ_ot)` would not be bound.

@@ -1,6 +1,6 @@
 //! JIMU (Zhu and Huang, ASIACRYPT 2017), **malicious**, repaired: a LEGO protocol whose wires are soldered by
 //! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good copy. It holds
-//! against a party that cheats. docs/jimu.md has what was wrong as printed, and why this holds.
+//! against a party that cheats. docs/protocols/jimu.md has what was wrong as printed, and why this holds.
 //!
 //! What is put into buckets are AND gates, all under one offset, or the program's components, each copy under
 //! an offset of its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs

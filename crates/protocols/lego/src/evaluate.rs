@@ -11,7 +11,7 @@
 //! For an input of E with the committed wire `base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends `V =
 //! base ⊕ R ⊕ e·Δ`. E holds `T = R ⊕ b·Δ`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and claims that `C ⊕ C_R ⊕ e·D`
 //! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. Whether E accepts does
-//! not depend on y: what it compares with is a function of f, R and V (docs/security.md, section 7).
+//! not depend on y: what it compares with is a function of f, R and V (docs/concepts/security.md, section 7).
 //!
 //! E sends nothing from its seed on before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
 //! what there may be to recover is recovered (`decode`).

@@ -4,8 +4,8 @@
 //!
 //! All wires have one offset Δ, so XOR and INV are free also between buckets. An opened gate is shown at one
 //! row only, and a bucket holds wire authenticators besides gates, of which all together decide by majority.
-//! docs/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole protocol in one
-//! run, and beside their calls stand the crossings of the link:
+//! docs/protocols/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole
+//! protocol in one run, and beside their calls stand the crossings of the link:
 //!
 //! ```text
 //!   1      both    hello; parameters; base OTs, in which the garbler chooses by the bits of Δ

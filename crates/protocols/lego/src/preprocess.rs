@@ -313,7 +313,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     // LOAD-BEARING: *random* commitments, of which the seeds give the values and no message has room for
     // others. So the labels of a good authenticator are none of G's choice, as the committed offset is that
     // of the OTs (`crate::ots`; in a stock since the setup), which is fixed before the seeds, and a third
-    // label that it accepts is a second preimage (docs/lego.md).
+    // label that it accepts is a second preimage (docs/protocols/lego.md).
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
     let hashes = receive::values(&mut run.channel, &spill, msg::AUTHENTICATORS, guards)?;
     let made = counters.authenticators(guards as u64)?;

@@ -16,8 +16,8 @@ pub struct Lego;
 #[derive(Default)]
 pub struct Aside {
     /// The garbler cheated, and its input was recovered. **Do not behave differently**: the garbler can cheat
-    /// so that this depends on the evaluator's input (docs/security.md, section 8). The outputs are right in
-    /// any case.
+    /// so that this depends on the evaluator's input (docs/concepts/security.md, section 8). The outputs are
+    /// right in any case.
     pub recovered: bool,
 }
 

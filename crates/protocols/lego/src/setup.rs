@@ -19,7 +19,7 @@
 //! a wire would have one colour. A run proves all its other commitments with it. A session that fills a stock
 //! proves and binds it at once, as nobody knows which of its steps will make OTs: that the labels of wire
 //! authenticators are none of the garbler's choice hangs on an offset that is fixed before the commitments'
-//! seeds (docs/lego.md).
+//! seeds (docs/protocols/lego.md).
 
 use zeroize::Zeroizing;
 

@@ -75,10 +75,10 @@ fn a_systemd_unit() {
     assert_eq!(words[0], "/usr/local/bin/brickwork");
     is_a_command(&words[1..]);
     assert_eq!(value("ExecReload"), "/bin/kill -HUP $MAINPID");
-    let page = std::fs::read_to_string(example("../docs/serve.md")).expect("a page");
+    let page = std::fs::read_to_string(example("../docs/guides/serve.md")).expect("a page");
     let seconds = page.lines().find_map(|line| line.strip_prefix("* `run_seconds` (")).expect("its line");
     let seconds: u64 = seconds.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
-    // What docs/serve.md promises: who cheated is not met again by itself.
+    // What docs/guides/serve.md promises: who cheated is not met again by itself.
     assert_eq!((value("Restart"), value("RestartPreventExitStatus")), ("on-failure", "5"));
     assert!(value("TimeoutStopSec").parse::<u64>().expect("seconds") > seconds);
 

@@ -38,7 +38,7 @@
 //! ```
 //!
 //! are the same. The receiver draws χ when it has the words. It compares hashes: nothing that a wrong x'
-//! would bring a receiver is in the clear. What either learns by cheating is in docs/ot.md.
+//! would bring a receiver is in the clear. What either learns by cheating is in docs/protocols/ot.md.
 //!
 //! The receiver's paths are secret: they steer no branch and no address
 //! ([`brickwork_kernels::complete_tree`]). Which bits of u a row of A adds is public.

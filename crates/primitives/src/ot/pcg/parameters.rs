@@ -28,8 +28,8 @@ pub struct Parameters {
 }
 
 /// Those of every honest run: chosen so that samples without errors that determine the unknown bits, or part
-/// of them, are not found by fewer than 2^128 guesses, whatever a guess costs. docs/ot.md has what all
-/// attacks cost, and what others take.
+/// of them, are not found by fewer than 2^128 guesses, whatever a guess costs. docs/protocols/ot.md has what
+/// all attacks cost, and what others take.
 pub const PARAMETERS: Parameters = Parameters { depth: 10, trees: 1024, dimension: 1 << 17 };
 
 impl Parameters {

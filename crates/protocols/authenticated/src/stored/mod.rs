@@ -5,7 +5,7 @@
 //! A session's offsets are those of all that is made in its epoch, and of all programs that take from it. A
 //! check that fails has told the peer something about an offset, or about masks: so the epoch is burned
 //! before the connection closes, whichever check it was, and nobody is told which. What a peer breaks off is
-//! given up, and counts in the bound of every program from the epoch (docs/authenticated.md).
+//! given up, and counts in the bound of every program from the epoch (docs/protocols/authenticated.md).
 
 mod needs;
 mod records;

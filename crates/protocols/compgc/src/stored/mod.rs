@@ -4,8 +4,8 @@
 //!
 //! A session's offset is that of all programs that take from it. It may be: each call of the hash is under a
 //! key of one batch of copies, and a guess of the offset is tested against the calls under one key, however
-//! many programs there are (docs/compgc.md). What is taken is burned at both parties before either sends
-//! anything that depends on it: no copy is evaluated, and no OT corrected, twice.
+//! many programs there are (docs/protocols/compgc.md). What is taken is burned at both parties before either
+//! sends anything that depends on it: no copy is evaluated, and no OT corrected, twice.
 
 mod needs;
 mod records;

@@ -1,5 +1,5 @@
-//! Both parties a second time, wire by wire and gate by gate, from the text of docs/compgc.md and the figures
-//! of the papers: what either sends, and the label of every wire, are the same to the bit.
+//! Both parties a second time, wire by wire and gate by gate, from the text of docs/protocols/compgc.md and
+//! the figures of the papers: what either sends, and the label of every wire, are the same to the bit.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_circuit::Gate;

@@ -103,8 +103,8 @@ mod tests {
     use brickwork_plan::Action;
     use brickwork_primitives::cut_and_choose::Bucketing;
 
-    /// The table "What a run costs" of `docs/formats.md`, with all that does not grow with the program:
-    /// counted in eighths of bytes, it must give every byte that the garbler sends.
+    /// The table "What a run costs" of `docs/reference/formats.md`, with all that does not grow with the
+    /// program: counted in eighths of bytes, it must give every byte that the garbler sends.
     #[test]
     fn the_table_of_what_a_run_costs_is_exact() {
         for (name, program) in [

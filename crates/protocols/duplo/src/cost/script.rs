@@ -1,7 +1,7 @@
 //! The protocol as a list of steps, in an order in which both parties go through it.
 //!
-//! Every message stands here with its length; `docs/formats.md` has the same lengths as formulas. Work is
-//! counted in units whose price the machine knows; what takes no time worth mentioning is left out.
+//! Every message stands here with its length; `docs/reference/formats.md` has the same lengths as formulas.
+//! Work is counted in units whose price the machine knows; what takes no time worth mentioning is left out.
 
 use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
 use crate::instance::level;

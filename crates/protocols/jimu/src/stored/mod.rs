@@ -4,7 +4,7 @@
 //! copies of components under their own.
 //!
 //! A session's Δ is that of all gates of an epoch, and so is what is watched, of all words that are hashed in
-//! it. docs/jimu.md says why that may be.
+//! it. docs/protocols/jimu.md says why that may be.
 
 mod inventory;
 mod made;

@@ -10,7 +10,8 @@
 //!
 //! E reveals sums of labels and choice bits over sets that it draws after the commitments, and claims that
 //! the sum of the `C_R`, with b·D, opens to the label. G checks E's labels of all sums before it opens
-//! anything: an E that claims the other bit would get Δ from the opening (docs/security.md, section 7).
+//! anything: an E that claims the other bit would get Δ from the opening (docs/concepts/security.md, section
+//! 7).
 
 mod random;
 

@@ -3,8 +3,8 @@
 //! protocols ([`brickwork_session::stock`]); here is what is LEGO's.
 //!
 //! A session's Δ is that of all gates of an epoch, and of all programs that take from it. It may be
-//! (docs/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates, and what
-//! an evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
+//! (docs/protocols/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates,
+//! and what an evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
 
 mod inventory;
 mod needs;

@@ -4,8 +4,8 @@
 //!
 //! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key
 //! of one program, and a guess of Δ is tested against the calls under one key, however many programs there
-//! are (docs/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties before
-//! either sends anything that depends on it.
+//! are (docs/protocols/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties
+//! before either sends anything that depends on it.
 
 mod side;
 #[cfg(test)]
