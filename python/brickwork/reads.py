@@ -4,6 +4,7 @@ classes and modules, and what the functions that it calls read.
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sys
@@ -95,7 +96,7 @@ class _Reading:
         elif isinstance(one, type):
             self._class(one, names)
         elif isinstance(one, types.ModuleType):
-            self._attributes(vars(one), names)
+            self._attributes(vars(one), names, names)
         elif isinstance(one, types.MethodType):
             self.look(one.__func__, names)
             self.look(one.__self__, names)
@@ -109,8 +110,8 @@ class _Reading:
             self.found.append(of)
             return
         self.found.append(of.__code__)
-        names = frozenset(_names(of.__code__))
-        self._attributes(of.__globals__, names)
+        names, of_module = _names(of.__code__)
+        self._attributes(of.__globals__, of_module, names)
         for cell in of.__closure__ or ():
             try:
                 content = cell.cell_contents
@@ -126,10 +127,11 @@ class _Reading:
         for base in of.__mro__:
             if not _is_known(base.__module__):
                 methods = {name for name, one in vars(base).items() if isinstance(one, types.FunctionType)}
-                self._attributes(vars(base), names | methods)
+                self._attributes(vars(base), names | methods, names | methods)
 
-    def _attributes(self, of: Any, names: frozenset[str]) -> None:
-        for name in sorted(names):
+    def _attributes(self, of: Any, wanted: frozenset[str], names: frozenset[str]) -> None:
+        """Notes those of these attributes that there are; `names` are what each may be asked for in turn."""
+        for name in sorted(wanted):
             if name in of:
                 self.found.append(name)
                 one = of[name]
@@ -143,6 +145,18 @@ def _is_free(of: types.BuiltinFunctionType) -> bool:
     return of.__self__ is None or isinstance(of.__self__, types.ModuleType)
 
 
-def _names(code: types.CodeType) -> set[str]:
-    inner = (_names(one) for one in code.co_consts if isinstance(one, types.CodeType))
-    return {*code.co_names}.union(*inner)
+@functools.cache
+def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns all names that code and the functions within it use, and those that they look up in the module.
+    The others are attributes, so a variable of the module that is called likewise is not read.
+    """
+    names, of_module = {*code.co_names}, set()
+    for step in dis.get_instructions(code):
+        if step.opname == "LOAD_NAME" or "GLOBAL" in step.opname:
+            of_module.add(str(step.argval))
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            inner_names, inner_of_module = _names(inner)
+            names |= inner_names
+            of_module |= inner_of_module
+    return frozenset(names), frozenset(of_module)

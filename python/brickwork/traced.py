@@ -106,10 +106,14 @@ class Component(Generic[P, R]):
             )
         of.written[key] = None, texts[0][0]
         result, parameters, lines = texts[0][0]
-        name = source().new_name(self._body.__name__)
-        head = f"/*@ component */\nfunction {result.word}{result.dimensions} {name}({parameters})"
-        source().texts.append("\n".join([head, "{", *lines, "}", ""]))
-        return name, result
+        # A function that is made anew at each call, such as a lambda, is the same one if its text is.
+        same = (self._body.__name__, result, parameters, tuple(lines))
+        if same not in of.functions:
+            name = of.new_name(self._body.__name__)
+            head = f"/*@ component */\nfunction {result.word}{result.dimensions} {name}({parameters})"
+            of.texts.append("\n".join([head, "{", *lines, "}", ""]))
+            of.functions[same] = name, result
+        return of.functions[same]
 
     def _text(self, types: dict[str, Type], plain: dict[str, Any]) -> tuple[Type, str, list[str]]:
         with function() as of:

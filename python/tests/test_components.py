@@ -278,6 +278,80 @@ def test_a_program_in_the_clear_may_be_asked_what_is_not_so() -> None:
     assert bw.all([2, 1]) and not bw.all([2, 0]) and bw.any([0, 2]) and not bw.any([])
 
 
+class Entry(bw.Struct):
+    key: bw.u8
+
+
+class Hits(bw.Struct):
+    count: bw.u8
+
+
+smallest = [3]
+"""A list, which may change, so a component that reads it is traced again at each call."""
+
+tables_of_the_notebook = {"customers": "a.parquet"}
+
+
+@bw.component
+def matches(x: bw.Array[Entry, 3], y: bw.Array[Entry, 3]) -> bw.u8:
+    found = tables.join(x, y, "key", lambda a, b: Hits(count=smallest[0]))
+    return bw.sum(hit.count for hit in found)
+
+
+@bw.component
+def large(x: bw.Array[Entry, 3], y: bw.Array[Entry, 3]) -> bw.u8:
+    def wanted(row: Any) -> Any:
+        return row.key > smallest[0]
+
+    return bw.sum(row.key for row in bw.tables.keep(x, wanted))
+
+
+@pytest.mark.parametrize("of", [matches, large], ids=["join", "keep"])
+def test_a_component_may_use_functions_of_tables(of: Any) -> None:
+    """Functions that are made at each call have one text, so they are one function of the source."""
+
+    @bw.program
+    def twice(x: bw.Garbler[Entry[3]], y: bw.Evaluator[Entry[3]]) -> bw.Both[bw.u8[3]]:
+        return [of(x, y), of(y, x), of(x, y)]
+
+    x, y = ([{"key": key} for key in keys] for keys in ((1, 4, 9), (2, 4, 9)))
+    expected = [6, 6, 6] if of is matches else [13, 13, 13]
+    assert bw.simulate(twice, x, y).garbler.tolist() == expected
+    inner = "match" if of is matches else "filter"
+    assert twice.source.count(f" {inner}(") - twice.source.count(f"= {inner}(") == 1
+
+    try:
+        with pytest.raises(bw.SecretUsed, match="something else than before"):
+
+            @bw.program
+            def changing(x: bw.Garbler[Entry[3]], y: bw.Evaluator[Entry[3]]) -> bw.Both[bw.u8[2]]:
+                first = of(x, y)
+                smallest[0] = 5
+                return [first, of(x, y)]
+
+            changing.as_program()
+    finally:
+        smallest[0] = 3
+
+
+def test_an_attribute_is_no_variable_of_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A component reads no global variable that merely has the name of an attribute in it."""
+    again = []
+    monkeypatch.setattr(bw.Component, "_trace_again", lambda of, *arguments: again.append(of.__name__))
+    monkeypatch.setitem(globals(), "min", tables_of_the_notebook)
+
+    @bw.component
+    def smaller(x: bw.u8) -> bw.u8:
+        return bw.min(x, 5)
+
+    @bw.program
+    def often(x: bw.Garbler[bw.u8]) -> bw.Both[bw.u8]:
+        return smaller(smaller(x))
+
+    assert bw.simulate(often, 9).garbler == 5
+    assert again == []
+
+
 def test_tables_of_different_rows_are_not_merged() -> None:
     class Left(bw.Struct):
         key: bw.u8
