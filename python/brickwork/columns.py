@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -22,6 +23,11 @@ def is_table(value: Any) -> bool:
     return not isinstance(value, np.ndarray) and any(
         hasattr(value, name) for name in ("to_numpy", "__arrow_c_array__", "__arrow_c_stream__")
     )
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether it is a table whose rows are computed when they are asked for, as a LazyFrame of polars."""
+    return not is_table(value) and callable(getattr(value, "collect", None))
 
 
 def are_columns(value: Any) -> bool:
@@ -45,13 +51,20 @@ def columns(value: Any, place: Place) -> dict[str, Column] | Column:
     if isinstance(value, Mapping):
         return _named((str(name), column(one, place.field(str(name)))) for name, one in value.items())
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):  # pandas, polars
-        names = [str(name) for name in value.columns]
+        names = _once([str(name) for name in value.columns], place)
         named = ((name, column(value[key], place.field(name))) for name, key in zip(names, value.columns))
         return _named(named)
     if hasattr(value, "to_numpy") and not hasattr(value, "column_names"):
         found = column(value, place)
         return found if isinstance(found, np.ndarray) else _named(found.items())
     return _of_arrow(value, place)
+
+
+def _once(names: list[str], place: Place) -> list[str]:
+    """Returns these names of columns, of which none may occur twice."""
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise place.wrong(f"the column {twice[0]!r} occurs more than once", "keep one of them, or rename it")
+    return names
 
 
 def _named(found: Any) -> dict[str, Column]:
@@ -177,7 +190,7 @@ def _of_arrow(value: Any, place: Place) -> dict[str, Column] | Column:
     pyarrow = _pyarrow(place)
     if hasattr(value, "column_names") or isinstance(value, pyarrow.RecordBatchReader):
         table = pyarrow.table(value) if not isinstance(value, pyarrow.Table) else value
-        names = table.column_names
+        names = _once(table.column_names, place)
         named = ((name, column(table.column(name), place.field(name))) for name in names)
         return _named(named)
     array = hasattr(value, "__arrow_c_array__") and not hasattr(value, "__arrow_c_stream__")

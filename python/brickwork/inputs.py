@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._tasks import look, looking
-from .columns import are_columns, columns, has_masked, is_table, lengths, unmasked
-from .errors import InvalidInput
+from .columns import are_columns, columns, has_masked, is_lazy, is_table, lengths, unmasked
+from .errors import InvalidInput, UsageError
 from .ports import Array, Integer, Port, Struct, Type, leaves, type_of
 from .secret import FILES, Secret, SecretFile, secret_file
-from .wires import EMPTY, Bits, Place, Scale, integer_bits, to_text
+from .wires import EMPTY, TEXT, Bits, Place, Scale, integer_bits, to_text
 
 
 def input_word(
@@ -47,6 +47,30 @@ def input_word(
     return _json(_executions(value, kind, executions, place), place)
 
 
+def check_scale(scale: Scale, ports: Sequence[Port]) -> None:
+    """Refuses a scale for a field that these inputs do not have."""
+    for name in scale:
+        known = [path for port in ports for path in _fields_of(port.type, port.name)]
+        wanted = name.split(".")
+        if not any(path.split(".")[-len(wanted) :] == wanted for path in known):
+            raise UsageError(
+                f"scale: no input has a field of integers that is called {name}",
+                f"there are {', '.join(known[:20])}; a party's only input has the name input1 or input2, "
+                "whatever its parameter is called",
+            )
+
+
+def _fields_of(kind: Type, name: str) -> Iterator[str]:
+    """Yields the paths of all fields of integers, elements of arrays counted once."""
+    while isinstance(kind, Array):
+        kind = kind.element
+    if isinstance(kind, Integer):
+        yield name
+    else:
+        for field, of in kind.fields:
+            yield from _fields_of(of, f"{name}.{field}")
+
+
 def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
     """Returns a value of each execution, as JSON can hold it."""
     several = executions > 1 and are_columns(value)
@@ -57,6 +81,8 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
     else:
         if executions == 1 and not isinstance(value, (list, tuple)):
             value = [value]
+        if not isinstance(value, (list, tuple, range)):
+            raise place.wrong(f"one value for {executions} executions", "give a list with a value for each")
         return _each(value, kind, place)
     if len(rows) != executions:
         raise place.wrong(f"{len(rows)} rows for {executions} executions", "give a row for each")
@@ -100,6 +126,8 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
     if _is_array(value, kind) or isinstance(value, Mapping) and isinstance(kind, Struct):
         return _filled(value, kind, place)
     value = unmasked(value, place)
+    if is_lazy(value):
+        raise place.wrong(f"a {type(value).__name__}, whose rows are not computed yet", "give its collect()")
     if isinstance(value, np.ndarray):
         value = value[()]
     if isinstance(value, np.generic) and not (isinstance(kind, Integer) and isinstance(value, np.floating)):
@@ -108,7 +136,15 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
         raise place.wrong(*EMPTY)
     if isinstance(kind, Integer) and isinstance(value, (float, np.floating, Decimal)):
         return _decimal(value, kind, place)
-    return int(value) if isinstance(value, bool) else _names_no_file(value, place)
+    value = _names_no_file(value, place)
+    if isinstance(kind, Integer) and isinstance(value, str) and not value.lstrip("-").startswith(_WORDS):
+        named = "name a file as pathlib.Path(…) or secret_file(…)" if os.path.isfile(value) else TEXT[1]
+        raise place.wrong(TEXT[0], named)
+    return int(value) if isinstance(value, bool) else value
+
+
+_WORDS = ("0x", "0X", "bits:")
+"""How a text begins that is a number in hexadecimal digits, or wire bits."""
 
 
 def _is_missing(value: Any) -> bool:
@@ -150,10 +186,7 @@ def _decimal(value: Any, kind: Integer, place: Place) -> _Bits:
     """Returns a number that may have a point, which a scale moves."""
     digits = place.digits()
     if digits is None:
-        raise place.wrong(
-            "a number with a decimal point",
-            "say scale={NAME: DIGITS}, or give an integer; those of bw.fixed are made by its encode",
-        )
+        raise place.wrong("a number with a decimal point", place.how_to_scale())
     try:
         return _text(integer_bits(np.array([value]), kind, place))
     except InvalidInput as wrong:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from . import _native
 from ._flags import flags
 from ._tasks import wait
-from .errors import InvalidInput
+from .errors import InvalidInput, UsageError
 from .pages import Page
 from .ports import Port, type_from_json
 
@@ -163,6 +163,12 @@ def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Progra
         return program.unchanged()
     if isinstance(program, HasProgram):
         return program.as_program()
+    if not isinstance(program, (str, os.PathLike)):
+        what = getattr(program, "__name__", type(program).__name__)
+        raise UsageError(
+            f"{what} is no program",
+            "write @bw.program above its def" if callable(program) else "give a program, or the path of one",
+        )
     return Program(program)
 
 

@@ -14,7 +14,7 @@ from . import _native
 from ._flags import Options, flags
 from ._tasks import Told, Watch, aside, wait, wait_async
 from .errors import UsageError
-from .inputs import input_word
+from .inputs import check_scale, input_word
 from .outputs import output_value
 from .pages import Page
 from .programs import HasProgram, Program, as_program
@@ -226,6 +226,7 @@ def _both(
     options: Options,
 ) -> _Ready:
     program = as_program(program)
+    check_scale(options.get("scale", {}), program.inputs)
     words = [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
     call = [command, *_flags(program, options), "--", os.fspath(program.path)]
     return _Ready(program, BOTH, options.get("executions"), lambda: start(call, *words))
@@ -264,6 +265,7 @@ def _party(
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     program = as_program(program)
+    check_scale(options.get("scale", {}), program.inputs_of(role))
     key = identity if isinstance(identity, _native.Identity) else None
     words: dict[str, Any] = {"listen": listen, "connect": connect, "keep": keep, "peer": peer}
     # What is not in memory is in a file. With a key in memory the native part asks for no file.

@@ -14,7 +14,7 @@ from ._flags import SessionOptions, flags
 from ._tasks import Told, Watch, aside, wait, wait_async
 from .commands import count_words
 from .errors import UsageError
-from .inputs import input_word
+from .inputs import check_scale, input_word
 from .outputs import output_value
 from .ports import Port
 from .programs import Program, as_program, in_a_file
@@ -188,6 +188,7 @@ class Session:
                 )
             carried.append((port.party, name, kept.number_in(self)))
         own = [port for port in found.inputs_of(self.role) if port.name not in carry]
+        check_scale(scale, own)
         word = input_word(input, own, executions, scale, self.role, extra) if own else None
         return _Wish(found, self._numbers[found], word, executions, carried, keep)
 

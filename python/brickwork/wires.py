@@ -55,6 +55,11 @@ class Place:
                 return digits
         return None
 
+    def how_to_scale(self) -> str:
+        """Returns what to do about a number with a point."""
+        name = self.path.rpartition(".")[2].partition("[")[0] or "NAME"
+        return f'give integers, or say scale={{"{name}": 2}} if 12.50 stands for the integer 1250'
+
     def wrong(self, what: str, hint: str, row: int | None = None) -> InvalidInput:
         where = str(self) if row is None else f"{self}, row {row}"
         return InvalidInput(f"{where}: {what}", hint)
@@ -116,6 +121,8 @@ def _whole(values: NDArray[Any], place: Place) -> NDArray[Any]:
         return _of_floats(values, digits, place)
     if values.dtype.kind == "O":
         return _of_objects(values, digits, place)
+    if values.dtype.kind in "US":
+        raise place.wrong(*TEXT)
     if values.dtype.kind not in "iu":
         raise place.wrong(f"values of type {values.dtype}", "give integers")
     return values if digits is None else _moved(values, digits)
@@ -135,12 +142,16 @@ def _moved(values: NDArray[Any], digits: int) -> NDArray[Any]:
 def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArray[Any]:
     if not len(values):
         return values.astype(np.int64)
+    if not (finite := np.isfinite(values)).all():
+        raise place.wrong(*NOT_FINITE, int(np.argmin(finite)))
     if digits is None:
-        row = int(np.argmax(np.rint(values) != values))
-        raise place.wrong("numbers with a decimal point", "say scale={NAME: DIGITS}, or give integers", row)
+        fractions = np.rint(values) != values
+        row = int(np.argmax(fractions)) if fractions.any() else None
+        what = "a number with a decimal point" if row is not None else f"whole numbers of type {values.dtype}"
+        raise place.wrong(what, place.how_to_scale(), row)
     # Computed with all bits there are, whatever the column has: nothing is rounded on the way.
     exact = values.astype(np.float64)
-    wrong = ~(np.isfinite(exact) & (exact == values))
+    wrong = exact != values
     if not wrong.any():
         # What has no more digits is the nearest number to itself, rounded to them.
         wrong = np.round(exact, digits).astype(values.dtype) != values
@@ -168,7 +179,9 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
         row = next(row for row, one in enumerate(values) if not isinstance(one, allowed))
         if values[row] is None:
             raise place.wrong(*EMPTY, row)
-        raise place.wrong("is no integer", "give integers, or say scale={NAME: DIGITS}", row)
+        if isinstance(values[row], (str, bytes)):
+            raise place.wrong(*TEXT, row)
+        raise place.wrong("is no integer", place.how_to_scale(), row)
     if Decimal in kinds:
         return _of_decimals(values, digits or 0, place)
     if kinds - {int}:
@@ -183,6 +196,8 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
 
 
 EMPTY = ("is empty", "fill in what is missing, or leave the row out, before it is used")
+TEXT = ("is text", "make numbers of it before it is used, such as by pandas.to_numeric or int")
+NOT_FINITE = ("is infinite, or no number", "replace it, or leave the row out, before it is used")
 
 
 def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any]:

@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
     changed.loc[2, "price.net"] = 31337
     assert "price.net, row 2: does not fit into int12" in refused(changed)
     changed = frame(COLUMNS).astype({"id": float})
-    assert "id, row 0: numbers with a decimal point" in refused(changed)
+    assert "id: whole numbers of type float64" in refused(changed)
     changed.loc[1, "id"] = float("nan")
     assert "id, row 1: is empty" in refused(changed)
     assert "id, row 1: is empty" in refused(
@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
     )
     assert "count is more than the 3 rows" in refused({"rows": COLUMNS, "count": 4})
     assert "different lengths" in refused(COLUMNS | {"id": [1, 2]})
-    assert "is no integer" in refused(frame(COLUMNS).assign(id=["31337", 1, 2]))
+    assert "id, row 0: is text" in refused(frame(COLUMNS).assign(id=["31337", 1, 2]))
     assert "rows: numbers without names" in refused({"rows": np.full((5, 2), 31337)})
     with_more = bw.simulate(echo, frame(COLUMNS).assign(more=1), -5, ignore_extra_columns=True)
     check(with_more.garbler)
@@ -165,7 +165,7 @@ function void main() { output1 = input1; }
     assert whole["rows"]["amount"].tolist() == [100, 200, 300]
     with pytest.raises(bw.InvalidInput, match="amount, row 1: is no number of 2 digits"):
         bw.simulate(program, table.assign(amount=[0.1, 0.125, 3.0]), scale={"amount": 2})
-    with pytest.raises(bw.InvalidInput, match="amount, row 2: is no number of 2 digits"):
+    with pytest.raises(bw.InvalidInput, match="amount, row 2: is infinite, or no number"):
         bw.simulate(program, table.assign(amount=[0.1, 0.12, float("inf")]), scale={"amount": 2})
 
 
@@ -483,7 +483,7 @@ def test_rows_are_named_in_lists_too(weighed: bw.Program, value: Any, words: str
 
 
 def test_a_float_in_a_column_is_named(weighed: bw.Program) -> None:
-    with pytest.raises(bw.InvalidInput, match=r"weights\[0\], row 1: numbers with a decimal point"):
+    with pytest.raises(bw.InvalidInput, match=r"weights\[0\], row 1: a number with a decimal point"):
         bw.simulate(weighed, {"key": [1, 2], "weights": [[1.0, 2.0], [3.5, 4.0]]})
 
 
@@ -496,11 +496,74 @@ def test_hints_speak_of_python(millionaires: bw.Program, tmp_path: Path) -> None
     with pytest.raises(bw.InvalidInput) as wide:
         bw.simulate(millionaires, 2**32, 5)
     with pytest.raises(bw.InvalidInput) as decimal:
-        bw.simulate(millionaires, "7.5", 5)
+        bw.simulate(millionaires, 7.5, 5)
     hints = [error.value.hint for error in (missing, named, wide, decimal)]
     assert "Program.inputs" in hints[0] and "secret_file" in hints[1] and "Program.inputs" in hints[2]
     assert 'scale={"input1": 2}' in hints[3], hints
     assert not any("--" in hint or "info FILE" in hint or "@" in hint for hint in hints), hints
+
+
+class Measured(bw.Struct):
+    v: bw.i64
+
+
+@bw.program
+def measured(x: bw.Garbler[bw.Array[Measured, 3]]) -> bw.Both[bw.Array[Measured, 3]]:
+    return x
+
+
+@pytest.mark.parametrize(
+    "table, says, hint",
+    [
+        (pd.DataFrame([[1, 2]] * 3, columns=["v", "v"]), "the column 'v' occurs more than once", "rename"),
+        (pa.table([[1], [2]], names=["v", "v"]), "the column 'v' occurs more than once", "rename"),
+        (pd.DataFrame({"v": [1.0, np.inf, 3.0]}), "v, row 1: is infinite", "replace"),
+        ({"v": np.array([1.0, 2.0, np.nan])}, "v, row 2: is infinite, or no number", "replace"),
+        (pd.DataFrame({"v": [1.0, 2.0, 3.5]}), "v, row 2: a number with a decimal point", 'scale={"v": 2}'),
+        (pd.DataFrame({"v": [1.0, 2.0, 3.0]}), "v: whole numbers of type float64", 'scale={"v": 2}'),
+        (pd.DataFrame({"v": ["a", "b", "c"]}), "v, row 0: is text", "pandas.to_numeric"),
+        (pd.DataFrame({"v": ["1", "2", "3"]}), "v, row 0: is text", "pandas.to_numeric"),
+        ({"v": np.array(["1", "2", "3"])}, "v: is text", "pandas.to_numeric"),
+        ([{"v": "1"}, {"v": "2"}, {"v": "3"}], "input1[0].v: is text", "pandas.to_numeric"),
+        (pl.DataFrame({"v": [1, 2, 3]}).lazy(), "a LazyFrame", "collect()"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(table: Any, says: str, hint: str) -> None:
+    with pytest.raises(bw.InvalidInput) as error:
+        bw.simulate(measured, table)
+    assert says in str(error.value) and hint in error.value.hint
+
+
+def test_a_scale_for_no_field_is_refused_whatever_is_given() -> None:
+    for given in (1.5, 3):
+        with pytest.raises(bw.UsageError, match="integers that is called x") as error:
+            bw.run(one, given, scale={"x": 2})
+        assert "there are input1;" in error.value.hint and "parameter" in error.value.hint
+    with pytest.raises(bw.UsageError, match="called v.x"):
+        bw.simulate(measured, {"v": [1, 2, 3]}, scale={"v.x": 2})
+    assert bw.simulate(measured, {"v": [1, 2, 3]}, scale={"input1.v": 1}).garbler["v"].tolist() == [
+        10,
+        20,
+        30,
+    ]
+
+
+def test_one_value_is_not_that_of_several_executions() -> None:
+    for value in (7, "x", {"v": 7}):
+        with pytest.raises(bw.InvalidInput, match="one value for 3 executions") as error:
+            bw.run(one, value, executions=3)
+        assert "a list with a value for each" in error.value.hint
+
+
+def test_what_is_no_program_is_named() -> None:
+    def undecorated(a: bw.Garbler[bw.u32]) -> bw.Both[bw.u32]:
+        return a
+
+    with pytest.raises(bw.UsageError, match="undecorated is no program") as error:
+        bw.run(undecorated, 1)  # type: ignore[arg-type]
+    assert "@bw.program" in error.value.hint
+    with pytest.raises(bw.UsageError, match="int is no program"):
+        bw.info(7)  # type: ignore[arg-type]
 
 
 LEFT_OUT: dict[str, tuple[str, Callable[[], Any]]] = {
