@@ -275,11 +275,11 @@ fn hashes(all: &mut Catalogue) {
         |words| words.iter_mut().for_each(|byte| *byte ^= 1),
     );
     // Two labels agree in ℓ − 1 symbols of the code at most: one that differs in its first symbol alone does.
-    let weak = Parameters::new(96, 48, 8, 2).expect("sizes of a hash");
+    let weak = Parameters::new(96, 48, 8, 3).expect("sizes of a hash");
     let level = Level { labels: weak, ..Level::of(40).expect("a level") };
-    let passes = all_among(47, 96, 2);
-    let story = "With two watched symbols of 96: the garbler solders an input as if another label were \
-                 hashed, which agrees with the hashed one in as many symbols as two codewords can. What \
+    let passes = all_among(47, 96, 3);
+    let story = "With three watched symbols of 96: the garbler solders an input as if another label were \
+                 hashed, which agrees with the hashed one in as many symbols as two codewords can. One that \
                  passes fits no gate.";
     let passed = caught(Cheat::EmptyBucket);
     let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
@@ -287,8 +287,8 @@ fn hashes(all: &mut Catalogue) {
         // The wire behind the constant.
         weakly_hashed(level, rng).lie(Garbler, Point::Circuit, |_, labels| labels[48] ^= 1)
     });
-    let story = "With two watched symbols of 96: the garbler gives a label of its input that is another one, \
-                 and agrees with the hashed one where it can. What passes fits no gate.";
+    let story = "With three watched symbols of 96: the garbler gives a label of its input that is another \
+                 one, and agrees with the hashed one where it can. A label that passes fits no gate.";
     let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (passed, passes)];
     all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
         weakly_hashed(level, rng).lie(Garbler, Point::InputLabels, |_, labels| labels[0] ^= 1)
@@ -557,6 +557,27 @@ fn offsets(all: &mut Catalogue) {
         all.add((6, variant), story, Garbler, endings, move |rng| {
             let case = products(1, Unit::Gates, [2, 2], rng).inputs(&[bit], &[bit]);
             case.lie(Garbler, Point::Colour, |_, colour| colour[0] = 0)
+        });
+    }
+    for (bit, variant) in
+        [(false, "copies_of_colour_0_for_inputs_of_0"), (true, "copies_of_colour_0_for_inputs_of_1")]
+    {
+        let story = match bit {
+            false => {
+                "Two of four copies have offsets of colour 0, and all else fits them. An opened one shows \
+                 it; a bucket of both gives right labels for inputs of 0."
+            }
+            true => {
+                "The same against inputs of 1, for which a bucket of both is empty. If opened copies did \
+                 not show it, the garbler would learn the input."
+            }
+        };
+        let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
+        let endings = vec![(caught(Cheat::OpenedCopy), 5.0 / 6.0), (otherwise, 1.0 / 6.0)];
+        all.add((6, variant), story, Garbler, endings, move |rng| {
+            let case = products(1, Unit::Components, [2, 2], rng).inputs(&[bit], &[bit]);
+            let flip = |_: &[u128], colours: &mut [u8]| colours[..2].iter_mut().for_each(|one| *one ^= 1);
+            case.lie(Garbler, Point::CopyColours(0), flip)
         });
     }
 }

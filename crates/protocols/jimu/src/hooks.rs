@@ -21,6 +21,9 @@ pub enum Point {
     GateOutputs,
     /// Garbler: two rows of each gate. Labels, `[gate][row]`, of the first gates likewise.
     Tables,
+    /// Garbler: for each copy of this kind of component 1 where a word of colour 1 is added to its random
+    /// offset, a byte each. The other value gives an offset of colour 0, hashed and garbled consistently.
+    CopyColours(usize),
     /// Garbler: the offsets that copies of components of this kind are garbled with; the hashed ones stay.
     /// Labels.
     CopyOffsets(usize),

@@ -226,7 +226,9 @@ fn garble_components(
     made: &mut Copies,
 ) -> Result<Replaced, Error> {
     let short = compressed(party.labels.code(), &party.points.compression, &made.offsets);
-    let plain: Zeroizing<Vec<u8>> = Zeroizing::new(short.iter().map(|&short| 1 ^ colour(short)).collect());
+    let mut plain: Zeroizing<Vec<u8>> =
+        Zeroizing::new(short.iter().map(|&short| 1 ^ colour(short)).collect());
+    party.hooks.alter(Point::CopyColours(kind), &mut plain);
     let random = made.offsets.clone();
     made.offsets.add_where(party.points.unit.word(0), &plain);
     party.run.channel.send(msg::COLOURS, &pack(plain.iter().copied()))?;
