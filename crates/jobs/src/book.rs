@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/lock     locked by the process that keeps the ledger
-//! DIR/said     what this party's workers said that they did ([`crate::said`])
+//! DIR/said     what this party's workers did, and what was seen of their stocks ([`crate::said`])
 //! DIR/ledger   "brickwl\x01"  role u8  job [u8; 32]  terms [u8; 32]  entry*
 //!              entry = length u32  postcard  head [u8; 32]
 //! ```
@@ -176,7 +176,7 @@ impl Book {
         Ok(())
     }
 
-    /// Makes what a worker of this party said durable, before anybody acts on it.
+    /// Makes what a worker of this party said, or a look into its stock, durable, before the leader hears it.
     ///
     /// # Errors
     /// [`Error::Io`] if the disk fails; then nothing more is written. [`Error::Usage`] in a fork.
@@ -187,7 +187,7 @@ impl Book {
         heard
     }
 
-    /// Returns what this party's workers have said that they did.
+    /// Returns what this party's workers have said, and what was seen of their stocks.
     pub fn said(&self) -> &Said {
         self.words.said()
     }

@@ -459,7 +459,7 @@ fn obey_all(crew: &mut dyn Crew, orders: Vec<Order>) -> Result<Vec<News>, Error>
         match order {
             Order::Look { lane, attempt, partition } => {
                 let evidence = crew.look(lane, attempt, partition);
-                found.push(News::Found { lane, partition, evidence });
+                found.push(News::Found { lane, attempt, partition, evidence });
             }
             order => crew.obey(order)?,
         }
@@ -492,7 +492,9 @@ fn lead(
             let entries = leader.decide(book.state(), rests);
             book.append(&entries)?;
             rest.wrote(&entries);
-            for news in obey_all(crew, leader.wrote(&entries, book.state()))? {
+            let mut orders = leader.wrote(&entries);
+            orders.extend(leader.due(book.state()));
+            for news in obey_all(crew, orders)? {
                 leader.hear(&news);
             }
             crew.stands(book.state());
@@ -526,7 +528,6 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
         let mut wait = Duration::ZERO;
         loop {
             for news in crew.news(wait)? {
-                book.hear(&news)?;
                 follower.hear(&news);
             }
             if follower.caught() {
@@ -541,12 +542,9 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
         // Before a doubt is written that nobody here has seen.
         follower.forget_consents(book.state());
         for entry in proposal.entries {
-            for news in obey_all(crew, follower.first(&entry, book.state()).into_iter().collect())? {
-                follower.hear(&news);
-            }
             follower.check(&entry, book.state())?;
             book.append(std::slice::from_ref(&entry))?;
-            for news in obey_all(crew, follower.wrote(&[entry], book.state()))? {
+            for news in obey_all(crew, follower.wrote(&entry))? {
                 follower.hear(&news);
             }
         }
@@ -556,7 +554,12 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
                 follower.hear(&news);
             }
         }
+        for news in obey_all(crew, follower.due(book.state()))? {
+            follower.hear(&news);
+        }
         let news = if proposal.over { Vec::new() } else { follower.tell(book.state()) };
+        // Durable before the leader hears of it, and can write what rests on it.
+        news.iter().try_for_each(|news| book.hear(news))?;
         channel.send(msg::WROTE, &encoded(&Answer { head: *book.state().head(), news })?)?;
         channel.flush()?;
         if proposal.over {

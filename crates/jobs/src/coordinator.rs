@@ -234,41 +234,32 @@ impl Leader {
 
     /// Takes note of entries that are durable at this party, and returns what its workers are to do about
     /// them.
-    pub fn wrote(&mut self, entries: &[Entry], state: &State) -> Vec<Order> {
+    pub fn wrote(&mut self, entries: &[Entry]) -> Vec<Order> {
         for entry in entries {
             self.own.follow(entry);
             self.peer.follow(entry);
         }
         let orders = entries.iter().flat_map(orders_of).collect();
-        let mut orders = if self.manner.listens { orders } else { self.waiting.hold(orders) };
-        self.own.known(state).iter().for_each(|news| self.hear(news));
-        orders.extend(asides(&self.own, Some(&self.peer), state));
-        orders
+        if self.manner.listens { orders } else { self.waiting.hold(orders) }
     }
 
-    /// Returns whether nothing is left to be done: all partitions are done or in doubt, or a check failed, or
-    /// no more stock may be begun; and no worker is needed any more.
+    /// Returns what this party's workers are to do where the job stands now. It is asked at every turn: after
+    /// a restart both ledgers may be equal, and then no entry comes that would lead to it.
+    pub fn due(&mut self, state: &State) -> Vec<Order> {
+        self.own.known(state).iter().for_each(|news| self.hear(news));
+        due(&self.own, Some(&self.peer), state)
+    }
+
+    /// Returns whether nothing is left to be done, if [`Leader::decide`] found nothing while no lane rested:
+    /// a check failed, or no lane is at work, can begin a partition or has one that is not settled.
     pub fn is_over(&self, state: &State) -> bool {
-        let tally = state.tally();
-        let stuck = || {
-            let goes_on = |book: &LaneBook| match book.state {
-                LaneState::Filling | LaneState::Running(_) | LaneState::Lost { ran: Some(_), .. } => true,
-                LaneState::Ready => book.stock > 0,
-                LaneState::Lost { filled: true, .. } => book.may_resume(),
-                LaneState::New | LaneState::Lost { .. } => false,
-            };
-            state.spent() == state.shares() && !state.lanes().iter().any(goes_on)
+        let runs = !self.manner.only_fills && state.tally().open > 0;
+        let goes_on = |book: &LaneBook| match book.state {
+            LaneState::Filling | LaneState::Running(_) | LaneState::Lost { ran: Some(_), .. } => true,
+            LaneState::Ready => book.stock > 0 && runs,
+            LaneState::New | LaneState::Lost { ran: None, .. } => false,
         };
-        let filled = || {
-            let works = |book: &LaneBook| {
-                matches!(
-                    book.state,
-                    LaneState::Filling | LaneState::Running(_) | LaneState::Lost { ran: Some(_), .. }
-                )
-            };
-            self.manner.only_fills && !state.lanes().iter().any(works)
-        };
-        state.has_failed() || tally.claimed == 0 && (tally.open == 0 || stuck()) || filled()
+        state.has_failed() || !state.lanes().iter().any(goes_on)
     }
 }
 
@@ -281,9 +272,9 @@ fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
     follows
 }
 
-/// What workers are to do that no entry says: stop where the peer's are gone, or the job has failed, and tell
-/// what became of a partition.
-fn asides(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
+/// Returns what workers are to do that no entry says: stop where the peer's are gone, or the job has failed,
+/// and tell what became of a partition. It follows from the state alone.
+fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
     let mut orders = Vec::new();
     for (lane, book) in (0..).zip(state.lanes()) {
         let is_there = own.of_attempt(lane, book.attempts) != At::Nowhere
@@ -361,15 +352,6 @@ impl Follower {
         }
     }
 
-    /// Returns what is to be done, and heard, before an entry can be [checked](Follower::check): after an
-    /// interruption the leader may propose once more what was agreed on before.
-    pub fn first(&self, entry: &Entry, state: &State) -> Option<Order> {
-        let Entry::Free { partition } = *entry else { return None };
-        let lane = lane_of(partition, state)?;
-        let attempt = state.lanes()[lane as usize].attempts - 1;
-        self.own.found(lane, partition).is_none().then_some(Order::Look { lane, attempt, partition })
-    }
-
     /// Looks at an entry that the leader proposes: whether it agrees with what this party's workers say.
     /// (That it can follow, the ledger sees.)
     ///
@@ -401,8 +383,9 @@ impl Follower {
                 knows(attempt(lane).is_some_and(done), "a partition is done")
             }
             Entry::Free { partition } => {
-                let found = lane_of(partition, state).and_then(|lane| self.own.found(lane, partition));
-                knows(found == Some(Evidence::NotTaken), "a partition may run again")
+                let untaken =
+                    |lane| attempt(lane).is_some_and(|attempt| self.said.untaken(lane, attempt, partition));
+                knows(lane_of(partition, state).is_some_and(untaken), "a partition may run again")
             }
             Entry::Rerun { partition } => {
                 knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
@@ -418,17 +401,18 @@ impl Follower {
         }
     }
 
-    /// Takes note of entries that are durable at this party, and returns what its workers are to do about
-    /// them.
-    pub fn wrote(&mut self, entries: &[Entry], state: &State) -> Vec<Order> {
-        for entry in entries {
-            self.own.follow(entry);
-        }
-        let orders = entries.iter().flat_map(orders_of).collect();
-        let mut orders = if self.listens { orders } else { self.waiting.hold(orders) };
+    /// Takes note of an entry that is durable at this party, and returns what its workers are to do about it.
+    pub fn wrote(&mut self, entry: &Entry) -> Vec<Order> {
+        self.own.follow(entry);
+        let orders = orders_of(entry);
+        if self.listens { orders } else { self.waiting.hold(orders) }
+    }
+
+    /// Returns what this party's workers are to do where the job stands now, as [`Leader::due`]: asked at
+    /// every turn, whether or not the leader proposed anything. The leader may be waiting for the answer.
+    pub fn due(&mut self, state: &State) -> Vec<Order> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
-        orders.extend(asides(&self.own, None, state));
-        orders
+        due(&self.own, None, state)
     }
 
     /// Returns whether a check failed at one of this party's workers: the job is over, whatever the leader
@@ -485,8 +469,9 @@ mod tests {
             let news = [
                 News::Listens { lane: number, attempt: 0, address: address.clone() },
                 News::Listens { lane: 1, attempt: number, address },
-                News::Found { lane: number, partition: 0, evidence: Evidence::PerhapsTaken },
-                News::Found { lane: 0, partition: number, evidence: Evidence::PerhapsTaken },
+                News::Found { lane: number, attempt: 0, partition: 0, evidence: Evidence::PerhapsTaken },
+                News::Found { lane: 0, attempt: number, partition: 0, evidence: Evidence::PerhapsTaken },
+                News::Found { lane: 0, attempt: 0, partition: number, evidence: Evidence::PerhapsTaken },
                 News::Consent { partition: number },
             ];
             for news in news {
@@ -585,12 +570,12 @@ mod tests {
         let mut leader = Leader::new(&terms, &state, MANNER);
         let begins = [Entry::Resume { lane: 0, attempt: 1 }, Entry::Claim { partition: 0, lane: 0 }];
         begins.iter().for_each(|entry| state.apply(entry).unwrap());
-        assert_eq!(leader.wrote(&begins, &state), []);
+        assert_eq!([leader.wrote(&begins), leader.due(&state)], [[], []]);
         leader.hear_of_peer(&News::Gone { lane: 0, attempt: 1, cause: Cause::Line });
         let lost = leader.decide(&state, true);
         assert_eq!(lost, [Entry::Lost { lane: 0 }]);
         lost.iter().for_each(|entry| state.apply(entry).unwrap());
-        assert_eq!(leader.wrote(&lost, &state), []);
+        assert_eq!([leader.wrote(&lost), leader.due(&state)], [[], []]);
         assert_eq!(leader.own.found(0, 0), Some(Evidence::NotTaken));
     }
 }

@@ -1,11 +1,17 @@
 //! A job as a whole, explored: two coordinators, their ledgers, the line between them, lanes whose workers
-//! make stock and run partitions, and whatever may break. Whatever happens, in whatever order, neither
-//! party's stock is taken twice for a partition unless its people said so, and no more stock is begun than
-//! was paid for.
+//! make stock and run partitions, and faults.
+//!
+//! *Safety*: after any faults, in any order, neither party's stock is taken twice for a partition unless its
+//! people said so, and no more stock is begun than was paid for. *Liveness*: once faults stop, every job
+//! ends. The search keeps the graph of all states and looks for a strongly connected set of states in which a
+//! weakly fair run can stay for ever: one in which every process that can always act also does act. A
+//! deadlock shows as such a set, too, since coordinators that have nothing to say still exchange empty
+//! messages.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
 
-use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order, Said};
+use crate::coordinator::{Cause, Evidence, Follower, Leader, MAX_NEWS, Manner, News, Order, Said};
 use crate::ledger::{Entry, State};
 use crate::terms::{Lane, Partition, Terms};
 use brickwork_base::random::Rng;
@@ -17,9 +23,14 @@ const GARBLER: usize = 0;
 const EVALUATOR: usize = 1;
 
 /// A worker of one party.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Worker {
     attempt: u32,
+    /// Whether its coordinator is gone, so that nobody hears of it any more.
+    orphan: bool,
+    /// Whether it listens for its peer, and has said where.
+    listens: bool,
+    said: bool,
     /// Whether it has met its peer.
     met: bool,
     fills: bool,
@@ -40,35 +51,54 @@ struct LanePlace {
 }
 
 /// A message between the coordinators.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Hash)]
 enum Message {
-    Propose { from: usize, entries: Vec<Entry>, news: Vec<News> },
-    Wrote { count: usize, news: Vec<News> },
+    Propose { over: bool, entries: Vec<Entry>, news: Vec<News> },
+    Wrote { over: bool, news: Vec<News> },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Where a ledger stands. Histories that lead to the same state have the same future, so they hash alike.
+#[derive(Clone, Debug)]
+struct Book(State);
+
+impl Hash for Book {
+    fn hash<H: Hasher>(&self, into: &mut H) {
+        (self.0.lanes(), self.0.partitions(), self.0.spent(), self.0.has_failed()).hash(into);
+    }
+}
+
+impl Book {
+    fn append(&mut self, entry: &Entry) {
+        self.0.apply(entry).expect("an entry that was decided on or checked can follow");
+    }
+}
+
+#[derive(Clone, Debug, Hash)]
 struct World {
     leader: Option<Leader>,
     follower: Option<Follower>,
-    /// What is durable: the leader's ledger, and the follower's.
-    books: [Vec<Entry>; 2],
+    /// What is durable: the leader's ledger and the follower's, and the entries that only the leader has.
+    books: [Book; 2],
+    ahead: Vec<Entry>,
     line: Option<Message>,
-    /// How much of the leader's ledger the follower has, as the leader knows; unknown before they have met.
-    acknowledged: Option<usize>,
+    /// Whether the follower has said all that it knew when both met.
+    answered: bool,
+    /// Whether both coordinators have ended the job.
+    ended: bool,
     places: [Vec<LanePlace>; 2],
     /// How often stock was taken for each partition.
     uses: [Vec<u32>; 2],
     /// Stocks that were begun.
     begun: [u32; 2],
-    /// What the evaluator's workers said while their coordinator was there.
+    /// What is durable of what the evaluator's workers said.
     said: Said,
-    /// What may break still.
-    breaks: u32,
+    /// Faults that may still happen.
+    faults: u32,
 }
 
 /// In which world the jobs run: as it is, or with a flaw that the search is to find.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Setting {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
     /// Workers end with their coordinator.
     Usual,
     /// Workers outlive their coordinator, as on a machine that it lost sight of.
@@ -77,6 +107,24 @@ enum Setting {
     NoEvidence,
     /// A flaw: the log of a stock is looked at that a worker has, which outlived its coordinator.
     NoLock,
+    /// A flaw: the follower does what is due only when the leader proposes something.
+    DueWithEntries,
+}
+
+/// What is explored.
+#[derive(Clone, Debug)]
+struct Setting {
+    terms: Terms,
+    /// How the garbler's coordinator goes about it; exactly one party's workers listen.
+    manner: Manner,
+    faults: u32,
+    kind: Kind,
+}
+
+impl Setting {
+    fn of([lanes, retries, partitions]: [u32; 3], faults: u32, kind: Kind) -> Self {
+        Setting { terms: terms(lanes, retries, partitions as usize), manner: MANNER, faults, kind }
+    }
 }
 
 fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
@@ -84,27 +132,45 @@ fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
     Terms { security: 40, lanes, retries, program: [0; 32], rows: vec![1; partitions], identities }
 }
 
-fn state_of(terms: &Terms, book: &[Entry]) -> State {
-    let mut state = State::new(&[0; 32], terms);
-    book.iter().for_each(|entry| state.apply(entry).expect("what was written follows"));
-    state
+/// Who acts: one of the processes of the model, or a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// The two coordinators, whose messages alternate, and people who start them again.
+    Coordinators,
+    /// The worker of a party in a lane.
+    Worker(usize, Lane),
+    Fault,
+}
+
+impl Act {
+    /// Names the process in a set of 64 bits; none for a fault.
+    fn bit(self) -> u64 {
+        match self {
+            Act::Coordinators => 1,
+            Act::Worker(party, lane) => 2 << (2 * lane as usize + party),
+            Act::Fault => 0,
+        }
+    }
 }
 
 impl World {
-    fn new(terms: &Terms, breaks: u32) -> Self {
+    fn new(setting: &Setting) -> Self {
+        let Setting { terms, manner, faults, .. } = setting;
         let lanes = vec![LanePlace::default(); terms.lanes as usize];
         let state = State::new(&[0; 32], terms);
         World {
-            leader: Some(Leader::new(terms, &state, MANNER)),
-            follower: Some(Follower::new(&state, Said::default(), true)),
-            books: Default::default(),
+            leader: Some(Leader::new(terms, &state, *manner)),
+            follower: Some(Follower::new(&state, Said::default(), !manner.listens)),
+            books: [Book(state.clone()), Book(state)],
+            ahead: Vec::new(),
             line: None,
-            acknowledged: Some(0),
+            answered: false,
+            ended: false,
             places: [lanes.clone(), lanes],
             uses: [vec![0; terms.rows.len()], vec![0; terms.rows.len()]],
             begun: [0; 2],
             said: Said::default(),
-            breaks,
+            faults: *faults,
         }
     }
 
@@ -113,29 +179,21 @@ impl World {
             GARBLER => self.leader.iter_mut().for_each(|leader| leader.hear(news)),
             _ => {
                 if let Some(follower) = &mut self.follower {
-                    self.said.hear(news);
                     follower.hear(news);
                 }
             }
         }
     }
 
-    /// Does what a coordinator orders. Here both parties' workers know where the other is.
-    fn obey(&mut self, party: usize, orders: Vec<Order>, setting: Setting) {
+    /// Does what a coordinator orders.
+    fn obey(&mut self, party: usize, orders: Vec<Order>, kind: Kind) {
         for order in orders {
             match order {
-                Order::Start { lane, attempt, .. } => {
+                Order::Start { lane, attempt, address } => {
                     self.end(party, lane, Cause::Stopped);
-                    let worker = Worker {
-                        attempt,
-                        met: false,
-                        fills: false,
-                        filled: false,
-                        runs: None,
-                        took: false,
-                        done: false,
-                    };
-                    self.places[party][lane as usize].worker = Some(worker);
+                    let listens = address.is_none();
+                    self.places[party][lane as usize].worker =
+                        Some(Worker { attempt, listens, ..Worker::default() });
                 }
                 Order::Fill { lane, .. } => {
                     let place = &mut self.places[party][lane as usize];
@@ -150,15 +208,15 @@ impl World {
                     }
                 }
                 Order::Stop { lane } => self.end(party, lane, Cause::Stopped),
-                Order::Look { lane, partition, .. } => {
+                Order::Look { lane, attempt, partition } => {
                     let place = &self.places[party][lane as usize];
-                    let is_locked = place.worker.is_some() && setting != Setting::NoLock;
+                    let is_locked = place.worker.is_some() && kind != Kind::NoLock;
                     let taken = is_locked || place.taken.contains(&partition) || !place.stock;
-                    let evidence = match taken && setting != Setting::NoEvidence {
+                    let evidence = match taken && kind != Kind::NoEvidence {
                         true => Evidence::PerhapsTaken,
                         false => Evidence::NotTaken,
                     };
-                    self.hear(party, &News::Found { lane, partition, evidence });
+                    self.hear(party, &News::Found { lane, attempt, partition, evidence });
                 }
             }
         }
@@ -166,58 +224,66 @@ impl World {
 
     /// A worker ends, and its coordinator, if it is there, sees it.
     fn end(&mut self, party: usize, lane: Lane, cause: Cause) {
-        if let Some(Worker { attempt, .. }) = self.places[party][lane as usize].worker.take() {
+        if let Some(Worker { attempt, orphan, .. }) = self.places[party][lane as usize].worker.take()
+            && !orphan
+        {
             self.hear(party, &News::Gone { lane, attempt, cause });
         }
     }
 
     /// The leader's turn: what the follower lacks, and what it decides now.
-    fn lead(&mut self, terms: &Terms, setting: Setting) {
-        let (Some(mut leader), Some(acknowledged)) = (self.leader.clone(), self.acknowledged) else { return };
-        let state = state_of(terms, &self.books[GARBLER]);
+    fn lead(&mut self, kind: Kind) {
+        let Some(mut leader) = self.leader.clone() else { return };
+        let mut over = false;
         // One proposal at a time: what is not acknowledged is said once more.
-        if acknowledged == self.books[GARBLER].len() {
-            let entries = leader.decide(&state, false);
-            self.books[GARBLER].extend(entries.iter().cloned());
-            let state = state_of(terms, &self.books[GARBLER]);
-            let orders = leader.wrote(&entries, &state);
+        if self.ahead.is_empty() {
+            self.ahead = leader.decide(&self.books[GARBLER].0, false);
+            self.ahead.iter().for_each(|entry| self.books[GARBLER].append(entry));
+            let mut orders = leader.wrote(&self.ahead);
+            orders.extend(leader.due(&self.books[GARBLER].0));
+            over = self.answered && self.ahead.is_empty() && leader.is_over(&self.books[GARBLER].0);
             self.leader = Some(leader);
-            self.obey(GARBLER, orders, setting);
+            self.obey(GARBLER, orders, kind);
         }
         let news = self.leader.as_mut().map(Leader::tell).unwrap_or_default();
-        let entries = self.books[GARBLER][acknowledged..].to_vec();
-        self.line = Some(Message::Propose { from: acknowledged, entries, news });
+        self.line = Some(Message::Propose { over, entries: self.ahead.clone(), news });
     }
 
-    /// The other's turn.
-    fn deliver(&mut self, terms: &Terms, setting: Setting) -> Result<(), String> {
+    /// The follower's turn. What was proposed is durable when it answers.
+    fn follow(&mut self, over: bool, entries: &[Entry], news: &[News], kind: Kind) -> Result<(), String> {
+        for entry in entries {
+            let Some(follower) = &mut self.follower else { return Ok(()) };
+            follower.check(entry, &self.books[EVALUATOR].0).map_err(|e| format!("{entry:?}: {e}"))?;
+            self.books[EVALUATOR].append(entry);
+            let orders = follower.wrote(entry);
+            self.obey(EVALUATOR, orders, kind);
+        }
+        self.ahead.clear();
+        let state = self.books[EVALUATOR].0.clone();
+        for news in news {
+            let heard = self.follower.as_mut().map(|f| f.hear_of_peer(news, &state));
+            self.obey(EVALUATOR, heard.unwrap_or_default(), kind);
+        }
+        if kind != Kind::DueWithEntries || !entries.is_empty() {
+            let due = self.follower.as_mut().map(|follower| follower.due(&state));
+            self.obey(EVALUATOR, due.unwrap_or_default(), kind);
+        }
+        let news = self.follower.as_mut().filter(|_| !over).map(|follower| follower.tell(&state));
+        let news = news.unwrap_or_default();
+        news.iter().for_each(|news| _ = self.said.hear(news));
+        self.line = Some(Message::Wrote { over, news });
+        Ok(())
+    }
+
+    /// A message arrives.
+    fn deliver(&mut self, kind: Kind) -> Result<(), String> {
         match self.line.take() {
-            Some(Message::Propose { from, entries, news }) => {
-                assert_eq!(from, self.books[EVALUATOR].len());
-                for entry in entries {
-                    let state = state_of(terms, &self.books[EVALUATOR]);
-                    let first = self.follower.as_ref().and_then(|follower| follower.first(&entry, &state));
-                    self.obey(EVALUATOR, first.into_iter().collect(), setting);
-                    let Some(follower) = &mut self.follower else { return Ok(()) };
-                    follower.check(&entry, &state).map_err(|e| format!("{entry:?}: {e}"))?;
-                    self.books[EVALUATOR].push(entry.clone());
-                    let state = state_of(terms, &self.books[EVALUATOR]);
-                    let orders = follower.wrote(&[entry], &state);
-                    self.obey(EVALUATOR, orders, setting);
-                }
-                let state = state_of(terms, &self.books[EVALUATOR]);
-                for news in news {
-                    let heard = self.follower.as_mut().map(|f| f.hear_of_peer(&news, &state));
-                    self.obey(EVALUATOR, heard.unwrap_or_default(), setting);
-                }
-                let news = self.follower.as_mut().map(|follower| follower.tell(&state)).unwrap_or_default();
-                self.line = Some(Message::Wrote { count: self.books[EVALUATOR].len(), news });
-            }
-            Some(Message::Wrote { count, news }) => {
-                self.acknowledged = Some(count);
+            Some(Message::Propose { over, entries, news }) => self.follow(over, &entries, &news, kind)?,
+            Some(Message::Wrote { over, news }) => {
+                (self.answered, self.ended) = (news.len() < MAX_NEWS, over);
                 for news in news {
                     let heard = self.leader.as_mut().map(|leader| leader.hear_of_peer(&news));
-                    self.obey(GARBLER, heard.unwrap_or_default(), setting);
+                    self.obey(GARBLER, heard.unwrap_or_default(), kind);
                 }
             }
             None => {}
@@ -226,103 +292,127 @@ impl World {
     }
 
     /// A coordinator is gone, its workers with it in most worlds, and the line between the two.
-    fn crash(&mut self, party: usize, setting: Setting) {
-        if !matches!(setting, Setting::Zombies | Setting::NoLock) {
-            self.places[party].iter_mut().for_each(|place| place.worker = None);
+    fn crash(&mut self, party: usize, kind: Kind) {
+        for place in &mut self.places[party] {
+            match &mut place.worker {
+                Some(worker) if matches!(kind, Kind::Zombies | Kind::NoLock) => worker.orphan = true,
+                worker => *worker = None,
+            }
         }
         match party {
             GARBLER => self.leader = None,
             _ => self.follower = None,
         }
-        (self.line, self.acknowledged) = (None, None);
+        (self.line, self.answered) = (None, false);
     }
 
-    /// Both begin anew from their ledgers. Whoever was still there ends its workers first.
-    fn meet(&mut self, terms: &Terms, setting: Setting) {
-        self.crash(GARBLER, setting);
-        self.crash(EVALUATOR, setting);
-        let states = [GARBLER, EVALUATOR].map(|party| state_of(terms, &self.books[party]));
-        self.leader = Some(Leader::new(terms, &states[GARBLER], MANNER));
-        self.follower = Some(Follower::new(&states[EVALUATOR], self.said.clone(), true));
-        self.acknowledged = Some(self.books[EVALUATOR].len());
+    /// Both begin anew from their ledgers. A coordinator that was still there ends its workers first.
+    fn meet(&mut self, setting: &Setting) {
+        self.crash(GARBLER, setting.kind);
+        self.crash(EVALUATOR, setting.kind);
+        let [garbler, evaluator] = &self.books;
+        self.leader = Some(Leader::new(&setting.terms, &garbler.0, setting.manner));
+        self.follower = Some(Follower::new(&evaluator.0, self.said.clone(), !setting.manner.listens));
     }
 
     /// All that may happen next.
-    fn next(&self, terms: &Terms, setting: Setting) -> Vec<World> {
+    fn next(&self, setting: &Setting) -> Result<Vec<(Act, World)>, String> {
         let mut worlds = Vec::new();
-        let mut then = |act: &dyn Fn(&mut World)| {
-            let mut world = self.clone();
-            act(&mut world);
-            worlds.push(world);
-        };
+        if self.ended {
+            return Ok(worlds);
+        }
+        let mut world = self.clone();
         match (&self.line, self.leader.is_some() && self.follower.is_some()) {
-            (None, true) => then(&|world| world.lead(terms, setting)),
-            (Some(_), true) => then(&|world| world.deliver(terms, setting).unwrap()),
-            (_, false) => then(&|world| world.meet(terms, setting)),
+            (None, true) => world.lead(setting.kind),
+            (Some(_), true) => world.deliver(setting.kind)?,
+            (_, false) => world.meet(setting),
         }
-        for lane in 0..terms.lanes {
-            let place = |party: usize| &self.places[party][lane as usize];
-            let [garbler, evaluator] = [GARBLER, EVALUATOR].map(|party| place(party).worker.as_ref());
-            if self.breaks > 0 {
-                for party in [GARBLER, EVALUATOR].into_iter().filter(|party| place(*party).worker.is_some()) {
-                    then(&|world| {
-                        world.breaks -= 1;
-                        world.end(party, lane, Cause::Line);
-                    });
-                }
-            }
-            let together = garbler.zip(evaluator).filter(|(g, e)| g.attempt == e.attempt);
+        worlds.push((Act::Coordinators, world));
+        for lane in 0..setting.terms.lanes {
             for party in [GARBLER, EVALUATOR] {
-                let Some(worker) = place(party).worker.clone() else { continue };
-                let Worker { attempt, met, fills, filled, runs, took, done } = worker;
-                let peer = place(1 - party).worker.as_ref();
-                let change = |world: &mut World, change: &dyn Fn(&mut LanePlace, &mut Worker)| {
-                    let place = &mut world.places[party][lane as usize];
-                    if let Some(mut worker) = place.worker.take() {
-                        change(place, &mut worker);
-                        place.worker = Some(worker);
-                    }
-                };
-                // The line of the two is broken: whoever is left sees it.
-                if met && together.is_none() {
-                    then(&|world| world.end(party, lane, Cause::Line));
+                if let Some(world) = self.works(party, lane) {
+                    worlds.push((Act::Worker(party, lane), world));
                 }
-                if fills && !filled && together.is_some_and(|(g, e)| g.fills && e.fills) {
-                    then(&|world| {
-                        change(world, &|place, worker| {
-                            // Another epoch: what was taken was of the one before.
-                            (worker.filled, place.stock) = (true, true);
-                        });
-                        world.hear(party, &News::Filled { lane, attempt });
-                    });
-                }
-                let runs_alike = together.is_some_and(|(g, e)| g.runs == e.runs);
-                let Some(partition) = runs.filter(|_| runs_alike && place(party).stock) else { continue };
-                if !took {
-                    then(&|world| {
-                        change(world, &|place, worker| {
-                            worker.took = true;
-                            place.taken.insert(partition);
-                        });
-                        world.uses[party][partition as usize] += 1;
-                    });
-                } else if !done && peer.is_some_and(|peer| peer.took) {
-                    then(&|world| {
-                        change(world, &|_, worker| worker.done = true);
-                        world.hear(party, &News::Done { lane, attempt, partition });
-                    });
+                if self.faults > 0 {
+                    self.worker_faults(party, lane, &mut worlds);
                 }
             }
         }
-        if self.breaks > 0 {
-            for party in [GARBLER, EVALUATOR] {
-                then(&|world| {
-                    world.breaks -= 1;
-                    world.crash(party, setting);
-                });
-            }
+        for party in [GARBLER, EVALUATOR].into_iter().filter(|_| self.faults > 0) {
+            let mut world = self.clone();
+            world.faults -= 1;
+            world.crash(party, setting.kind);
+            worlds.push((Act::Fault, world));
         }
-        worlds
+        for (_, world) in &mut worlds {
+            world.workers_meet();
+        }
+        Ok(worlds)
+    }
+
+    /// A worker dies, is killed before it can say what it saw, or loses its store.
+    fn worker_faults(&self, party: usize, lane: Lane, worlds: &mut Vec<(Act, World)>) {
+        let mut then = |fault: &dyn Fn(&mut World)| {
+            let mut world = self.clone();
+            world.faults -= 1;
+            fault(&mut world);
+            worlds.push((Act::Fault, world));
+        };
+        let place = &self.places[party][lane as usize];
+        if place.worker.is_some() {
+            then(&|world| world.end(party, lane, Cause::Line));
+            then(&|world| world.end(party, lane, Cause::Stock));
+        }
+        if place.stock {
+            then(&|world| {
+                world.end(party, lane, Cause::Line);
+                world.places[party][lane as usize] = LanePlace::default();
+            });
+        }
+    }
+
+    /// What the worker of a party in a lane does next, if it can do anything.
+    fn works(&self, party: usize, lane: Lane) -> Option<World> {
+        let [own, peer] = [party, 1 - party].map(|party| &self.places[party][lane as usize]);
+        let worker = own.worker.as_ref()?;
+        let peer = peer.worker.as_ref();
+        let together = peer.filter(|peer| peer.attempt == worker.attempt);
+        let mut world = self.clone();
+        let place = &mut world.places[party][lane as usize];
+        let changed = place.worker.as_mut()?;
+        let attempt = worker.attempt;
+        let news = if worker.listens && !worker.said {
+            changed.said = true;
+            News::Listens { lane, attempt, address: format!("{lane}-{attempt}") }
+        } else if together.is_none() && (worker.met || !worker.listens) {
+            // The line to its peer is broken, or nobody listens where it calls.
+            world.end(party, lane, Cause::Line);
+            return Some(world);
+        } else if worker.fills && !worker.filled && together?.fills {
+            // Another epoch: what was taken was of the one before.
+            (changed.filled, place.stock) = (true, true);
+            News::Filled { lane, attempt }
+        } else if worker.runs.is_some() && !own.stock {
+            world.end(party, lane, Cause::Stock);
+            return Some(world);
+        } else {
+            let partition = worker.runs.filter(|_| together.is_some_and(|peer| peer.runs == worker.runs))?;
+            if !worker.took {
+                changed.took = true;
+                place.taken.insert(partition);
+                world.uses[party][partition as usize] += 1;
+                return Some(world);
+            }
+            if worker.done || !together?.took {
+                return None;
+            }
+            changed.done = true;
+            News::Done { lane, attempt, partition }
+        };
+        if !worker.orphan {
+            world.hear(party, &news);
+        }
+        Some(world)
     }
 
     fn workers_meet(&mut self) {
@@ -337,78 +427,223 @@ impl World {
     }
 
     /// What must hold at any time.
-    fn check(&self, terms: &Terms) -> Result<(), String> {
+    fn check(&self, setting: &Setting) -> Result<(), String> {
         if self.uses.iter().flatten().any(|uses| *uses > 1) {
             return Err("stock was taken twice for a partition".into());
         }
-        if self.begun.iter().any(|begun| *begun > terms.shares()) {
+        if self.begun.iter().any(|begun| *begun > setting.terms.shares()) {
             return Err("more stock was begun than was paid for".into());
         }
-        match self.books[GARBLER].starts_with(&self.books[EVALUATOR]) {
-            true => Ok(()),
-            false => Err("the ledgers differ".into()),
+        let [garbler, evaluator] = &self.books;
+        if (garbler.0.head() == evaluator.0.head()) != self.ahead.is_empty() {
+            return Err("the ledgers differ".into());
         }
+        // A job ends when nothing is left that it may do.
+        let tally = garbler.0.tally();
+        let may_do = tally.open > 0 && garbler.0.spent() < setting.terms.shares();
+        if self.ended && (tally.claimed > 0 || may_do && !setting.manner.only_fills) {
+            return Err(format!("the job ends at {tally:?}"));
+        }
+        Ok(())
     }
-}
 
-/// Explores all of it. Returns how many worlds there are and how many partitions are done in the best of
-/// them, or what goes wrong.
-fn explore(terms: &Terms, breaks: u32, setting: Setting) -> Result<(usize, u32), String> {
-    let mut seen = HashSet::new();
-    let mut open = vec![World::new(terms, breaks)];
-    let mut done = 0;
-    while let Some(world) = open.pop() {
-        world.check(terms)?;
-        done = done.max(state_of(terms, &world.books[GARBLER]).tally().done);
-        if seen.len() > 2_000_000 {
-            return Err("too many worlds".into());
-        }
-        for mut next in world.next(terms, setting) {
-            next.workers_meet();
-            if seen.insert(hash(&next)) {
-                open.push(next);
+    /// What this world hashes to: worlds are large, and 128 bits stand for each.
+    fn name(&self) -> [u8; 16] {
+        struct Into(blake3::Hasher);
+        impl Hasher for Into {
+            fn finish(&self) -> u64 {
+                0
+            }
+            fn write(&mut self, bytes: &[u8]) {
+                self.0.update(bytes);
             }
         }
+        let mut into = Into(blake3::Hasher::new());
+        self.hash(&mut into);
+        *into.0.finalize().as_bytes().first_chunk().expect("32 bytes")
     }
-    Ok((seen.len(), done))
 }
 
-/// Worlds are large: their hashes of 128 bits stand for them.
-fn hash(world: &World) -> [u8; 16] {
-    struct Into(blake3::Hasher);
-    impl std::hash::Hasher for Into {
-        fn finish(&self) -> u64 {
-            0
-        }
-        fn write(&mut self, bytes: &[u8]) {
-            self.0.update(bytes);
-        }
-    }
-    let mut into = Into(blake3::Hasher::new());
-    std::hash::Hash::hash(world, &mut into);
-    *into.0.finalize().as_bytes().first_chunk().expect("32 bytes")
+/// The graph of all worlds: those that may follow one, without faults, and who acts.
+#[derive(Default)]
+struct Graph {
+    names: HashMap<[u8; 16], u32>,
+    next: Vec<Vec<(u32, Act)>>,
+    /// For each world the one by which it was found, and the number among all that may follow that one.
+    from: Vec<(u32, u32)>,
+    /// Partitions that are done in the best of all worlds.
+    done: u32,
 }
 
-/// One lane, two partitions, three things that break; two lanes, two partitions, one.
+impl Graph {
+    /// Explores all of it.
+    fn of(setting: &Setting) -> Result<Self, String> {
+        let mut graph = Graph::default();
+        let first = World::new(setting);
+        graph.names.insert(first.name(), 0);
+        (graph.next, graph.from) = (vec![Vec::new()], vec![(0, 0)]);
+        let mut open = vec![(0, first)];
+        while let Some((at, world)) = open.pop() {
+            world.check(setting)?;
+            graph.done = graph.done.max(world.books[GARBLER].0.tally().done);
+            for (choice, (act, next)) in (0..).zip(world.next(setting)?) {
+                let number = graph.next.len() as u32;
+                let to = *graph.names.entry(next.name()).or_insert(number);
+                if to == number {
+                    graph.next.push(Vec::new());
+                    graph.from.push((at, choice));
+                    open.push((number, next));
+                }
+                if act != Act::Fault {
+                    graph.next[at as usize].push((to, act));
+                }
+            }
+            if graph.next.len() > 3_000_000 {
+                return Err("too many worlds".into());
+            }
+        }
+        Ok(graph)
+    }
+
+    /// Returns the strongly connected sets of worlds, without faults (Tarjan 1972, without recursion).
+    fn components(&self) -> Vec<Vec<u32>> {
+        const NEW: u32 = u32::MAX;
+        let count = self.next.len();
+        let (mut index, mut low, mut on) = (vec![NEW; count], vec![0; count], vec![false; count]);
+        let (mut stack, mut found, mut number) = (Vec::new(), Vec::new(), 0);
+        for root in 0..count as u32 {
+            let mut calls = if index[root as usize] == NEW { vec![(root, 0)] } else { Vec::new() };
+            while let Some((at, edge)) = calls.pop() {
+                let here = at as usize;
+                if edge == 0 {
+                    (index[here], low[here], on[here]) = (number, number, true);
+                    number += 1;
+                    stack.push(at);
+                }
+                if edge > 0 {
+                    let (child, _) = self.next[here][edge - 1];
+                    if on[child as usize] {
+                        low[here] = low[here].min(low[child as usize]);
+                    }
+                }
+                if let Some((child, _)) = self.next[here].get(edge) {
+                    calls.push((at, edge + 1));
+                    if index[*child as usize] == NEW {
+                        calls.push((*child, 0));
+                    }
+                    continue;
+                }
+                if low[here] == index[here] {
+                    let begin = stack.iter().rposition(|of| *of == at).expect("it is on the stack");
+                    let set = stack.split_off(begin);
+                    set.iter().for_each(|of| on[*of as usize] = false);
+                    found.push(set);
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns a world from which a fair run goes on for ever, if there is one. In a strongly connected set a
+    /// run may visit all worlds again and again; it is fair if each process acts within the set, or cannot
+    /// act in one of its worlds.
+    fn goes_on(&self) -> Option<u32> {
+        let mut member = vec![u32::MAX; self.next.len()];
+        let components = self.components();
+        for (number, set) in (0..).zip(&components) {
+            set.iter().for_each(|of| member[*of as usize] = number);
+        }
+        let stays = |(number, set): (u32, &Vec<u32>)| {
+            let (mut always, mut acts) = (u64::MAX, 0);
+            for at in set {
+                let mut can = 0;
+                for (to, act) in &self.next[*at as usize] {
+                    can |= act.bit();
+                    acts |= if member[*to as usize] == number { act.bit() } else { 0 };
+                }
+                always &= can;
+            }
+            (acts != 0 && always & !acts == 0).then(|| set[0])
+        };
+        (0..).zip(&components).find_map(stays)
+    }
+
+    /// Returns a world once more, by the choices that led to it.
+    fn world(&self, setting: &Setting, at: u32) -> World {
+        let mut choices = Vec::new();
+        let mut here = at;
+        while here != 0 {
+            let (before, choice) = self.from[here as usize];
+            choices.push(choice);
+            here = before;
+        }
+        let follow = |world: World, choice: &u32| {
+            world.next(setting).expect("it was explored").swap_remove(*choice as usize).1
+        };
+        choices.iter().rev().fold(World::new(setting), follow)
+    }
+}
+
+/// Explores a setting. Returns how many worlds there are and how many partitions are done in the best of
+/// them, or what goes wrong.
+fn explore(setting: &Setting) -> Result<(usize, u32), String> {
+    let graph = Graph::of(setting)?;
+    match graph.goes_on() {
+        None => Ok((graph.next.len(), graph.done)),
+        Some(at) => {
+            let World { books, places, .. } = graph.world(setting, at);
+            let [lanes, partitions] =
+                [format!("{:?}", books[GARBLER].0.lanes()), format!("{:?}", books[GARBLER].0.partitions())];
+            Err(format!("a job goes on for ever: {lanes} {partitions} {places:?}"))
+        }
+    }
+}
+
+/// One lane and two, two partitions or three, up to two faults.
 #[test]
-fn rows_16_and_20_nothing_runs_twice_whatever_breaks() {
-    for (lanes, retries, breaks, setting) in [
-        (1, 2, 2, Setting::Usual),
-        (2, 1, 0, Setting::Usual),
-        (1, 2, 2, Setting::Zombies),
-        (2, 1, 1, Setting::Usual),
+fn rows_16_and_20_nothing_runs_twice_and_every_job_ends_whatever_breaks() {
+    for (size, faults, kind) in [
+        ([1, 2, 2], 2, Kind::Usual),
+        ([1, 0, 2], 2, Kind::Usual),
+        ([1, 1, 2], 3, Kind::Usual),
+        ([2, 1, 2], 0, Kind::Usual),
+        ([1, 2, 2], 2, Kind::Zombies),
+        ([2, 1, 2], 1, Kind::Usual),
     ] {
-        let (worlds, done) = explore(&terms(lanes, retries, 2), breaks, setting).unwrap();
-        println!("{lanes} lanes, {breaks} breaks: {worlds} worlds");
-        assert!(worlds > 100 && done == 2, "{worlds} worlds, {done} done");
+        for listens in [true, false] {
+            let manner = Manner { listens, ..MANNER };
+            let setting = Setting { manner, ..Setting::of(size, faults, kind) };
+            let (worlds, done) = explore(&setting).unwrap();
+            println!("{size:?}, {faults} faults, {kind:?}: {worlds} worlds");
+            assert!(worlds > 100 && done == 2, "{worlds} worlds, {done} done");
+        }
+    }
+}
+
+/// Jobs that only make stock, and jobs in which few lanes are at work at a time.
+#[test]
+fn every_job_of_another_manner_ends() {
+    for manner in [
+        Manner { only_fills: true, ..MANNER },
+        Manner { at_once: Some(1), ..MANNER },
+        Manner { only_fills: true, at_once: Some(1), listens: false },
+    ] {
+        let setting = Setting { manner, ..Setting::of([2, 1, 2], 1, Kind::Usual) };
+        let (worlds, done) = explore(&setting).unwrap();
+        println!("{manner:?}: {worlds} worlds");
+        assert_eq!(done, if manner.only_fills { 0 } else { 2 });
     }
 }
 
 #[test]
 fn the_search_finds_what_goes_wrong() {
-    for setting in [Setting::NoEvidence, Setting::NoLock] {
-        let found = explore(&terms(1, 2, 2), 1, setting);
-        assert_eq!(found, Err("stock was taken twice for a partition".into()));
+    for (kind, faults, wrong) in [
+        (Kind::NoEvidence, 1, "stock was taken twice for a partition"),
+        (Kind::NoLock, 1, "stock was taken twice for a partition"),
+        (Kind::DueWithEntries, 2, "a job goes on for ever"),
+    ] {
+        let found = explore(&Setting::of([1, 2, 2], faults, kind));
+        assert!(found.as_ref().is_err_and(|why| why.starts_with(wrong)), "{kind:?}: {found:?}");
     }
 }
 
@@ -446,13 +681,13 @@ impl Honest {
                         news.push(News::Gone { lane, attempt, cause: Cause::Stopped });
                     }
                 }
-                Order::Look { lane, partition, .. } => {
+                Order::Look { lane, attempt, partition } => {
                     let is_there = self.workers[lane as usize].is_some();
                     let evidence = match is_there || self.taken[partition as usize] > 0 {
                         true => Evidence::PerhapsTaken,
                         false => Evidence::NotTaken,
                     };
-                    news.push(News::Found { lane, partition, evidence });
+                    news.push(News::Found { lane, attempt, partition, evidence });
                 }
             }
         }
@@ -527,16 +762,15 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
                 }
                 entry = random_entry(rng, &state, &terms);
             }
-            for news in honest.obey(follower.first(&entry, &state).into_iter().collect()) {
-                follower.hear(&news);
-            }
             let mut after = state.clone();
             if follower.check(&entry, &state).is_err() || after.apply(&entry).is_err() {
                 continue;
             }
             reruns += u32::from(matches!(entry, Entry::Rerun { .. } | Entry::Free { .. }));
             state = after;
-            for news in honest.obey(follower.wrote(&[entry], &state)) {
+            let mut orders = follower.wrote(&entry);
+            orders.extend(follower.due(&state));
+            for news in honest.obey(orders) {
                 follower.hear(&news);
             }
             honest.check(&terms);
@@ -562,7 +796,7 @@ fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
                 0 => News::Filled { lane, attempt },
                 1 => News::Done { lane, attempt, partition },
                 2 => News::Gone { lane, attempt, cause: Cause::Line },
-                3 | 4 => News::Found { lane, partition, evidence: Evidence::NotTaken },
+                3 | 4 => News::Found { lane, attempt, partition, evidence: Evidence::NotTaken },
                 5 => News::Consent { partition },
                 6 => News::Gone { lane, attempt, cause: Cause::Stock },
                 7 | 8 => News::Filled { lane, attempt },
@@ -572,7 +806,8 @@ fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
             honest.happens(rng).iter().for_each(|news| leader.hear(news));
             let entries = leader.decide(&state, false);
             entries.iter().for_each(|entry| state.apply(entry).expect("what it decides follows"));
-            orders.extend(leader.wrote(&entries, &state));
+            orders.extend(leader.wrote(&entries));
+            orders.extend(leader.due(&state));
             for news in honest.obey(orders) {
                 leader.hear(&news);
             }

@@ -1,5 +1,5 @@
-//! What this party's workers said that they did, on disk beside the ledger: durable before the peer hears of
-//! it. The peer's word never stands in its place.
+//! What this party's workers did, and that nothing was taken of a stock, on disk beside the ledger: durable
+//! before the peer hears of it. The peer's word never stands in its place.
 //!
 //! ```text
 //! DIR/said   "brickww\x01"  job [u8; 32]  word*
@@ -13,7 +13,7 @@ use std::path::Path;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
-use crate::coordinator::{News, Said};
+use crate::coordinator::{Evidence, News, Said};
 use crate::terms::JobId;
 
 const MAGIC: &[u8; 8] = b"brickww\x01";
@@ -41,6 +41,9 @@ fn word_of(job: &JobId, news: &News) -> Option<[u8; WORD_BYTES]> {
     match *news {
         News::Filled { lane, attempt } => Some(word(job, 0, [lane, attempt, 0])),
         News::Done { lane, attempt, partition } => Some(word(job, 1, [lane, attempt, partition])),
+        News::Found { lane, attempt, partition, evidence: Evidence::NotTaken } => {
+            Some(word(job, 2, [lane, attempt, partition]))
+        }
         _ => None,
     }
 }
@@ -52,6 +55,7 @@ fn read(job: &JobId, bytes: &[u8; WORD_BYTES]) -> Option<News> {
     let news = match bytes[0] {
         0 => News::Filled { lane, attempt },
         1 => News::Done { lane, attempt, partition },
+        2 => News::Found { lane, attempt, partition, evidence: Evidence::NotTaken },
         _ => return None,
     };
     (word_of(job, &news)? == *bytes).then_some(news)
@@ -142,13 +146,15 @@ mod tests {
         let words = [
             News::Filled { lane: 1, attempt: 2 },
             News::Done { lane: 1, attempt: 2, partition: 3 },
-            News::Done { lane: 0, attempt: 0, partition: 4 },
+            News::Found { lane: 0, attempt: 0, partition: 4, evidence: Evidence::NotTaken },
         ];
         let mut file = Words::begin(folder.path(), &job).unwrap();
         words.iter().for_each(|news| file.hear(news).unwrap());
         // What is known, and what is no word, is not written.
         file.hear(&words[1]).unwrap();
         file.hear(&News::Consent { partition: 1 }).unwrap();
+        let perhaps = Evidence::PerhapsTaken;
+        file.hear(&News::Found { lane: 1, attempt: 0, partition: 1, evidence: perhaps }).unwrap();
         let all = file.said().clone();
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len(), HEADER_BYTES + 3 * WORD_BYTES);

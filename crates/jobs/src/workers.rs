@@ -66,10 +66,12 @@ pub enum News {
         /// Why.
         cause: Cause,
     },
-    /// The log of a lane's stock was looked at.
+    /// The log of a lane's stock was looked at, when no worker of the lane was left.
     Found {
         /// The lane.
         lane: Lane,
+        /// The attempt that ran the partition.
+        attempt: u32,
         /// The partition.
         partition: Partition,
         /// What it says.
@@ -202,7 +204,9 @@ impl Workers {
                 is_at(*lane, *attempt, At::Gone(*cause));
                 self.caught |= *cause == Cause::Check;
             }
-            News::Found { lane, partition, evidence } if (*lane as usize) < self.at.len() => {
+            News::Found { lane, attempt, partition, evidence }
+                if self.at.get(*lane as usize).is_some_and(|(last, _)| last == attempt) =>
+            {
                 // Whoever once said that something may be taken does not take that back.
                 let known = self.found.entry(*lane).or_insert((*partition, *evidence));
                 if known.0 != *partition || *evidence == Evidence::PerhapsTaken {
@@ -245,7 +249,10 @@ impl Workers {
         let unknown = unsettled.filter(|(lane, partition)| {
             self.unborn.contains(lane) && self.found(*lane, *partition).is_none()
         });
-        let found = |(lane, partition)| News::Found { lane, partition, evidence: Evidence::NotTaken };
+        let found = |(lane, partition): (Lane, Partition)| {
+            let attempt = self.at[lane as usize].0;
+            News::Found { lane, attempt, partition, evidence: Evidence::NotTaken }
+        };
         unknown.map(found).collect()
     }
 
@@ -313,21 +320,25 @@ impl Waiting {
     }
 }
 
-/// What workers of a party have said that they did, and what nobody else's word stands for. It is durable
-/// before the leader hears of it, so that it is there still when the leader has written it and both begin
-/// anew.
+/// The words of a party's own workers, and of its own looks into their stocks, on which it writes what the
+/// leader proposes. They are durable before the leader hears of them: the leader may have written an entry
+/// that rests on them when both begin anew, and a store may be lost meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Said {
     filled: BTreeSet<(Lane, u32)>,
     done: BTreeSet<(Lane, u32, Partition)>,
+    untaken: BTreeSet<(Lane, u32, Partition)>,
 }
 
 impl Said {
-    /// Takes note of what a worker said. Returns whether that is to be durable, and was not known.
+    /// Takes note of news. Returns whether they are to be durable, and were not known.
     pub fn hear(&mut self, news: &News) -> bool {
         match *news {
             News::Filled { lane, attempt } => self.filled.insert((lane, attempt)),
             News::Done { lane, attempt, partition } => self.done.insert((lane, attempt, partition)),
+            News::Found { lane, attempt, partition, evidence: Evidence::NotTaken } => {
+                self.untaken.insert((lane, attempt, partition))
+            }
             _ => false,
         }
     }
@@ -340,5 +351,11 @@ impl Said {
     /// Returns whether an attempt of a lane has run a partition.
     pub(crate) fn done(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
         self.done.contains(&(lane, attempt, partition))
+    }
+
+    /// Returns whether an attempt of a lane was lost before it took anything for a partition. No later attempt
+    /// of the lane begins before that is settled, so it stays true.
+    pub(crate) fn untaken(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
+        self.untaken.contains(&(lane, attempt, partition))
     }
 }

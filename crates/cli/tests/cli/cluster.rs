@@ -4,6 +4,13 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
+use brickwork::circuit::Party;
+use brickwork::jobs::book::Book;
+use brickwork::jobs::ledger::{Entry, PartitionState};
+use brickwork::jobs::terms::Terms;
+use brickwork::random::Rng;
+use brickwork::wire::tls::PublicKey;
+use brickwork_testing::Replayable as _;
 use serde_json::json;
 
 use super::*;
@@ -93,6 +100,17 @@ impl Job {
         self.start(more, flags).map(finish)
     }
 
+    /// Runs both coordinators, which must end within so many seconds.
+    fn within(&self, seconds: u64, more: [&str; 2], flags: [&[&str]; 2]) -> [Output; 2] {
+        let mut children = self.start(more, flags);
+        let end = Instant::now() + Duration::from_secs(seconds);
+        while children.iter_mut().any(|child| child.try_wait().unwrap().is_none()) {
+            assert!(Instant::now() < end, "the job does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        children.map(finish)
+    }
+
     fn result(&self, party: usize, partition: usize) -> Option<Value> {
         let path = self.keys.file(&format!("job-{party}/results/part-{partition:05}.json"));
         let text = std::fs::read_to_string(path).ok()?;
@@ -109,6 +127,25 @@ impl Job {
                 assert_eq!(self.result(party, k), Some(json!(expected)), "partition {k} at {party}");
             }
         }
+    }
+
+    /// Opens a party's ledger, which no coordinator may have.
+    fn book(&self, party: usize) -> Book {
+        let program =
+            brickwork::circuit::Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap());
+        let identities = [&self.keys.garbler, &self.keys.evaluator]
+            .map(|key| key.parse::<PublicKey>().unwrap().to_bytes());
+        let terms = Terms {
+            security: 40,
+            lanes: 2,
+            retries: 4,
+            program: program.unwrap().digest(),
+            rows: self.wealth[0].iter().map(|part| part.len() as u32).collect(),
+            identities,
+        };
+        let folder = self.keys.file(&format!("job-{party}/ledger"));
+        let party = [Party::Garbler, Party::Evaluator][party];
+        Book::open(Path::new(&folder), party, &terms).unwrap().expect("a ledger")
     }
 
     /// Checks that no store was damaged.
@@ -241,6 +278,53 @@ fn workers_may_die() {
         assert_eq!(both["partitions"]["done"], 8);
         job.check(0..8);
     }
+}
+
+/// Coordinators that are killed after they wrote `Lost` leave equal ledgers with a partition whose lane is
+/// lost. Each must look into its stock although nobody proposes an entry, or the job waits for ever.
+#[test]
+fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
+    let job = Job::new(1, 3);
+    let fills: &[&str] = &["--only-fill"];
+    job.run([""; 2], [fills; 2]);
+    for party in 0..2 {
+        let mut book = job.book(party);
+        // Lane 0 has stock for one partition still, whatever became of its workers meanwhile.
+        book.append(&[Entry::Claim { partition: 0, lane: 0 }, Entry::Lost { lane: 0 }]).unwrap();
+    }
+    let [garbler, _] = job.within(60, [""; 2], [&[]; 2]).map(|output| object_of(&output));
+    assert_eq!(garbler["partitions"]["done"], 1);
+    assert!(job.book(0).entries().contains(&Entry::Free { partition: 0 }));
+    job.check([0]);
+}
+
+/// Coordinators are killed at any time, and started again: in the end the job ends, in bounded time, with
+/// each partition done or in doubt, and what is done is right.
+#[test]
+fn rows_16_and_20_coordinators_may_die() {
+    let rng = &mut Rng::replayable("test kills");
+    let job = Job::new(12, 60);
+    let fills: &[&str] = &["--only-fill"];
+    job.run([""; 2], [fills; 2]);
+    for round in 0..5 {
+        let mut children = job.start([""; 2], [&[]; 2]);
+        std::thread::sleep(Duration::from_millis(50 + rng.below(400)));
+        // One alone, the other alone, or both at once.
+        let killed = [0..1, 1..2, 0..2][round % 3].clone();
+        children[killed].iter_mut().for_each(|child| drop(child.kill()));
+        let _ = children.map(finish);
+    }
+    let outputs = job.within(60, [""; 2], [&[]; 2]);
+    let codes = outputs.each_ref().map(|output| output.status.code());
+    let state = job.book(0).state().clone();
+    let tally = state.tally();
+    println!("{tally:?}, {} of {} stocks", state.spent(), state.shares());
+    assert_eq!(&state, job.book(1).state());
+    assert!(tally.claimed == 0 && (tally.open == 0 || state.spent() == state.shares()), "{tally:?}");
+    assert_eq!(codes, [Some(i32::from(tally.done < 12)); 2]);
+    let done = (0..).zip(state.partitions()).filter(|(_, stands)| **stands == PartitionState::Done);
+    job.check(done.map(|(partition, _)| partition));
+    job.stores_are_sound();
 }
 
 /// A worker that is told by hand what to do: its terms, attempt and rows are those of this job, if it is not
