@@ -1,9 +1,8 @@
-//! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo
-//! xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask
-//! memory-checks`, `cargo xtask mutants`, `cargo xtask python`, `cargo xtask recovery-time`, `cargo xtask
-//! release`, `cargo xtask soak`, `cargo xtask test`.
+//! The project's chores, each a command of `cargo xtask`: aarch64, attacks, book, constant-time, crashes,
+//! dependencies, examples, fuzz, memory-checks, mutants, python, recovery-time, release, soak, test.
 #![forbid(unsafe_code)]
 
+mod book;
 mod crashes;
 mod dependencies;
 mod foreign;
@@ -38,6 +37,7 @@ fn main() -> ExitCode {
             &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "recovery-time", "--"], runs]
                 .concat(),
         ),
+        ["book"] => book::run(root()),
         ["crashes"] => crashes::run(root(), "300"),
         ["crashes", kills] => crashes::run(root(), kills),
         ["dependencies"] => dependencies::run(root()),
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(root()),
         _ => Err(format!(
             "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | \
-             constant-time [SECONDS | --quick] | crashes [KILLS] | dependencies | examples | {} | \
+             book | constant-time [SECONDS | --quick] | crashes [KILLS] | dependencies | examples | {} | \
              memory-checks | {} | {} | recovery-time [RUNS] | {} | soak [MINUTES] | test",
             fuzz::USAGE,
             mutants::USAGE,
