@@ -15,6 +15,7 @@ mod makers;
 mod manual;
 mod offline;
 mod page;
+mod pages;
 mod parties;
 mod protocols;
 mod refusals;
