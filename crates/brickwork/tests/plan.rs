@@ -682,7 +682,7 @@ fn workers_send_what_was_said() {
 }
 
 /// What one cut over all workers would save against one for each, for 8.3*10^8 AND gates: what
-/// docs/guides/clusters.md says of it. Bytes are exact, CPU is what a known machine would take.
+/// docs/project/benchmarks.md says of it. Bytes are exact, CPU is what a known machine would take.
 #[test]
 fn what_one_cut_over_all_workers_would_save() {
     let program = aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().whole().unwrap();
