@@ -18,7 +18,7 @@
 //! them. Every shared entry of its log has a range of every counter: blocks of streams, indices, hash keys,
 //! serials. The ranges are handed out once, to the process that has just made the entry durable and has heard
 //! that the peer has it too. So no stream is ever used twice, whatever crashes in between
-//! (`docs/guides/stock.md`).
+//! (`docs/concepts/stock-safety.md`).
 //!
 //! What is broken off is not continued but given up: the items of a program's entry are burned, those of a
 //! step that is not made are never used, and the step is begun anew in other ranges. A peer that cheats
