@@ -1,5 +1,5 @@
-//! Stock on disk: what is preprocessed, kept until it is used, and used once. `docs/reference/store.md` has the
-//! formats, `docs/concepts/stock-safety.md` the argument.
+//! Stock on disk: it is made ahead of time, kept until it is used, and used once. `docs/reference/store.md`
+//! has the formats, `docs/concepts/stock-safety.md` the argument.
 //!
 //! A [`Store`] is a directory with one lock. Payload lies in segment files, each written once; the index and
 //! the log of each *epoch* lie in a transactional database. Everything that lives under one setup of a
