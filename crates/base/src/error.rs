@@ -30,6 +30,9 @@ pub enum Error {
     /// The stock does not hold what is asked for, or cannot be trusted any more.
     #[error("stock: {0}")]
     Stock(String),
+    /// Something of a store is not where it belongs, such as its index. Nothing was changed.
+    #[error("stock: {0}")]
+    Incomplete(String),
     /// The parties' stores do not belong together. Nothing was burned.
     #[error("stock: {0}")]
     Strangers(Strangers),
@@ -61,7 +64,7 @@ pub fn short(id: &[u8; 32]) -> String {
 
 impl std::fmt::Display for Strangers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kept = "nothing was burned or changed";
+        let kept = "the meeting burned and changed nothing";
         match (self.mine.map(|id| short(&id)), self.theirs.map(|id| short(&id))) {
             (Some(mine), Some(theirs)) => {
                 write!(f, "this store is of pair {mine} and the peer's of pair {theirs}; {kept}")

@@ -326,7 +326,7 @@ fn check_input(
 /// The store, if there is one; it is only looked at.
 fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>, String), Failure> {
     let stock = &arguments.stock;
-    if directory.join("index.redb").is_file() {
+    if Store::exists(directory)? {
         let store = stock.key.view(directory)?;
         return Ok((Some(store), format!("{} opens with its key", directory.display())));
     }

@@ -232,6 +232,11 @@ impl From<Error> for Failure {
                 "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more \
                  often; or use a smaller program",
             ),
+            Error::Incomplete(_) => (
+                code::STOCK,
+                "put back what is missing, from where it was moved to or from where it is restored; nothing \
+                 was removed. If it is lost, name another folder, and burn what the peer still holds",
+            ),
             Error::Strangers(_) => (
                 code::STOCK,
                 "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to \

@@ -405,7 +405,7 @@ fn export(command: &ExportReport) -> Result<Report, Failure> {
         return Ok(Report::new(report, text + "\n"));
     };
     let text = serde_json::to_vec_pretty(&report).map_err(|e| Failure::fault(e.to_string()))?;
-    std::fs::write(path, text).map_err(|e| Failure::cannot_write(path, &e))?;
+    files::write_whole(path, &text)?;
     let name = path.display().to_string();
     Ok(Report::new(json!({ "report": name }), format!("The report is in {name}.\n")))
 }

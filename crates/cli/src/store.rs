@@ -47,7 +47,7 @@ impl KeyArguments {
 
     /// Opens a store that exists or is to be made.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
-        Store::open(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
+        Store::open(directory, &self.key()?).map_err(not_opened)
     }
 
     /// Opens a store that exists or is to be made, as soon as no other process has it: so long it is waited
@@ -62,14 +62,14 @@ impl KeyArguments {
                 }
                 // It is there, and no worse for that: whoever comes again may find it free.
                 Err(Error::Busy(why)) => return Err(Failure::other(why, OPEN_HINT)),
-                opened => return opened.map_err(|e| Failure::from(e).advise(OPEN_HINT)),
+                opened => return opened.map_err(not_opened),
             }
         }
     }
 
     /// Returns whether a store would open, or could be made.
     pub fn check(&self, directory: &Path) -> Result<String, Failure> {
-        if is_store(directory) {
+        if Store::exists(directory)? {
             self.open(directory)?;
             return Ok(format!("{} opens with its key", directory.display()));
         }
@@ -86,16 +86,19 @@ impl KeyArguments {
     /// Looks at a store that must exist, also while another process has it.
     pub fn view(&self, directory: &Path) -> Result<Store, Failure> {
         must_exist(directory)?;
-        Store::view(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
+        Store::view(directory, &self.key()?).map_err(not_opened)
     }
 }
 
-fn is_store(directory: &Path) -> bool {
-    directory.join("index.redb").is_file()
+fn not_opened(error: Error) -> Failure {
+    match error {
+        Error::Incomplete(_) => error.into(),
+        _ => Failure::from(error).advise(OPEN_HINT),
+    }
 }
 
 fn must_exist(directory: &Path) -> Result<(), Failure> {
-    match is_store(directory) {
+    match Store::exists(directory)? {
         true => Ok(()),
         false => Err(Failure::input(
             format!("{} is no store", directory.display()),
@@ -126,7 +129,7 @@ impl StoreArguments {
 
     /// Returns whether there is a store, or one may be made.
     pub fn may_be_made(&self, directory: &Path) -> Result<(), Failure> {
-        match self.no_top_up && !is_store(directory) {
+        match !Store::exists(directory)? && self.no_top_up {
             false => Ok(()),
             true => Err(Failure::new(
                 code::STOCK,

@@ -127,9 +127,10 @@ impl Book {
     /// Begins the ledger of a job. One that is there, and in which nothing happened, is replaced.
     ///
     /// # Errors
-    /// [`Error::Usage`] if something happened in one that is there; [`Error::Io`] if it cannot be written.
+    /// [`Error::Usage`] if something happened in one that is there; [`Error::Incomplete`] if only what
+    /// workers said is there; [`Error::Io`] if it cannot be written, or as [`Book::open`].
     pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &Terms) -> Result<Self, Error> {
-        if Book::open(directory, party, terms).is_ok_and(|book| book.is_some_and(|b| !b.entries.is_empty())) {
+        if Book::open(directory, party, terms)?.is_some_and(|book| !book.entries.is_empty()) {
             return Err(Error::Usage(format!("{} holds a job that was begun", directory.display())));
         }
         let lock = lock(directory)?;

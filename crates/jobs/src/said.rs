@@ -65,18 +65,29 @@ impl Words {
     /// Begins a file in which nothing is said.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be written.
+    /// [`Error::Incomplete`] if something is said in the one that is there; [`Error::Io`] if it cannot be
+    /// written.
     pub fn begin(directory: &Path, job: &JobId) -> Result<Self, Error> {
-        let new = directory.join("said.new");
+        let (path, new) = (directory.join(NAME), directory.join("said.new"));
+        match path.metadata() {
+            Ok(there) if there.len() > HEADER_BYTES as u64 => {
+                return Err(Error::Incomplete(format!(
+                    "{} says what workers of a job have done, and the ledger of that job is not here",
+                    path.display()
+                )));
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
         file.write_all(&[&MAGIC[..], job].concat())?;
         file.sync_all()?;
-        std::fs::rename(&new, directory.join(NAME))?;
+        std::fs::rename(&new, path)?;
         File::open(directory)?.sync_all()?;
         Ok(Words { file, job: *job, said: Said::default() })
     }
 
-    /// Reads what was said in a job. A last word that was cut off was never told to anybody.
+    /// Reads what was said in a job. A last word that was cut off was never told to anybody, and is removed.
     ///
     /// # Errors
     /// [`Error::Input`] if it is of another job or damaged, or is not there; [`Error::Io`] if it cannot be
@@ -102,8 +113,9 @@ impl Words {
             match read(job, bytes) {
                 Some(news) => _ = said.hear(&news),
                 // Each is durable before the next one begins.
-                None if good + 1 == words.len() => break,
-                None => return Err(damaged("a word in the middle cannot be read")),
+                // A disk that fails in the middle of a word may leave the rest of it empty.
+                None if good + 1 == words.len() && bytes.ends_with(&[0; 8]) => break,
+                None => return Err(damaged("a word cannot be read")),
             }
             good += 1;
         }
@@ -137,8 +149,7 @@ impl Words {
 mod tests {
     use super::*;
 
-    /// Wherever the file ends, what was said whole is there; whatever is altered is refused or was never
-    /// said.
+    /// Wherever the file ends, what was said whole is there; what is altered is refused, and stays.
     #[test]
     fn rows_20_and_21_words_are_whole_or_were_not_said() {
         let folder = tempfile::tempdir().unwrap();
@@ -179,16 +190,20 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).unwrap();
             match Words::open(folder.path(), &job) {
-                Err(Error::Input(_)) => {}
-                Ok(opened) => {
-                    assert!(at >= HEADER_BYTES + 2 * WORD_BYTES, "byte {at}");
-                    assert_ne!(*opened.said(), all, "byte {at}");
-                }
-                Err(other) => panic!("byte {at}: {other:?}"),
+                Err(Error::Input(_)) => assert_eq!(std::fs::read(&path).unwrap(), bytes, "byte {at}"),
+                other => panic!("byte {at}: {other:?}"),
             }
         }
+        let torn = [&whole[..HEADER_BYTES + 2 * WORD_BYTES + 7], &[0; WORD_BYTES - 7]].concat();
+        std::fs::write(&path, torn).unwrap();
+        assert_ne!(*Words::open(folder.path(), &job).unwrap().said(), all);
         std::fs::write(&path, &whole).unwrap();
         assert!(matches!(Words::open(folder.path(), &[8; 32]), Err(Error::Input(_))));
+        // Another job does not begin over it, nor the same one whose ledger is gone.
+        for job in [job, [8; 32]] {
+            assert!(matches!(Words::begin(folder.path(), &job), Err(Error::Incomplete(_))));
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(Words::open(folder.path(), &job), Err(Error::Input(_))));
     }

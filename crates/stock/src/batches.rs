@@ -1,11 +1,9 @@
 //! Batches of items: how they come into a store, what is left of them, and how what was taken is read.
 
-use std::collections::HashSet;
-
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::index::{BATCHES, about, with_number};
+use super::index::{BATCHES, with_number};
 use super::log::{EpochId, SERIALS, Serial, State, Taken};
 use super::segment::{Record, Segment};
 use super::store::Store;
@@ -14,7 +12,7 @@ use brickwork_base::{Error, pool};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BatchRow {
-    batch: Batch,
+    pub batch: Batch,
     pub segment: Segment,
 }
 
@@ -103,7 +101,7 @@ impl Store {
         let To::Here(writing) = writer.0 else {
             return Err(Error::Usage("a writer of another process's store".into()));
         };
-        if writing.about() != about(BATCHES, &key) {
+        if writing.name() != key {
             return Err(Error::Usage("a writer of another batch".into()));
         }
         let segment = writing.finish()?;
@@ -132,7 +130,7 @@ impl Store {
         Ok(batches)
     }
 
-    /// The segments of an epoch that may still be used: what each is about, and which it is.
+    /// The segments of an epoch that may still be used: the key of each batch, and which segment is its.
     fn useful(&self, id: &EpochId) -> Result<Vec<(Vec<u8>, Segment)>, Error> {
         let state = self.state(id)?;
         let mut useful = Vec::new();
@@ -152,7 +150,7 @@ impl Store {
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
         let missing = |(key, segment): (Vec<u8>, Segment)| {
-            let opened = segment.open(&self.segments(), &self.shared.key, &about(BATCHES, &key)).map(drop);
+            let opened = segment.open(&self.segments(), &self.shared.key, &key).map(drop);
             opened.err().map(|error| (serial_of(&key), error))
         };
         Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
@@ -178,9 +176,9 @@ impl Store {
         mut each: impl FnMut(Serial, Record) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for &(serial, first, count) in &taken.items {
-            let (about, segment) = self.segment_of(taken, serial)?;
+            let (name, segment) = self.segment_of(taken, serial)?;
             let (end, reader) =
-                (first + u64::from(count), segment.open(&self.segments(), &self.shared.key, &about)?);
+                (first + u64::from(count), segment.open(&self.segments(), &self.shared.key, &name)?);
             for (index, place) in segment.places.iter().enumerate() {
                 if place.first < end && place.first + u64::from(place.items) > first {
                     each(serial, reader.read(index)?)?;
@@ -201,12 +199,12 @@ impl Store {
         };
         let none = || Error::Stock(format!("item {item} of batch {serial} was not taken or is gone"));
         let _ = taken.items.iter().find(is_taken).ok_or_else(none)?;
-        let (about, segment) = self.segment_of(taken, serial)?;
+        let (name, segment) = self.segment_of(taken, serial)?;
         let mut places = segment.places.iter();
         let index = places
             .position(|place| (place.first..place.first + u64::from(place.items)).contains(&item))
             .ok_or_else(none)?;
-        segment.open(&self.segments(), &self.shared.key, &about)?.read(index)
+        segment.open(&self.segments(), &self.shared.key, &name)?.read(index)
     }
 
     /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
@@ -215,11 +213,11 @@ impl Store {
     /// # Errors
     /// As [`Store::read`], or if there are no such units.
     pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
-        let (about, segment) = self.segment_of(taken, serial)?;
-        segment.open(&self.segments(), &self.shared.key, &about)?.units(units)
+        let (name, segment) = self.segment_of(taken, serial)?;
+        segment.open(&self.segments(), &self.shared.key, &name)?.units(units)
     }
 
-    /// The segment of a batch that items were taken of, and what it is about.
+    /// The key of a batch that items were taken of, and its segment.
     fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
         self.sound()?;
         let gone = || Error::Stock(format!("batch {serial} is gone"));
@@ -228,7 +226,7 @@ impl Store {
         }
         let key = with_number(&taken.epoch, serial);
         let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(gone)?;
-        Ok((about(BATCHES, &key), row.segment))
+        Ok((key, row.segment))
     }
 
     /// Reads everything. Returns the number of bytes in segments.
@@ -241,44 +239,12 @@ impl Store {
             if self.state(&id)?.burned().is_none() {
                 self.secrets(&id)?;
             }
-            segments
-                .extend(self.useful(&id)?.into_iter().map(|(key, segment)| (about(BATCHES, &key), segment)));
+            segments.extend(self.useful(&id)?);
         }
-        let read = |(about, segment): &(Vec<u8>, Segment)| {
-            segment.open(&self.segments(), &self.shared.key, about)?.verify()?;
+        let read = |(key, segment): &(Vec<u8>, Segment)| {
+            segment.open(&self.segments(), &self.shared.key, key)?.verify()?;
             Ok(segment.length())
         };
         pool::compute(|| segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b)))
-    }
-
-    /// Removes what is of no use any more: batches that were given up, the segments of those that are used
-    /// up, and segments that the index does not know.
-    pub(super) fn sweep(&self) -> Result<(), Error> {
-        let (mut known, mut gone) = (HashSet::new(), Vec::new());
-        for (id, _) in self.epochs()? {
-            let state = self.state(&id)?;
-            for (key, row) in self.between(BATCHES, &id, None)? {
-                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-                match use_of(&state, serial_of(&key), &row.segment) {
-                    Use::Programs => {
-                        known.insert(Segment::path(&self.segments(), &row.segment.id));
-                    }
-                    Use::Nobody => {}
-                    Use::Nothing => gone.push((BATCHES, key, None)),
-                }
-            }
-        }
-        if !gone.is_empty() {
-            self.write(&gone)?;
-        }
-        let io = |error: std::io::Error| Error::Stock(format!("{}: {error}", self.segments().display()));
-        for file in std::fs::read_dir(self.segments()).map_err(io)? {
-            let path = file.map_err(io)?.path();
-            let ours = path.extension().is_some_and(|e| e == "segment" || e == "unfinished");
-            if ours && !known.contains(&path) {
-                self.remove(&path)?;
-            }
-        }
-        Ok(())
     }
 }

@@ -12,7 +12,7 @@ use super::pair::Relation;
 use super::range::Ranges;
 use super::segment::Segment;
 use super::store::Store;
-use brickwork_base::{Error, Party, Security};
+use brickwork_base::{Error, Party, Security, short};
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,6 +197,10 @@ impl Store {
                 }
             }
         }
+        // What an interrupted process left of the step that was open until now.
+        if before.open().is_some() && after.open() != before.open() {
+            segments.extend(self.shared.leftovers().extract_if(.., |(of, _)| of == id).map(|(_, path)| path));
+        }
         self.known().remove(id);
         self.write(&rows)?;
         let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
@@ -215,6 +219,7 @@ impl Store {
                 let why = "makers had its secrets when this party's process ended, and what they saw is not \
                            known";
                 drop(self.lose(&id, why.into())?);
+                tracing::warn!("the part {} of this store is burned: {why}", short(&id));
             }
         }
         Ok(())

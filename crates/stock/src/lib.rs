@@ -13,6 +13,7 @@
 mod batches;
 mod disk;
 mod epochs;
+mod folder;
 mod index;
 mod lease;
 mod log;
@@ -25,6 +26,7 @@ mod range;
 mod seal;
 mod segment;
 mod store;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod vain;

@@ -1,12 +1,14 @@
 //! A segment: the payload of one batch, written once.
 //!
 //! ```text
-//! segment = "brickws\x01" id:[u8; 16] bulk-record* record*      the lengths are in the index
+//! segment = "brickws\x02" id:[u8; 16] epoch:[u8; 32] serial:u64 (big endian) tag:[u8; 16]
+//!           bulk-record* record*      the lengths are in the index
 //! (bulk-)record = ciphertext tag:[u8; 16]
 //! ```
 //!
 //! A segment is written under another name, made durable and then renamed; the index names it only after
-//! that.
+//! that. The header says whose batch it is, so that the log can tell which segments without a place in the
+//! index are of no use.
 
 use std::fs::File;
 use std::io;
@@ -17,14 +19,18 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::disk::Disk;
+use super::index::{BATCHES, about};
+use super::log::{EpochId, Serial};
 use super::poison::Poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
 use brickwork_base::process::Process;
 
-const MAGIC: &[u8; 8] = b"brickws\x01";
-const HEADER_BYTES: u64 = 24;
+const MAGIC: &[u8; 8] = b"brickws\x02";
+/// Bytes of the epoch and the serial in the header.
+const NAME_BYTES: usize = 32 + 8;
+const HEADER_BYTES: u64 = 8 + 16 + NAME_BYTES as u64 + TAG_BYTES as u64;
 
 /// No record is larger; whoever wants to store more cuts it into several.
 pub const MAX_RECORD_BYTES: usize = 1 << 30;
@@ -151,6 +157,7 @@ pub(super) struct Writing {
     /// None once it has its own name.
     file: Option<File>,
     sealer: Records,
+    name: Vec<u8>,
     about: Vec<u8>,
     /// Records of the bulk that are there: each is written once, as its number is its nonce.
     written: Vec<AtomicBool>,
@@ -161,12 +168,21 @@ pub(super) struct Writing {
     process: Process,
 }
 
+/// Returns the header of the segment with this identifier, of the batch with this name: epoch and serial.
+fn header(sealer: &Records, id: &[u8; 16], name: &[u8]) -> Vec<u8> {
+    let header = [&MAGIC[..], id, name].concat();
+    // The number of no record.
+    let tag = sealer.seal_apart(u64::MAX, &header, &mut []);
+    [&header[..], &tag].concat()
+}
+
 impl Writing {
+    /// Begins the segment of the batch with this name: its epoch and serial.
     pub(super) fn new(
         disk: &Disk,
         directory: &Path,
         key: &StoreKey,
-        about: Vec<u8>,
+        name: Vec<u8>,
         bulk: Option<Bulk>,
         poisoned: Poison,
     ) -> Result<Self, Error> {
@@ -175,18 +191,19 @@ impl Writing {
             Error::Resource(format!("the operating system gives no randomness ({error})"))
         })?;
         let path = Segment::path(directory, &id);
-        let unfinished = path.with_extension("unfinished");
+        let (unfinished, sealer) = (path.with_extension("unfinished"), key.segment(&id));
         let make = || {
             let file = disk.create(&unfinished)?;
-            disk.write_at(&file, &[&MAGIC[..], &id].concat(), 0)?;
+            disk.write_at(&file, &header(&sealer, &id, &name), 0)?;
             Ok(file)
         };
         let file = make().map_err(failed(&path)).inspect_err(|error| poisoned.by(error))?;
         Ok(Writing {
             length: Bulk::end(&bulk),
             file: Some(file),
-            sealer: key.segment(&id),
-            about,
+            sealer,
+            about: about(BATCHES, &name),
+            name,
             written: (0..bulk.map_or(0, |bulk| bulk.records())).map(|_| AtomicBool::new(false)).collect(),
             poisoned,
             disk: disk.clone(),
@@ -265,16 +282,16 @@ impl Writing {
         Ok(self.segment.clone())
     }
 
-    /// Returns what its records are about.
-    pub(super) fn about(&self) -> &[u8] {
-        &self.about
+    /// Returns the name of its batch.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
         if self.file.take().is_some() && self.process.is_here() {
-            // What cannot be removed now is when the store is opened.
+            // If this fails, it is removed when the store is opened.
             let _ = self.disk.remove(&self.unfinished);
         }
     }
@@ -301,14 +318,22 @@ impl Segment {
         self.bulk.map_or(0, |bulk| bulk.records())
     }
 
-    /// Opens the segment for reading. Its length and its header must be right; the records are checked as
-    /// they are read.
-    pub fn open<'s>(
-        &'s self,
-        directory: &Path,
-        key: &StoreKey,
-        about: &'s [u8],
-    ) -> Result<Reader<'s>, Error> {
+    /// Returns whose batch a file says to be of, if it is a segment of the store with this key.
+    pub fn named(path: &Path, key: &StoreKey) -> Option<(EpochId, Serial)> {
+        let mut found = [0; HEADER_BYTES as usize];
+        read_at(&File::open(path).ok()?, &mut found, 0).ok()?;
+        let (id, rest) = found[MAGIC.len()..].split_first_chunk::<16>()?;
+        let (name, _) = rest.split_first_chunk::<NAME_BYTES>()?;
+        if found[..] != header(&key.segment(id), id, name) {
+            return None;
+        }
+        let (epoch, serial) = name.split_first_chunk()?;
+        Some((*epoch, u64::from_be_bytes(*serial.first_chunk()?)))
+    }
+
+    /// Opens the segment of the batch with this name for reading. Its length and its header must be right;
+    /// the records are checked as they are read.
+    pub fn open(&self, directory: &Path, key: &StoreKey, name: &[u8]) -> Result<Reader<'_>, Error> {
         let path = Self::path(directory, &self.id);
         let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
         let file = File::open(&path).map_err(|error| refused(error.to_string()))?;
@@ -319,14 +344,14 @@ impl Segment {
                 self.length()
             )));
         }
-        let mut header = [0; HEADER_BYTES as usize];
-        read_at(&file, &mut header, 0).map_err(|error| refused(error.to_string()))?;
-        if header[..8] != MAGIC[..] || header[8..] != self.id {
+        let (mut found, sealer) = ([0; HEADER_BYTES as usize], key.segment(&self.id));
+        read_at(&file, &mut found, 0).map_err(|error| refused(error.to_string()))?;
+        if found[..] != header(&sealer, &self.id, name) {
             return Err(refused(
                 "its header is not that of this segment; it was damaged or exchanged".into(),
             ));
         }
-        Ok(Reader { segment: self, sealer: key.segment(&self.id), file, path, about })
+        Ok(Reader { segment: self, sealer, file, path, about: about(BATCHES, name) })
     }
 }
 
@@ -336,7 +361,7 @@ pub(super) struct Reader<'s> {
     sealer: Records,
     file: File,
     path: PathBuf,
-    about: &'s [u8],
+    about: Vec<u8>,
 }
 
 impl Reader<'_> {
@@ -353,7 +378,7 @@ impl Reader<'_> {
         let (place, number) = (self.segment.places[index], self.segment.bulk_records() + index as u64);
         let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
         self.fetch(number, place.offset, &mut bytes)?;
-        if !self.sealer.open(number, self.about, &mut bytes) {
+        if !self.sealer.open(number, &self.about, &mut bytes) {
             return Err(self.altered(number));
         }
         bytes.truncate(place.length as usize);
@@ -364,7 +389,7 @@ impl Reader<'_> {
     fn read_bulk<'b>(&self, bulk: &Bulk, record: u64, sealed: &'b mut Vec<u8>) -> Result<&'b [u8], Error> {
         sealed.resize(bulk.span(record).1 as usize + TAG_BYTES, 0);
         self.fetch(record, bulk.offset(record), sealed)?;
-        match self.sealer.open(record, self.about, sealed) {
+        match self.sealer.open(record, &self.about, sealed) {
             true => Ok(&sealed[..sealed.len() - TAG_BYTES]),
             false => Err(self.altered(record)),
         }

@@ -11,9 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::disk::{Disk, Faults, NoFaults};
+use super::folder::{self, failed};
 use super::index::{
     FORMAT, FORMAT_KEY, FORMAT_VERSION, Row, RowChange, Rows, about, at_one_moment, database, encoded_secret,
-    erase_stack, failed, index_file, make_index,
+    erase_stack, failed as index_failed, index_file, make_index,
 };
 use super::lease::Leases;
 use super::log::{EpochId, State};
@@ -42,6 +43,8 @@ pub(super) struct Shared {
     /// Of the epochs that were written to: the state, and the number of entries.
     states: Mutex<HashMap<EpochId, (State, u64)>>,
     pub leases: Leases,
+    /// Segments of interrupted processes whose step is still open, by epoch.
+    leftovers: Mutex<Vec<(EpochId, PathBuf)>>,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
     pub poisoned: Poison,
     /// None in a view.
@@ -66,12 +69,28 @@ impl std::fmt::Debug for Store {
     }
 }
 
+impl Shared {
+    /// Returns the segments that interrupted processes left of open steps.
+    pub fn leftovers(&self) -> MutexGuard<'_, Vec<(EpochId, PathBuf)>> {
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Store {
-    /// Opens the store in a directory, or makes one.
+    /// Returns whether a folder holds a store; if not, a new one can be made there.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another process has it open, [`Error::Stock`] if the key is wrong, the disk fails
-    /// or something was altered.
+    /// [`Error::Incomplete`] if there is no index but something else: the index was moved away, or is not
+    /// restored yet. [`Error::Stock`] if the folder cannot be read.
+    pub fn exists(directory: &Path) -> Result<bool, Error> {
+        folder::holds_store(directory)
+    }
+
+    /// Opens the store in a directory, or makes one where there is nothing.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another process has it open, [`Error::Incomplete`] if its index is missing,
+    /// [`Error::Stock`] if the key is wrong, the disk fails or something was altered.
     pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
@@ -82,35 +101,34 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_with(directory: &Path, key: &StoreKey, faults: Arc<dyn Faults>) -> Result<Self, Error> {
         let disk = Disk(faults);
-        let io = |what: String| move |error: std::io::Error| Error::Stock(format!("{what}: {error}"));
-        let segments = directory.join("segments");
-        std::fs::create_dir_all(&segments).map_err(io(segments.display().to_string()))?;
-        let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"));
-        let lock = lock.map_err(io(directory.join("lock").display().to_string()))?;
+        folder::holds_store(directory)?;
+        folder::make(directory)?;
+        let path = directory.join(folder::LOCK);
+        let lock = File::options().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.map_err(failed(&path))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
                 Error::Busy(format!("{} is in use by another process", directory.display()))
             }
-            TryLockError::Error(error) => io(directory.join("lock").display().to_string())(error),
+            TryLockError::Error(error) => failed(&path)(error),
         })?;
 
-        let path = directory.join("index.redb");
-        // An error is no absence: a new index would make everything that is there unknown, and it would be
-        // removed.
-        if !path.try_exists().map_err(io(path.display().to_string()))? {
+        let path = directory.join(folder::INDEX);
+        // Asked again behind the lock.
+        if !folder::holds_store(directory)? {
             // Made under another name, so that a crash leaves no half an index.
-            let unfinished = directory.join("index.unfinished");
+            let unfinished = directory.join(folder::UNFINISHED);
             if unfinished.exists() {
-                disk.remove(&unfinished).map_err(io(unfinished.display().to_string()))?;
+                folder::move_aside(&disk, directory, &unfinished)?;
             }
-            let file = disk.create(&unfinished).map_err(io(unfinished.display().to_string()))?;
+            let file = disk.create(&unfinished).map_err(failed(&unfinished))?;
             make_index(file, &disk, &key.rows())?;
             disk.rename(&unfinished, &path)
                 .and_then(|()| disk.sync_directory(directory))
-                .map_err(io(path.display().to_string()))?;
+                .map_err(failed(&path))?;
         }
-        let file =
-            File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
+        folder::make(&directory.join(folder::SEGMENTS))?;
+        let file = File::options().read(true).write(true).open(&path).map_err(failed(&path))?;
         let index = database(index_file(file, &disk)?)?;
         let store = Self::of_index(directory, key, disk, index, Some(Lock(lock, Process::here())))?;
         store.burn_what_is_lent()?;
@@ -124,11 +142,11 @@ impl Store {
     /// # Errors
     /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
     pub fn view(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
-        let path = directory.join("index.redb");
-        let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
+        folder::holds_store(directory)?;
+        let path = directory.join(folder::INDEX);
         let backend = InMemoryBackend::new();
         let bytes = at_one_moment(&path)?;
-        backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed)?;
+        backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed(&path))?;
         let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
         store.shared.poisoned.because("it was opened to be looked at, no more".into());
         Ok(store)
@@ -150,6 +168,7 @@ impl Store {
             changing: Mutex::new(()),
             states: Mutex::default(),
             leases: Leases::default(),
+            leftovers: Mutex::default(),
             poisoned: Poison::default(),
             _lock: lock,
         };
@@ -177,9 +196,7 @@ impl Store {
     /// Removes the file of a segment, unless it is gone.
     pub(super) fn remove(&self, path: &Path) -> Result<(), Error> {
         match self.shared.disk.remove(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::Stock(format!("{}: {error}", path.display())))
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(path)(error)),
             _ => Ok(()),
         }
     }
@@ -198,7 +215,7 @@ impl Store {
     }
 
     pub(super) fn segments(&self) -> PathBuf {
-        self.shared.directory.join("segments")
+        self.shared.directory.join(folder::SEGMENTS)
     }
 
     pub(super) fn all(&self, table: Rows) -> Result<Vec<Row>, Error> {
@@ -221,7 +238,7 @@ impl Store {
             }
             Ok(rows)
         };
-        read().map_err(failed("reading the index"))
+        read().map_err(index_failed("reading the index"))
     }
 
     pub(super) fn open_row<T: DeserializeOwned>(
@@ -261,7 +278,7 @@ impl Store {
             }
             Ok(transaction.commit()?)
         };
-        write().map_err(failed("writing the index")).inspect_err(|error| self.shared.poisoned.by(error))
+        write().map_err(index_failed("writing the index")).inspect_err(|error| self.shared.poisoned.by(error))
     }
 
     pub(super) fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {

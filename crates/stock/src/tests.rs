@@ -270,34 +270,168 @@ fn row_16_only_what_was_taken_is_read() {
     }
 }
 
-/// What is used up goes when the store is opened again, and so does what no index knows; what is not the
-/// store's stays.
+/// Names of the files in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A segment that is used up is removed when the store is opened again. A file that the store does not know
+/// is moved aside, and so is the next one of its name.
 #[test]
-fn what_is_of_no_use_is_removed() {
+fn row_23_an_unknown_file_is_moved_aside() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path());
     draw(&store, 10).unwrap();
-    let segments = store.segments();
+    let (segments, unknown) = (store.segments(), directory.path().join("unknown"));
     drop(store);
-    for name in ["00.segment", "11.unfinished", "note.txt"] {
-        fs::write(segments.join(name), name).unwrap();
+    let strange = ["00.segment", "11.unfinished", "note.txt"];
+    for again in 0..3 {
+        strange.iter().for_each(|name| fs::write(segments.join(name), format!("{name} {again}")).unwrap());
+        let store = Store::open(directory.path(), &KEY).unwrap();
+        let batches = store.batches(&ID).unwrap();
+        // The index still knows how the batch was made that is used up.
+        let left: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left, batch.bytes > 0)).collect();
+        assert_eq!(left, [(ONE, 0, false), (TWO, 10, true)]);
+        assert!(matches!(&names(&segments)[..], [two] if two.ends_with(".segment") && two.len() == 40));
+        store.verify().unwrap();
+    }
+    let expected = strange.map(|name| [name.to_owned(), format!("{name}.1"), format!("{name}.2")]).concat();
+    assert_eq!(names(&unknown), expected);
+    for (again, name) in expected.iter().enumerate().map(|(k, name)| (k % 3, name)) {
+        let text = fs::read_to_string(unknown.join(name)).unwrap();
+        assert_eq!(text, format!("{} {again}", strange.iter().find(|s| name.starts_with(**s)).unwrap()));
+    }
+}
+
+/// A folder without an index is a new store only if nothing else is there. The index may be in another place
+/// for a moment; when it is back, nothing is lost.
+#[test]
+fn row_23_a_missing_index_is_no_new_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let incomplete = |why: &str| {
+        for opened in
+            [Store::open(path, &KEY), Store::view(path, &KEY), Store::exists(path).map(|_| panic!())]
+        {
+            assert!(matches!(&opened, Err(Error::Incomplete(text)) if text.contains(why)), "{opened:?}");
+        }
+    };
+    drop(filled(path));
+    let segments = names(&path.join("segments"));
+    fs::rename(path.join("index.redb"), path.join("away")).unwrap();
+    incomplete("away");
+    fs::rename(path.join("away"), path.join("../away")).unwrap();
+    incomplete("segments");
+    assert_eq!(
+        (names(path), names(&path.join("segments"))),
+        (vec!["lock".into(), "segments".into()], segments)
+    );
+    fs::rename(path.join("../away"), path.join("index.redb")).unwrap();
+    assert!(Store::exists(path).unwrap());
+    Store::open(path, &KEY).unwrap().verify().unwrap();
+    // Whatever shows that something was here: budgets of a service, the place of a job's lane, what was moved
+    // aside, somebody's file.
+    for name in ["runs", "attempt", "ledger", "said", "unknown", "notes.txt"] {
+        let other = tempfile::tempdir_in(path).unwrap();
+        fs::write(other.path().join(name), "").unwrap();
+        let opened = Store::open(other.path(), &KEY);
+        assert!(matches!(&opened, Err(Error::Incomplete(why)) if why.contains(name)), "{opened:?}");
+        assert_eq!(names(other.path()), [name]);
+    }
+    // What a process leaves that dies while it makes a store does not.
+    let other = tempfile::tempdir_in(path).unwrap();
+    fs::create_dir(other.path().join("segments")).unwrap();
+    ["lock", "index.unfinished"].iter().for_each(|name| fs::write(other.path().join(name), "").unwrap());
+    assert!(!Store::exists(other.path()).unwrap());
+    drop(filled(other.path()));
+}
+
+/// Row 23: an older copy of the index beside newer segments removes none that the newer index needs, wherever
+/// it is from: not if it is there by mistake, or because a backup restores it last.
+#[test]
+fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, index) = (directory.path(), directory.path().join("index.redb"));
+    let store = Store::open(path, &KEY).unwrap();
+    let mut older = Vec::new();
+    let mut copy = || older.push(fs::read(&index).unwrap());
+    copy();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    copy();
+    for (job, serials) in [(1, [ONE, TWO]), (2, [4 << 16, (4 << 16) + 1])] {
+        for again in 0..2 {
+            let _ = store.append(&ID, &Entry::Fill(step(job, 0, 1))).unwrap();
+            copy();
+            let number = store.state(&ID).unwrap().shared();
+            for k in 0..2 {
+                put(&store, serial(number, k), "some").unwrap();
+                copy();
+            }
+            if again == 1 || job == 1 {
+                assert_eq!(serials, [0, 1].map(|k| serial(number, k)));
+                for entry in [Entry::Stored, Entry::Made, Entry::Confirmed] {
+                    let _ = store.append(&ID, &entry).unwrap();
+                    copy();
+                }
+                break;
+            }
+        }
+    }
+    let (segments, unknown) = (store.segments(), path.join("unknown"));
+    drop(store);
+    let newest = fs::read(&index).unwrap();
+    let needed = names(&segments);
+    assert_eq!((needed.len(), older.len()), (4, 17));
+    let mut moved = 0;
+    for (k, old) in older.iter().enumerate() {
+        fs::write(&index, old).unwrap();
+        drop(Store::open(path, &KEY).unwrap());
+        for name in names(&unknown) {
+            fs::rename(unknown.join(&name), segments.join(&name)).unwrap();
+            moved += 1;
+        }
+        fs::write(&index, &newest).unwrap();
+        let store = Store::open(path, &KEY).unwrap();
+        assert_eq!((names(&segments), names(&unknown)), (needed.clone(), vec![]), "{k}");
+        store.verify().unwrap();
+    }
+    assert!(moved > 20, "{moved}");
+}
+
+/// Row 21: what a process left that died in a step goes when the step is given up, and no sooner.
+#[test]
+fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let segments = directory.path().join("segments");
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    put(&store, ONE, "one").unwrap();
+    let mut writer = store.writers(&ID).begin(TWO, None).unwrap();
+    writer.record(0, 1, vec![1].into()).unwrap();
+    let kept = directory.path().join("kept");
+    let unfinished = names(&segments).into_iter().find(|name| name.ends_with(".unfinished")).unwrap();
+    fs::copy(segments.join(&unfinished), &kept).unwrap();
+    drop((writer, store));
+    for _ in 0..2 {
+        // The process died in the middle of it.
+        fs::copy(&kept, segments.join(&unfinished)).unwrap();
+        let store = Store::open(directory.path(), &KEY).unwrap();
+        assert_eq!(names(&segments).len(), 2);
+        let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+        assert_eq!(names(&segments).len(), 2);
     }
     let store = Store::open(directory.path(), &KEY).unwrap();
-    let batches = store.batches(&ID).unwrap();
-    // Of what is used up the index still knows how it was made.
-    let left: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left, batch.bytes > 0)).collect();
-    assert_eq!(left, [(ONE, 0, false), (TWO, 10, true)]);
-    let mut left: Vec<_> = fs::read_dir(&segments)
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
-    left.sort_by_key(|name| name.len());
-    assert!(
-        matches!(&left[..], [note, two]
-            if note == "note.txt" && two.ends_with(".segment") && two.len() == 40),
-        "{left:?}"
-    );
-    store.verify().unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    assert_eq!(names(&segments).len(), 0);
+    drop(store);
+    // And at the latest when the store is opened behind that.
+    fs::copy(&kept, segments.join(&unfinished)).unwrap();
+    drop(Store::open(directory.path(), &KEY).unwrap());
+    assert_eq!((names(&segments).len(), directory.path().join("unknown").exists()), (0, false));
 }
 
 #[test]
@@ -860,6 +994,9 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
     assert!(runs > during && during > 80, "{runs} runs, {during} of them while the store was open");
 }
 
+/// Bytes of the header of a segment.
+const HEADER: usize = 80;
+
 /// Row 23, segments: every single bit, the length, another segment's content, a missing file.
 #[test]
 fn row_23_altered_segments_are_named() {
@@ -878,13 +1015,13 @@ fn row_23_altered_segments_are_named() {
         let Err(Error::Stock(why)) = store.verify() else { panic!("byte {place}, bit {bit}") };
         assert!(
             why.contains(&name)
-                && why.contains(if place < 24 { "header" } else { "altered or is another record" }),
+                && why.contains(if place < HEADER { "header" } else { "altered or is another record" }),
             "{why}"
         );
         write_at(&file, &good[place..=place], place as u64).unwrap();
     }
     store.verify().unwrap();
-    let records = 24 + 20 * UNIT_BYTES as usize + 2 * 16;
+    let records = HEADER + 20 * UNIT_BYTES as usize + 2 * 16;
     fs::write(&paths[0], &good[..good.len() - 1]).unwrap();
     check("cut or exchanged");
     fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();

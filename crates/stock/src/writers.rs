@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::disk::Disk;
-use super::index::{BATCHES, about, with_number};
+use super::index::with_number;
 use super::log::{EpochId, Serial};
 use super::poison::Poison;
 use super::seal::StoreKey;
@@ -138,8 +138,8 @@ impl Writers {
             }
             Of::Here(Folder { epoch, disk, directory, key, poisoned, process }) => {
                 process.check()?;
-                let about = about(BATCHES, &with_number(epoch, serial));
-                To::Here(Box::new(Writing::new(disk, directory, key, about, bulk, poisoned.clone())?))
+                let name = with_number(epoch, serial);
+                To::Here(Box::new(Writing::new(disk, directory, key, name, bulk, poisoned.clone())?))
             }
         }))
     }

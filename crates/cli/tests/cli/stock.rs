@@ -381,7 +381,7 @@ fn a_kept_listener_outlives_the_peers_wrong_folder() {
             run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
         };
         for _ in 0..2 {
-            is_error(&connect(&parties.keys.file("another folder")), 6, "nothing was burned");
+            is_error(&connect(&parties.keys.file("another folder")), 6, "burned and changed nothing");
         }
         assert!(waits.try_wait().expect("a child").is_none(), "it waits on");
         assert_eq!(parties.executions(role), 2 - k as u64);
@@ -469,7 +469,7 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
     swap();
     let pairs = ROLES.map(|role| pair(&parties, role));
     assert_ne!(pairs[0], pairs[1]);
-    refused_as_strangers(&parties, &[&pairs[0], &pairs[1], "nothing was burned"]);
+    refused_as_strangers(&parties, &[&pairs[0], &pairs[1], "burned and changed nothing"]);
     whole(&parties, &ROLES);
     swap();
     assert_eq!(pair(&parties, "garbler"), pair(&parties, "evaluator"));
@@ -507,12 +507,12 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         let (store, kept) = (parties.store(role), parties.keys.file("kept"));
         std::fs::rename(&store, &kept).expect("a folder that moves");
         // Absent: it is made, and stays empty.
-        refused_as_strangers(&parties, &[&key, "nothing was burned"]);
+        refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
         whole(&parties, &[other]);
         // What the other role has is not for this one.
         std::fs::remove_dir_all(&store).expect("a folder");
         copy(&parties.store(other), &store);
-        refused_as_strangers(&parties, &[&key, "nothing was burned"]);
+        refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
         whole(&parties, &ROLES);
         std::fs::remove_dir_all(&store).expect("a folder");
         std::fs::rename(&kept, &store).expect("a folder that moves");
@@ -735,6 +735,39 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
         }
     }
     // Nothing else was lost.
+    parties.millionaires(&["--no-top-up"]);
+}
+
+/// Row 23: a party whose index is missing changes nothing, whatever it is asked; when the index is back,
+/// nothing is lost.
+#[test]
+fn row_23_a_missing_index_costs_nothing() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let nobody = ["--connect", "127.0.0.1:1", "--timeout", "1"];
+    for role in ROLES {
+        let (store, before) = (parties.store(role), segments(&parties.store(role)).len());
+        let (index, away) = (Path::new(&store).join("index.redb"), parties.keys.file("away"));
+        std::fs::rename(&index, &away).expect("an index");
+        let commands = [
+            parties.run(role, "1", &nobody),
+            parties
+                .preprocess(role, &[&nobody[..], &["--component", &format!("{}=1", parties.file)]].concat()),
+            parties.stock(role, "ls", &["--json"]),
+            parties.stock(role, "verify", &["--json"]),
+            parties.stock(role, "burn", &["--all", "--json"]),
+        ];
+        for command in commands {
+            let output = run(&command.iter().map(String::as_str).collect::<Vec<_>>());
+            is_error(&output, 6, "index.redb is missing");
+            let hint = object(&output)["error"]["hint"].as_str().expect("a hint").to_owned();
+            assert!(hint.contains("put back what is missing"), "{command:?}: {hint}");
+        }
+        parties.doctor(role, &nobody, 6);
+        assert!(before > 0 && segments(&store).len() == before);
+        std::fs::rename(&away, &index).expect("an index");
+    }
+    whole(&parties, &ROLES);
     parties.millionaires(&["--no-top-up"]);
 }
 

@@ -1,0 +1,110 @@
+//! The folder of a store: which files are its own, and what becomes of all others.
+//!
+//! Nothing is removed but what the log says will never be used. A file that the store does not know may be
+//! stock whose index is being restored, so it is moved aside and a warning names it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::disk::Disk;
+use brickwork_base::Error;
+
+/// The index.
+pub(super) const INDEX: &str = "index.redb";
+/// An index before it has its name.
+pub(super) const UNFINISHED: &str = "index.unfinished";
+/// The file that the process with the store has locked.
+pub(super) const LOCK: &str = "lock";
+/// The folder of the segments.
+pub(super) const SEGMENTS: &str = "segments";
+/// The folder of what was moved aside.
+const UNKNOWN: &str = "unknown";
+
+/// Returns an error about a file or folder.
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Stock(format!("{}: {error}", path.display()))
+}
+
+/// Makes a folder that its owner alone can enter, and those above it, unless they are there.
+pub(super) fn make(path: &Path) -> Result<(), Error> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(failed(path))
+}
+
+/// Returns whether a folder holds a store; if not, a new one can be made there.
+///
+/// # Errors
+/// [`Error::Incomplete`] if there is no index but something else: the index was moved away, or is not
+/// restored yet. [`Error::Stock`] if the folder cannot be read.
+pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
+    let index = directory.join(INDEX);
+    if index.try_exists().map_err(failed(&index))? {
+        return Ok(true);
+    }
+    let is_new = |path: &Path| {
+        let is = |name| path == directory.join(name);
+        Ok(is(LOCK) || is(UNFINISHED) || (is(SEGMENTS) && first_in(path, |_| Ok(false))?.is_none()))
+    };
+    match first_in(directory, is_new)? {
+        None => Ok(false),
+        Some(found) => Err(Error::Incomplete(format!(
+            "{} is missing, and {} is there: without its index nobody knows what this store holds",
+            index.display(),
+            found.display()
+        ))),
+    }
+}
+
+/// Returns the first file or folder in a folder for which this does not hold, in the order of names; a folder
+/// that is not there holds nothing.
+fn first_in(folder: &Path, except: impl Fn(&Path) -> Result<bool, Error>) -> Result<Option<PathBuf>, Error> {
+    let files = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        files => files.map_err(failed(folder))?,
+    };
+    let mut first = None;
+    for file in files {
+        let path = file.map_err(failed(folder))?.path();
+        if first.as_ref().is_none_or(|first| path < *first) && !except(&path)? {
+            first = Some(path);
+        }
+    }
+    Ok(first)
+}
+
+/// Moves a file of a store's folder into one for unknown files, under a name that nothing there has.
+///
+/// # Errors
+/// [`Error::Stock`] if the disk fails.
+pub(super) fn move_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(), Error> {
+    let (unknown, name) = (directory.join(UNKNOWN), path.file_name().unwrap_or_default());
+    make(&unknown)?;
+    let mut target = unknown.join(name);
+    // The folder's lock is held, so nobody takes a name that is free.
+    for number in 1.. {
+        if let Err(error) = target.symlink_metadata() {
+            match error.kind() {
+                io::ErrorKind::NotFound => break,
+                _ => return Err(failed(&target)(error)),
+            }
+        }
+        let mut numbered = name.to_owned();
+        numbered.push(format!(".{number}"));
+        target = unknown.join(numbered);
+    }
+    let folder = path.parent().unwrap_or(directory);
+    disk.rename(path, &target)
+        .and_then(|()| disk.sync_directory(&unknown))
+        .and_then(|()| disk.sync_directory(folder))
+        .map_err(failed(path))?;
+    tracing::warn!(
+        "{} is nothing that this store knows, and was moved to {}; if the index was restored from a copy, \
+         the file may belong to a newer one",
+        path.display(),
+        target.display()
+    );
+    Ok(())
+}
