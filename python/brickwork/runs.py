@@ -106,9 +106,9 @@ class Run(Page):
         return self.program.meaning(texts, self._executions)
 
     @property
-    def security(self) -> Record:
+    def promise(self) -> Record:
         """What the run promises, and with which buckets."""
-        return Record(self.json["security"])
+        return Record(self.json["promise"])
 
     @property
     def phases(self) -> list[Record]:
@@ -126,7 +126,7 @@ class Run(Page):
         return float(sum(phase.seconds for phase in self.phases))
 
     def __repr__(self) -> str:
-        bound = self.json["security"].get("bound_log2")
+        bound = self.json["promise"].get("bound_log2")
         promise = "" if bound is None else f", a cheater succeeds with 2^{bound:.1f}"
         return f"<brickwork.Run {self.json['protocol']}: {self.bytes:,} bytes, {self.seconds:.3f} s{promise}>"
 

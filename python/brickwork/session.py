@@ -51,14 +51,14 @@ class Step:
     Attributes:
         output: what this party learned, as a run has it.
         kept: what was kept, by name.
-        security: what is promised of it.
+        promise: the promise of this step.
         made: what the stock lacked and was made, in words; None where nothing was lacking, or all was made
             when the session began.
     """
 
     output: Any = field(repr=False)
     kept: Mapping[str, Kept]
-    security: Record
+    promise: Record
     made: str | None
 
 
@@ -206,7 +206,7 @@ class Session:
         ports = {port.name: port for port in wish.program.outputs}
         kept = {name: Kept(self, ports[name], number) for name, number in told.json["kept"]}
         output = output_value(from_text(told.json["output_bits"]), learned, wish.executions)
-        return Step(output, kept, Record(told.json["security"]), told.json["made_on_the_spot"])
+        return Step(output, kept, Record(told.json["promise"]), told.json["made_on_the_spot"])
 
     def close(self) -> None:
         """Ends the session, in agreement with the peer."""

@@ -40,7 +40,7 @@ function void main()
 TYPED = {
     1: """
 r = bw.run(p, garbler=1_250_000, evaluator=1_000_000)  # two threads, loopback TLS, keys for the occasion
-r.garbler, r.security.bound_log2
+r.garbler, r.promise.bound_log2
 """,
     2: """
 with bw.secret_file("alice.json") as x:  # one party; read and erased by the native part, never a Python value
@@ -109,7 +109,7 @@ def beside(work: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]
 
 def test_both_parties_in_a_cell(millionaires: bw.Program) -> None:
     r = typed(1, {"bw": bw, "p": millionaires})["r"]
-    assert r.garbler == {"garbler_richer": 1, "equal": 0} and r.security.bound_log2 <= -40
+    assert r.garbler == {"garbler_richer": 1, "equal": 0} and r.promise.bound_log2 <= -40
 
 
 def test_one_party(millionaires: bw.Program, here: Path) -> None:

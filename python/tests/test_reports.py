@@ -287,11 +287,11 @@ def test_all_numbers_of_the_record_are_there(seen: Seen) -> None:
 
 
 def test_the_budget_is_a_picture_where_a_protocol_tells_it(seen: Seen) -> None:
-    security = seen.record.get("security") or seen.record.get("choice") or {}
+    promise = seen.record.get("promise") or {}
     titles = seen.page.evaluate("[...document.querySelectorAll('svg > title')].map(e => e.textContent)")
-    assert ("Each check by itself" in titles) == bool(security.get("budget"))
+    assert ("Each check by itself" in titles) == bool(promise.get("budget"))
     if seen.kind in ("run", "garbler", "evaluator", "plan"):
-        assert security["budget"]
+        assert promise["budget"]
 
 
 def test_outputs_are_there_only_if_asked(pages: Pages, opened: Open) -> None:

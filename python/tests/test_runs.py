@@ -32,7 +32,7 @@ def test_every_protocol_runs_in_one_call(millionaires: bw.Program, protocol: str
     assert run.json["protocol"] == protocol and run.bytes > 1000 and run.seconds > 0
     assert "1250000" not in repr(run) and "outputs" not in run.json and "output_bits" not in run.json
     if protocol in ("duplo", "authenticated", "lego", "jimu"):
-        assert run.security.bound_log2 <= -40 and run.security["statistical_bits"] == 40
+        assert run.promise.bound_log2 <= -40 and run.promise["statistical_bits"] == 40
 
 
 def test_a_pickled_run_has_outputs_and_no_inputs(millionaires: bw.Program) -> None:

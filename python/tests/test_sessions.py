@@ -78,7 +78,7 @@ def play(
 def test_what_is_kept_flows_on() -> None:
     async def steps(session: bw.Session, inputs: list[Any]) -> list[Any]:
         first = await session.run_async(add, inputs[0], keep=["output"])
-        assert first.output is None and first.security.bound_log2 <= -40
+        assert first.output is None and first.promise.bound_log2 <= -40
         total = first.kept["output"]
         with pytest.raises(TypeError):
             pickle.dumps(total)
@@ -159,7 +159,7 @@ def test_sessions_run_from_stock_whatever_comes(
         if protocol == "duplo":
             assert other.made
         if protocol in ("duplo", "lego", "jimu"):
-            assert other.security.bound_log2 <= -40
+            assert other.promise.bound_log2 <= -40
         return [first.output, many.output.tolist(), other.output]
 
     found = play(

@@ -11,10 +11,11 @@ mod party;
 pub mod place;
 pub mod pool;
 pub mod process;
+pub mod promise;
 pub mod random;
 mod security;
 pub mod stop;
 
 pub use error::{Cheat, Error, Malformed, Strangers, short};
 pub use party::Party;
-pub use security::Security;
+pub use security::{Security, at_most};

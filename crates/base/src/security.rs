@@ -104,6 +104,19 @@ impl fmt::Display for Security {
     }
 }
 
+/// Writes `2^log2` with two decimals of the exponent, rounded towards the worse side: the bound that is read
+/// is never below the one that holds. Every bound that people read is written by this.
+pub fn at_most(log2: f64) -> String {
+    if log2 == f64::NEG_INFINITY {
+        return "0".into();
+    }
+    let hundredths = (log2 * 100.0).ceil();
+    let text = |hundredths: f64| format!("{:.2}", hundredths / 100.0);
+    // The product may have been rounded down.
+    let below = text(hundredths).parse().is_ok_and(|read: f64| read < log2);
+    format!("2^{}", text(if below { hundredths + 1.0 } else { hundredths }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +141,29 @@ mod tests {
         for shares in 1..5000 {
             let share = Security::shared(40, shares).unwrap();
             assert!(-f64::from(share.level()) <= share.log2(), "{share}");
+        }
+    }
+
+    /// The bound that is read is never below the one that holds, and close to it.
+    #[test]
+    fn a_bound_is_written_rounded_up() {
+        for hundredths in -30_000..0 {
+            let near = f64::from(hundredths) / 100.0;
+            for log2 in [near, near.next_up(), near.next_down(), near + 1e-9, near - 1e-9, near * 0.777] {
+                let text = at_most(log2);
+                let read: f64 = text.strip_prefix("2^").and_then(|text| text.parse().ok()).expect("a power");
+                assert!(read >= log2 && read < log2 + 0.0101, "{log2} is written as {read}");
+            }
+        }
+        for (log2, text) in [
+            (-40.2, "2^-40.20"),
+            (-40.199, "2^-40.19"),
+            (-40.2001, "2^-40.20"),
+            (-40.0, "2^-40.00"),
+            (-39.999, "2^-39.99"),
+            (f64::NEG_INFINITY, "0"),
+        ] {
+            assert_eq!(at_most(log2), text);
         }
     }
 }

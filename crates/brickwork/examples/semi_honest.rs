@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         predicted.evaluator_memory_bytes >> 10
     );
     println!("  after setup {after_setup:.4} s, {:.1} M AND/s", ands as f64 / after_setup / 1e6);
-    println!("  {}", garbler.security.model);
+    println!("  {}", garbler.promise.model.name());
     Ok(())
 }
 

@@ -50,7 +50,7 @@
 //! let (garbler, evaluator) = (garbler?, evaluator?);
 //! assert_eq!(garbler.outputs, evaluator.outputs);
 //! assert_eq!(garbler.outputs, program.simulate(&alice, &bob).concat());
-//! assert!(garbler.security.bound_log2 <= -40.0);
+//! assert!(garbler.promise.bound_log2 <= -40.0);
 //! # Ok::<(), brickwork::Error>(())
 //! ```
 //!
@@ -66,7 +66,7 @@ pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
 pub use brickwork_authenticated as authenticated;
 pub use brickwork_base::{
-    Cheat, Error, Malformed, Security, bits, error, label, pool, process, random, stop,
+    Cheat, Error, Malformed, Security, at_most, bits, error, label, pool, process, random, stop,
 };
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;

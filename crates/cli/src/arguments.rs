@@ -14,7 +14,7 @@ use brickwork::lego::Lego;
 use brickwork::ot::Cot;
 use brickwork::plan::{self, Machine};
 use brickwork::semi_honest::SemiHonest;
-use brickwork::session::Protocol as _;
+use brickwork::session::{Model, Protocol as _};
 use brickwork::wire::tls;
 use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
@@ -199,6 +199,12 @@ pub fn security(text: &str) -> Result<u32, String> {
 pub fn cot(name: &str) -> Result<Cot, String> {
     let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
     named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
+}
+
+/// Reads the peer that a protocol is to hold against.
+pub fn model(name: &str) -> Result<Model, String> {
+    let named = [Model::SemiHonest, Model::Malicious].into_iter().find(|model| model.name() == name);
+    named.ok_or_else(|| "a model is semi-honest or malicious".into())
 }
 
 /// Statistical security in bits, if nothing is said of it.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use brickwork::at_most;
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, Inventory, Lacking};
 use brickwork::stock::Store;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};

@@ -397,7 +397,7 @@ fn report(parameters: &Parameters, party: Party, value: &Value, result: &Done, q
         "phases": result.phases,
         // What is predicted rests on an elliptic curve.
         "predicted": if parameters.post_quantum { &Value::Null } else { &result.predicted },
-        "security": result.security,
+        "promise": result.promise,
         "cut": result.cut.to_string(),
         "and_gates": result.and_gates,
         "protocol": protocol.name(),
@@ -406,6 +406,6 @@ fn report(parameters: &Parameters, party: Party, value: &Value, result: &Done, q
     let human = outputs_text(&[(role, value)])
         + &phases_text(&json, quiet)
         + &cut_text(&json)
-        + &protocols::promise_text(protocol, &json);
+        + &protocols::promise_text(&json);
     Report::new(json, human)
 }

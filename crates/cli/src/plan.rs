@@ -8,12 +8,13 @@ use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
 use brickwork::duplo::{self, Duplo};
 use brickwork::plan::Cost;
+use brickwork::session::Model;
 use brickwork::session::Protocol as _;
 use brickwork_report::chart;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
+use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, model};
 use crate::cluster::predicted::{self, JobArguments};
 use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
@@ -22,7 +23,7 @@ use crate::origin::{Origin, gates_within, in_cut};
 use crate::outcome::cost_json;
 use crate::page::PageArguments;
 use crate::proposal::propose;
-use crate::protocols::{self, Model, Only, Played};
+use crate::protocols::{self, Only};
 use crate::report::{Report, bytes, plural, thousands};
 use crate::source::{self, SourceFlags};
 use crate::work::{Choices, Estimate};
@@ -54,6 +55,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "MODEL",
+        value_parser = model,
         conflicts_with_all = ["protocol", "linking", "cot", "commitments", "stocked", "svg", "workers"]
     )]
     model: Option<Model>,
@@ -188,10 +190,10 @@ fn planned(
                  authenticated",
             )
         })?;
-        return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));
+        return Ok(of_the_only_way(program, repetitions, &only, &estimate));
     }
     if let Some(only) = protocol.only_way(program, repetitions, choices, &estimate)? {
-        return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));
+        return Ok(of_the_only_way(program, repetitions, &only, &estimate));
     }
     let Estimate { machine, link } = estimate;
     let pricing = Pricing {
@@ -211,7 +213,7 @@ fn planned(
         "cut_reason": cuts.reason(),
         "buckets_reason": buckets_reason(&options, arguments.choice.buckets),
         "cot_reason": null,
-        "choice": chosen.parameters.report(repeated),
+        "promise": chosen.parameters.promise(repeated),
         "alternatives": alternatives,
         "decompositions": cuts.json(),
         "executions": executions.unwrap_or(1),
@@ -238,8 +240,7 @@ fn planned(
 fn of_the_only_way(
     program: &Program,
     executions: u32,
-    Only { cost, security, cot_reason }: &Only,
-    protocol: &dyn Played,
+    Only { cost, promise, cot_reason }: &Only,
     Estimate { machine, link }: &Estimate,
 ) -> Report {
     let and_gates = program.and_gates() * u64::from(executions);
@@ -248,7 +249,7 @@ fn of_the_only_way(
         "cut_reason": null,
         "buckets_reason": null,
         "cot_reason": cot_reason,
-        "choice": security,
+        "promise": promise,
         "alternatives": [],
         "decompositions": [],
         "executions": executions,
@@ -259,8 +260,8 @@ fn of_the_only_way(
     if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
         json.extend(cost);
     }
-    let mut human = text(program, executions, and_gates, cost, &[]) + &protocol.promise_text(security);
-    if let (Some(reason), Some(cot)) = (cot_reason, security["cot"].as_str()) {
+    let mut human = text(program, executions, and_gates, cost, &[]) + &promise.to_string();
+    if let (Some(reason), Some(cot)) = (cot_reason, promise.triples.as_ref().map(|triples| &triples.cot)) {
         human += &format!("  {cot} for the masks: {reason}; --cot takes another.\n");
     }
     Report::new(json, human)

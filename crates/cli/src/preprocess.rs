@@ -207,8 +207,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         json["workers"] = workers.into();
     }
     human += &phases_text(&json, quiet);
-    if let Some(security) = asked.promise()? {
-        human += &protocols::played(protocol).promise_text(&security);
+    if let Some(promise) = asked.promise() {
+        human += &promise.to_string();
     }
     Ok(Report::new(json, human))
 }

@@ -3,6 +3,7 @@
 use brickwork::circuit::Program;
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::plan::{Cost, PhaseCost};
+use brickwork::session::{Model, Promise};
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::arguments::{Parameters, Protocol};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::outcome::cost_json;
-use crate::protocols::{self, Model, Only};
+use crate::protocols::{self, Only};
 use crate::report::{Report, plural, thousands};
 use crate::work::{Choices, Estimate};
 
@@ -19,7 +20,7 @@ struct Candidate {
     way: Parameters,
     model: Model,
     cost: Cost,
-    security: Value,
+    promise: Promise,
 }
 
 impl Candidate {
@@ -29,8 +30,8 @@ impl Candidate {
         let allowed = protocols::allows(&choices);
         allowed
             .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
-        let Only { cost, security, .. } = protocol.priced(origin, &choices, estimate)?;
-        Ok(Candidate { model: protocol.model(), cost, security, way })
+        let Only { cost, promise, .. } = protocol.priced(origin, &choices, estimate)?;
+        Ok(Candidate { model: protocol.model(), cost, promise, way })
     }
 
     /// The phases that need the inputs.
@@ -52,7 +53,7 @@ impl Candidate {
             "protocol": self.way.protocol.name(),
             "way": self.way.way(),
             "model": self.model.name(),
-            "bound_log2": self.security["bound_log2"],
+            "bound_log2": (self.model == Model::Malicious).then_some(self.promise.bound_log2),
             "cost": cost_json(&self.cost),
             "online": {
                 "garbler_sent_bytes": self.online().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
@@ -60,7 +61,7 @@ impl Candidate {
                 "round_trips": self.online().map(|phase| phase.crossings as f64).sum::<f64>() / 2.0,
                 "seconds": self.online_seconds(),
             },
-            "security": self.security,
+            "promise": self.promise,
         })
     }
 }
@@ -143,7 +144,7 @@ pub fn propose(
     });
     let human = text(origin.given, repetitions, model, &candidates, place)
         + &format!("Proposed: --protocol {}: {reason}.\n", candidates[place].way.way())
-        + &protocols::played(candidates[place].way.protocol).promise_text(&candidates[place].security);
+        + &candidates[place].promise.to_string();
     Ok(Report::new(json, human))
 }
 

@@ -20,9 +20,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{
-    Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Protocol, Resources,
-};
+use crate::arguments::{Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::audit::AuditArguments;
 use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
@@ -120,7 +118,7 @@ fn run_as(
         audit: arguments.audit.audit.as_deref(),
     };
     let [garbler, evaluator] = run(&both, inputs)?;
-    let report = merge(arguments.parameters.protocol, &garbler, &evaluator, quiet);
+    let report = merge(&garbler, &evaluator, quiet);
     if let Some(page) = page {
         let program = in_cut(&arguments.program, &SourceFlags::default(), &report.json["cut"]);
         page.write(&report.json, Some(program));
@@ -482,7 +480,7 @@ fn died(party: Party, status: ExitStatus) -> Failure {
     Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
 }
 
-fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
+fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
@@ -490,7 +488,7 @@ fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) ->
             "evaluator": evaluator["output_bits"]["evaluator"] },
         "phases": evaluator["phases"],
         "predicted": garbler["predicted"],
-        "security": evaluator["security"],
+        "promise": evaluator["promise"],
         "cut": evaluator["cut"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
@@ -503,6 +501,6 @@ fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) ->
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
         + &phases_text(&json, quiet)
         + &cut_text(&json)
-        + &protocols::promise_text(protocol, &json);
+        + &protocols::promise_text(&json);
     Report::new(json, human)
 }

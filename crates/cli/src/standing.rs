@@ -209,7 +209,7 @@ impl Standing {
                 )
             })?;
         }
-        let FromStock { outputs, kept, security, made } = match self.line.take().ok_or_else(ended)? {
+        let FromStock { outputs, kept, promise, made, .. } = match self.line.take().ok_or_else(ended)? {
             Line::Made(playing) => {
                 let step = match wish.executions {
                     Some(_) => (&Arc::new(programs::repeated(&known.program, wish.executions)?)).into(),
@@ -217,8 +217,8 @@ impl Standing {
                 };
                 let (given, playing) = playing.step(&step, &input)?;
                 self.line = Some(Line::Made(playing));
-                let Given { outputs, kept, security } = given;
-                FromStock { outputs, kept, security, made: None }
+                let Given { outputs, kept, promise } = given;
+                FromStock { outputs, kept, recovered: false, promise, made: None }
             }
             Line::Stocked(line, stock) => {
                 let job = match plain {
@@ -237,7 +237,7 @@ impl Standing {
         let json = json!({
             "output_bits": bit_string(&outputs),
             "kept": names.iter().zip(first..).map(|(name, k)| json!([name, k])).collect::<Vec<_>>(),
-            "security": security,
+            "promise": promise,
             "made_on_the_spot": made,
         });
         Ok(Report::new(json, String::new()))

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use brickwork::at_most;
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::{Upper, at_most};
+use brickwork::cut_and_choose::Upper;
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::inventory::{BatchInventory, Inventory};
 use brickwork::stock::{Account, Entry, EpochId, PairId, Relation, Store};

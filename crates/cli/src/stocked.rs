@@ -15,20 +15,19 @@ use brickwork::jimu::{self, Jimu};
 use brickwork::lego::{self, Lego};
 use brickwork::ot::Cot;
 use brickwork::semi_honest::{self, SemiHonest};
-use brickwork::session::steps::{Secret, Step};
-use brickwork::session::stock::{Lacking, Preprocessed};
-use brickwork::session::{PhaseReport, Protocol as _, Terms, Unobserved};
+use brickwork::session::steps::Step;
+use brickwork::session::stock::{self, Lacking, Preprocessed};
+use brickwork::session::{PhaseReport, Promise, Protocol as _, Terms, Unobserved};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::arguments::Protocol;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::programs;
 use crate::progress::Bar;
-use crate::protocols::{promise, says_nothing};
+use crate::protocols::says_nothing;
 use crate::report::plural;
 
 /// A component that is asked for.
@@ -163,16 +162,13 @@ impl Asked {
         })
     }
 
-    /// Returns what all runs from it promise, if that is known now.
-    ///
-    /// # Errors
-    /// If the promise has no JSON form.
-    pub fn promise(&self) -> Result<Option<Value>, Failure> {
-        Ok(match self {
+    /// Returns the promise of all runs from it, if that is known now.
+    pub fn promise(&self) -> Option<Promise> {
+        match self {
             Asked::Steps(_) | Asked::Masked(_) | Asked::Gates(..) | Asked::Hashed(_) => None,
-            Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
-            Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
-        })
+            Asked::Ots(_) => Some(semi_honest::promise()),
+            Asked::Copies(_) => Some(compgc::promise(compgc::Linking::Standard)),
+        }
     }
 
     /// Returns what it is, in words.
@@ -413,22 +409,13 @@ pub enum Stocked {
     Authenticated(Box<authenticated::Stocked>),
 }
 
-/// What a program from stock gave.
-pub struct FromStock {
-    pub outputs: Vec<bool>,
-    /// What nobody decoded, in the order of its outputs.
-    pub kept: Vec<Secret>,
-    /// What was promised, in its JSON form.
-    pub security: Value,
-    /// What was lacking and had to be made, in words.
-    pub made: Option<String>,
-}
+/// The result of a program that ran on stock, with what it lacked in words.
+pub type FromStock = stock::FromStock<String>;
 
-impl FromStock {
-    /// Of a program that keeps nothing.
-    fn plain(outputs: Vec<bool>, security: &impl Serialize, made: Option<String>) -> Result<Self, Failure> {
-        Ok(FromStock { outputs, kept: Vec::new(), security: promise(security)?, made })
-    }
+/// Puts what a program lacked into words.
+fn in_words<R>(done: stock::FromStock<R>, words: impl FnOnce(R) -> String) -> FromStock {
+    let stock::FromStock { outputs, kept, recovered, promise, made } = done;
+    FromStock { outputs, kept, recovered, promise, made: made.map(words) }
 }
 
 /// What runs on it.
@@ -560,45 +547,33 @@ impl Stocked {
     /// # Errors
     /// Those of the protocol; a mistake of usage if it has no steps that carry something on.
     pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Failure> {
-        match self {
+        Ok(match self {
             Stocked::Duplo(line) => {
                 let (done, line) = line.run(job.step()?, input, lacking)?;
-                let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
-                let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
-                Ok((given, Stocked::Duplo(Box::new(line))))
+                (in_words(done, |made| made.to_string()), Stocked::Duplo(Box::new(line)))
             }
             Stocked::SemiHonest(line) => {
                 let (program, times) = job.plain(SemiHonest::NAME)?;
                 let (done, line) = line.run(program, times.unwrap_or(1) as usize, input, lacking)?;
-                let made = done.made.map(|count| plural(count as u64, "OT"));
-                let given = FromStock::plain(done.outputs, &done.security, made)?;
-                Ok((given, Stocked::SemiHonest(Box::new(line))))
+                (in_words(done, |count| plural(count as u64, "OT")), Stocked::SemiHonest(Box::new(line)))
             }
             Stocked::CompGc(line) => {
-                let program = job.repeated(CompGc::NAME)?;
-                let (done, line) = line.run(&program, input, lacking)?;
-                let made = done.made.map(|made| made.to_string());
-                Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::CompGc(Box::new(line))))
+                let (done, line) = line.run(&job.repeated(CompGc::NAME)?, input, lacking)?;
+                (in_words(done, |made| made.to_string()), Stocked::CompGc(Box::new(line)))
             }
             Stocked::Lego(line) => {
-                let program = job.repeated(Lego::NAME)?;
-                let (done, line) = line.run(&program, input, lacking)?;
-                let made = done.made.map(|made| made.to_string());
-                Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::Lego(Box::new(line))))
+                let (done, line) = line.run(&job.repeated(Lego::NAME)?, input, lacking)?;
+                (in_words(done, |made| made.to_string()), Stocked::Lego(Box::new(line)))
             }
             Stocked::Jimu(line) => {
-                let program = job.repeated(Jimu::NAME)?;
-                let (done, line) = line.run(&program, None, input, lacking)?;
-                let made = done.made.map(|made| made.to_string());
-                Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::Jimu(Box::new(line))))
+                let (done, line) = line.run(&job.repeated(Jimu::NAME)?, None, input, lacking)?;
+                (in_words(done, |made| made.to_string()), Stocked::Jimu(Box::new(line)))
             }
             Stocked::Authenticated(line) => {
                 let (done, line) = line.run(job.step()?, input, lacking)?;
-                let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
-                let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
-                Ok((given, Stocked::Authenticated(Box::new(line))))
+                (in_words(done, |made| made.to_string()), Stocked::Authenticated(Box::new(line)))
             }
-        }
+        })
     }
 
     /// Ends it. Returns what each phase took.

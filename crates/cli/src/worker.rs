@@ -23,13 +23,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::SecurityReport;
 use brickwork::jobs::coordinator::{Cause, Evidence};
 use brickwork::jobs::lane::{self, Attempt, Lane, Means};
 use brickwork::jobs::place;
 use brickwork::jobs::terms::Terms;
 use brickwork::process::Owned;
-use brickwork::session::TABLE_MEMORY;
+use brickwork::session::{Promise, TABLE_MEMORY};
 use brickwork::stock::Store;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -278,26 +277,22 @@ impl Worker {
     }
 
     fn run(&mut self, partition: u32, input: Option<&str>, output: &Path) -> Result<Value, Failure> {
-        let (bits, security) = self.compute(partition, input)?;
+        let (bits, promise) = self.compute(partition, input)?;
         let executions = Some(self.terms.rows[partition as usize]);
         keep(output, &values::output_value(&self.program, self.party, executions, &bits))?;
-        Ok(json!({ "done": { "partition": partition, "security": security } }))
+        Ok(json!({ "done": { "partition": partition, "promise": promise } }))
     }
 
     /// Runs a partition. Returns the bits of this party's outputs, and what is promised of it. What was
     /// recovered must not show, here no more than elsewhere.
-    fn compute(
-        &mut self,
-        partition: u32,
-        input: Option<&str>,
-    ) -> Result<(Vec<bool>, SecurityReport), Failure> {
+    fn compute(&mut self, partition: u32, input: Option<&str>) -> Result<(Vec<bool>, Promise), Failure> {
         let rows = self.rows(partition)?;
         let executions = Some(self.terms.rows[partition as usize]);
         let bits = values::bits(input, &self.program, self.party, executions, &self.reading)?;
         let (lane, store) = self.met()?;
         let (done, lane) = lane.run(&rows, partition, &bits)?;
         self.met = Some((lane, store));
-        Ok((done.outputs, done.security))
+        Ok((done.outputs, done.promise))
     }
 }
 
@@ -421,8 +416,8 @@ impl Embedded {
 
     /// Runs a partition; what it gives is this process's.
     pub fn run(&mut self, partition: u32, input: Option<&str>) -> Result<Report, Failure> {
-        let (bits, security) = self.worker.get_mut()?.compute(partition, input)?;
-        let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "security": security });
+        let (bits, promise) = self.worker.get_mut()?.compute(partition, input)?;
+        let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "promise": promise });
         Ok(Report::new(json, String::new()))
     }
 

@@ -36,14 +36,14 @@ pub(crate) fn page(record: &Value) -> String {
     draw(&mut page, "Time against bytes in all", about, &time, &time_table(rows));
     page.section("What each one promises");
     for row in rows {
-        let (way, security) = (text(row, "way"), &row["security"]);
-        page.subsection(&format!("{way}: holds against {}", holds_against(security)));
-        if let Some(warning) = security["warning"].as_str() {
+        let (way, promise) = (text(row, "way"), &row["promise"]);
+        page.subsection(&format!("{way}: holds against {}", holds_against(promise)));
+        if let Some(warning) = promise["warning"].as_str() {
             page.paragraph(warning);
         }
-        parts::bucketings_table(&mut page, security);
-        parts::budget_table(&mut page, security);
-        parts::promise(&mut page, security);
+        parts::bucketings_table(&mut page, promise);
+        parts::budget_table(&mut page, promise);
+        parts::promise(&mut page, promise);
     }
     page.document(&format!("{name}: protocols compared"))
 }

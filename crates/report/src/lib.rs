@@ -58,9 +58,9 @@ pub fn page_with_outputs(record: &Value) -> Result<String, Unknown> {
 fn write(record: &Value, outputs: Option<&Value>) -> Result<String, Unknown> {
     let has = |fields: &[&str]| fields.iter().all(|field| record.get(field).is_some());
     match () {
-        () if has(&["phases", "security", "protocol", "outputs"]) => Ok(run::page(record, outputs)),
+        () if has(&["phases", "promise", "protocol", "outputs"]) => Ok(run::page(record, outputs)),
         () if has(&["candidates", "proposed"]) => Ok(plan::page_of_proposal(record)),
-        () if has(&["phases", "choice", "alternatives"]) => Ok(plan::page(record)),
+        () if has(&["phases", "promise", "alternatives"]) => Ok(plan::page(record)),
         () if has(&["rows", "rounds", "program", "link"]) => Ok(compare::page(record)),
         () if has(&["components", "digest", "slots"]) => Ok(program::page(record)),
         () => Err(Unknown),

@@ -112,11 +112,11 @@ pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
 }
 
 /// Adds a picture of the promise: how the bound is shared out, and each check by itself.
-pub(crate) fn budget(page: &mut Page, security: &Value) {
-    let Some(bound) = security["bound_log2"].as_f64() else { return };
+pub(crate) fn budget(page: &mut Page, promise: &Value) {
+    let Some(bound) = promise["bound_log2"].as_f64() else { return };
     page.section("Security budget");
-    let asked = security["statistical_bits"].as_f64().unwrap_or(-bound);
-    let mut spent: Vec<&Value> = list(security, "budget").iter().collect();
+    let asked = promise["statistical_bits"].as_f64().unwrap_or(-bound);
+    let mut spent: Vec<&Value> = list(promise, "budget").iter().collect();
     spent.sort_by(|one, other| real(other, "bound_log2").total_cmp(&real(one, "bound_log2")));
     let share = |log2: f64| (log2 + asked).exp2().clamp(0.0, 1.0);
     if spent.is_empty() {
@@ -127,29 +127,29 @@ pub(crate) fn budget(page: &mut Page, security: &Value) {
         ));
         return;
     }
-    let table = checks_table(security);
+    let table = checks_table(promise);
     shares(page, &spent, bound, asked, share, &table);
     each_check(page, &spent, asked, &table);
 }
 
 /// What each check leaves to chance.
-fn checks_table(security: &Value) -> Table {
+fn checks_table(promise: &Value) -> Table {
     let cells = |one: &Value| {
-        let percent = 100.0 * (real(one, "bound_log2") + real(security, "statistical_bits")).exp2();
+        let percent = 100.0 * (real(one, "bound_log2") + real(promise, "statistical_bits")).exp2();
         let percent = if percent < 0.1 { "less than 0.1 %".into() } else { format!("{percent:.1} %") };
         vec![Cell::text(text(one, "check")), Cell::bound(&one["bound_log2"]), Cell::text(percent)]
     };
     Table {
         caption: "What each check leaves to chance".into(),
         head: vec!["check", "bound", "of the budget"],
-        rows: list(security, "budget").iter().map(cells).collect(),
+        rows: list(promise, "budget").iter().map(cells).collect(),
     }
 }
 
 /// Adds the same as a table that can be opened, if there is any.
-pub(crate) fn budget_table(page: &mut Page, security: &Value) {
-    if !list(security, "budget").is_empty() {
-        page.details(&checks_table(security));
+pub(crate) fn budget_table(page: &mut Page, promise: &Value) {
+    if !list(promise, "budget").is_empty() {
+        page.details(&checks_table(promise));
     }
 }
 
@@ -246,26 +246,22 @@ struct Bucketing<'a> {
 }
 
 impl<'a> Bucketing<'a> {
-    /// What a field of a promise says, if it is of this kind.
-    fn of(name: &str, value: &'a Value) -> Option<Self> {
-        Some(Bucketing {
-            name: value["name"].as_str().map_or_else(|| name.replace('_', " "), str::to_owned),
-            slots: &value["slots"],
-            bucket: value.get("bucket_size").or_else(|| value.get("bucket"))?,
-            made: value.get("copies").or_else(|| value.get("made"))?,
+    /// Reads a batch of a promise, or its triples, which have no name.
+    fn of(value: &'a Value) -> Self {
+        Bucketing {
+            name: value["name"].as_str().unwrap_or("triples").to_owned(),
+            slots: value.get("slots").unwrap_or(&value["used"]),
+            bucket: &value["bucket_size"],
+            made: value.get("copies").unwrap_or(&value["leaky_ands"]),
             opened: &value["opened"],
-        })
+        }
     }
 }
 
-/// All kinds of item in a promise.
-fn bucketings(security: &Value) -> Vec<Bucketing<'_>> {
-    let fields = security.as_object().into_iter().flatten();
-    let found = fields.flat_map(|(name, value)| match value {
-        Value::Array(all) => all.iter().filter_map(|one| Bucketing::of(name, one)).collect::<Vec<_>>(),
-        one => Bucketing::of(name, one).into_iter().collect(),
-    });
-    found.collect()
+/// Returns all kinds of item in a promise.
+fn bucketings(promise: &Value) -> Vec<Bucketing<'_>> {
+    let triples = promise.get("triples");
+    list(promise, "batches").iter().chain(triples).map(Bucketing::of).collect()
 }
 
 fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
@@ -291,8 +287,8 @@ fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
 }
 
 /// Adds the same as a table that can be opened, if there is any.
-pub(crate) fn bucketings_table(page: &mut Page, security: &Value) {
-    let bucketings = bucketings(security);
+pub(crate) fn bucketings_table(page: &mut Page, promise: &Value) {
+    let bucketings = bucketings(promise);
     if !bucketings.is_empty() {
         page.details(&made_table(&bucketings, &Value::Null));
     }
@@ -302,8 +298,8 @@ pub(crate) fn bucketings_table(page: &mut Page, security: &Value) {
 const MOST_BUCKETINGS: usize = 24;
 
 /// Adds what was made, opened and put into buckets.
-pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
-    let bucketings = bucketings(security);
+pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
+    let bucketings = bucketings(promise);
     if bucketings.is_empty() {
         return;
     }
@@ -337,10 +333,17 @@ pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
 }
 
 /// Adds the other fields of a promise: a line each.
-pub(crate) fn promise(page: &mut Page, security: &Value) {
+pub(crate) fn promise(page: &mut Page, promise: &Value) {
     let mut rows = Vec::new();
-    for (name, value) in security.as_object().into_iter().flatten() {
-        let name = name.replace('_', " ");
+    promise_rows("", promise, &mut rows);
+    let table = Table { caption: "All that is promised".into(), head: vec!["of the promise", "value"], rows };
+    page.details(&table);
+}
+
+/// Gathers a row for each number and word of a promise; lists have tables of their own.
+fn promise_rows(of: &str, fields: &Value, rows: &mut Vec<Vec<Cell>>) {
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        let name = format!("{of}{}", name.replace('_', " "));
         match value {
             Value::Number(_) if name.ends_with("bound log2") => {
                 rows.push(vec![Cell::text(name.replace(" log2", "")), Cell::bound(value)]);
@@ -353,12 +356,11 @@ pub(crate) fn promise(page: &mut Page, security: &Value) {
                 };
                 rows.extend(names.zip(all).map(row));
             }
-            Value::Array(_) | Value::Object(_) => {}
+            Value::Array(_) => {}
+            Value::Object(_) => promise_rows(&format!("{name}: "), value, rows),
             value => rows.push(vec![Cell::text(name), Cell::any(value)]),
         }
     }
-    let table = Table { caption: "All that is promised".into(), head: vec!["of the promise", "value"], rows };
-    page.details(&table);
 }
 
 /// Fields of an object whose values are numbers, as a table that can be opened.

@@ -14,7 +14,7 @@ pub(crate) fn page(record: &Value) -> String {
     let (phases, program) = (list(record, "phases"), &record["program"]);
     let name = program["name"].as_str().unwrap_or("A plan");
     let mut page = Page::new(record, name, "What a run is predicted to take");
-    let choice = &record["choice"];
+    let promise = &record["promise"];
     let sent = |field| Value::from(sum(phases, field) as u64);
     page.facts(&[
         ("Time, about", Cell::seconds(&record["seconds"])),
@@ -23,22 +23,22 @@ pub(crate) fn page(record: &Value) -> String {
         ("Round trips", Cell::number(&record["round_trips"])),
         ("AND gates", Cell::number(&record["and_gates"])),
         ("Executions", Cell::number(&record["executions"])),
-        ("A cheater succeeds at most", Cell::bound(&choice["bound_log2"])),
-        ("Holds against", Cell::text(holds_against(choice))),
+        ("A cheater succeeds at most", Cell::bound(&promise["bound_log2"])),
+        ("Holds against", Cell::text(holds_against(promise))),
         ("Cut", Cell::any(&record["cut"])),
         ("Memory of the garbler", Cell::bytes(&record["memory_bytes"]["garbler"])),
         ("Memory of the evaluator", Cell::bytes(&record["memory_bytes"]["evaluator"])),
         ("Temporary files", Cell::bytes(&record["disk_bytes"])),
     ]);
-    if let Some(warning) = choice["warning"].as_str() {
+    if let Some(warning) = promise["warning"].as_str() {
         page.warning(warning);
     }
     duration(&mut page, phases);
     totals(&mut page, record);
     parts::traffic(&mut page, phases);
-    parts::budget(&mut page, choice);
-    parts::components(&mut page, choice, program);
-    parts::promise(&mut page, choice);
+    parts::budget(&mut page, promise);
+    parts::components(&mut page, promise, program);
+    parts::promise(&mut page, promise);
     alternatives(&mut page, record);
     if program.is_object() {
         program::section(&mut page, program);
@@ -288,9 +288,9 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
     for one in candidates {
         page.section(text(one, "way"));
         parts::traffic_table(&mut page, list(&one["cost"], "phases"));
-        parts::bucketings_table(&mut page, &one["security"]);
-        parts::budget_table(&mut page, &one["security"]);
-        parts::promise(&mut page, &one["security"]);
+        parts::bucketings_table(&mut page, &one["promise"]);
+        parts::budget_table(&mut page, &one["promise"]);
+        parts::promise(&mut page, &one["promise"]);
     }
     if program.is_object() {
         program::section(&mut page, program);

@@ -10,7 +10,7 @@ use crate::{program, timeline, words};
 /// Returns the page of what `run`, `garbler` or `evaluator` print, with these outputs, if they are to be
 /// shown.
 pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
-    let (phases, security, program) = (list(record, "phases"), &record["security"], &record["program"]);
+    let (phases, promise, program) = (list(record, "phases"), &record["promise"], &record["program"]);
     let name = program["name"].as_str().unwrap_or("A run");
     // A run of both parties reports the evaluator's phases.
     let seen_by = record["role"].as_str().unwrap_or("evaluator");
@@ -23,14 +23,14 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
         ("Sent by the evaluator", Cell::bytes(&sent("evaluator_sent_bytes"))),
         ("Flights", Cell::text(words::thousands(timeline::flights(phases) as u64))),
         ("AND gates", Cell::number(&record["and_gates"])),
-        ("A cheater succeeds at most", Cell::bound(&security["bound_log2"])),
-        ("Holds against", Cell::text(holds_against(security))),
+        ("A cheater succeeds at most", Cell::bound(&promise["bound_log2"])),
+        ("Holds against", Cell::text(holds_against(promise))),
         ("Cut", Cell::any(&record["cut"])),
         ("CPU time of this party", Cell::seconds(&record["cpu_seconds"])),
         ("Most memory", Cell::bytes(&record["peak_rss_bytes"])),
         ("Made on the spot", Cell::any(&record["made_on_the_spot"])),
     ]);
-    if let Some(warning) = security["warning"].as_str() {
+    if let Some(warning) = promise["warning"].as_str() {
         page.warning(warning);
     }
     if let Some(outputs) = outputs {
@@ -42,9 +42,9 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
         Value::Object(_) => prediction(&mut page, phases, &record["predicted"]),
         _ => durations(&mut page, phases),
     }
-    parts::budget(&mut page, security);
-    parts::components(&mut page, security, program);
-    parts::promise(&mut page, security);
+    parts::budget(&mut page, promise);
+    parts::components(&mut page, promise, program);
+    parts::promise(&mut page, promise);
     if program.is_object() {
         program::section(&mut page, program);
     }
@@ -52,8 +52,8 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
 }
 
 /// Says whom the protocol holds against, in a few words.
-pub(crate) fn holds_against(security: &Value) -> &'static str {
-    match security["model"].as_str() {
+pub(crate) fn holds_against(promise: &Value) -> &'static str {
+    match promise["model"].as_str() {
         Some("malicious") => "a cheater",
         Some(_) => "its followers only",
         None => "–",

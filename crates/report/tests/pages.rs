@@ -51,15 +51,17 @@ fn program(name: &str) -> Value {
     })
 }
 
-fn security(name: &str) -> Value {
+fn promise(name: &str) -> Value {
     json!({
         "model": "malicious", "statistical_bits": 40, "bound_log2": -40.0625, "epoch_bound_log2": -39.5,
         "budget": [{"check": name, "bound_log2": -41.5}, {"check": "another", "bound_log2": -60.25}],
-        "computational_bits": 111.0, "commitments": name, "code": [275, 128, 42],
-        "components": [{"name": name, "slots": 2, "bucket_size": 9, "copies": 71, "opened": 53}],
-        "key_authenticators": {"name": "keys", "slots": 129, "bucket_size": 17, "copies": 3046,
-            "opened": 870},
-        "gates": {"made": 777, "opened": 88, "bucket": 5},
+        "computational_bits": 111.0, "commitments": {"scheme": name, "code": [275, 128, 42]},
+        "batches": [
+            {"kind": "component", "name": name, "slots": 2, "bucket_size": 9, "copies": 71, "opened": 53},
+            {"kind": "key-authenticator", "name": "keys", "slots": 129, "bucket_size": 17, "copies": 3046,
+             "opened": 870},
+        ],
+        "triples": {"used": 333, "leaky_ands": 777, "bucket_size": 5, "cot": name},
     })
 }
 
@@ -80,7 +82,7 @@ fn run(name: &str) -> Value {
         "output_bits": {"evaluator": "110011101110001"},
         "phases": [phase("setup", 0), phase(name, 1)],
         "predicted": cost(),
-        "security": security(name),
+        "promise": promise(name),
         "cut": name, "and_gates": 62, "protocol": name, "made_on_the_spot": name,
         "cpu_seconds": 0.515_625, "peak_rss_bytes": 7_654_321,
         "program": program(name),
@@ -99,7 +101,7 @@ fn unpredicted(name: &str) -> Value {
 fn plan(name: &str) -> Value {
     let memory = json!({"garbler": 4_141, "evaluator": 4_242});
     let mut plan = json!({
-        "cut": name, "cut_reason": name, "buckets_reason": null, "choice": security(name),
+        "cut": name, "cut_reason": name, "buckets_reason": null, "promise": promise(name),
         "alternatives": [
             {"component": name, "bucket_size": 6, "opened": 387, "copies": 393, "chosen": false,
              "seconds": 0.1, "bytes": 7_032_863, "memory_bytes": memory},
@@ -129,7 +131,7 @@ fn proposal(name: &str) -> Value {
     json!({
         "model": "malicious", "proposed": name, "reason": name,
         "candidates": [{"protocol": name, "way": name, "model": "malicious", "bound_log2": -40.5,
-            "cost": cost(), "online": span, "security": security(name)}],
+            "cost": cost(), "online": span, "promise": promise(name)}],
         "executions": 13, "and_gates": 62,
         "link": {"bits_per_second": null, "rtt_seconds": 0.0, "lanes": 1},
         "machine": {"kernel": name, "threads": 19, "seconds": {}},
@@ -147,11 +149,11 @@ fn comparison(name: &str) -> Value {
         "rows": [
             {"protocol": name, "way": name, "model": "malicious", "bound_log2": -40.5, "cut": name,
              "all": span(1), "online": span(2), "cpu_seconds": {"garbler": 0.11, "evaluator": 0.12},
-             "peak_rss_bytes": {"garbler": 1_111, "evaluator": null}, "security": security(name)},
+             "peak_rss_bytes": {"garbler": 1_111, "evaluator": null}, "promise": promise(name)},
             {"protocol": name, "way": name, "model": "semi-honest", "bound_log2": null, "cut": name,
              "all": span(3), "online": span(4), "cpu_seconds": {"garbler": 0.13, "evaluator": 0.14},
              "peak_rss_bytes": {"garbler": 1_112, "evaluator": 1_113},
-             "security": {"model": "semi-honest", "computational_bits": 111.0, "warning": name}},
+             "promise": {"model": "semi-honest", "computational_bits": 111.0, "warning": name}},
         ],
     })
 }

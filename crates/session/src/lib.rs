@@ -14,11 +14,14 @@ use std::sync::Arc;
 use brickwork_base::Security;
 use brickwork_circuit::Program;
 
+pub use brickwork_base::promise::{
+    Batch, Cheater, Commitments, ItemKind, Linking, Model, Promise, Spent, Triples,
+};
 pub use greeting::{
     Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
 };
 pub use metered::Metered;
-pub use protocol::{Flight, PhaseReport, Protocol, Report, Span, Spent};
+pub use protocol::{Flight, PhaseReport, Protocol, Report, Span};
 
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 14;

@@ -6,6 +6,8 @@ use brickwork_base::Error;
 use brickwork_wire::Channel;
 use serde::Serialize;
 
+use brickwork_base::promise::Promise;
+
 use crate::{Job, Observer};
 
 /// A protocol: how it is named, what describes a run of it, and its two parties.
@@ -16,8 +18,6 @@ pub trait Protocol: Sized + 'static {
     const CODE: [u8; 2];
     /// The phases of a run, in their order. Their messages take turns where flights are shared.
     const PHASES: &'static [&'static str];
-    /// What a run promises, and the parameters that this follows from.
-    type Security: Clone + Debug + Serialize;
     /// What the garbler proposes beside the job, and the evaluator accepted.
     type Proposal;
     /// What an evaluator accepts.
@@ -97,23 +97,14 @@ pub struct Flight {
     pub bytes: u64,
 }
 
-/// What one check leaves to chance, of all that a run promises.
-#[derive(Clone, Debug, Serialize)]
-pub struct Spent {
-    /// The check, in words.
-    pub check: String,
-    /// Base-2 logarithm of the bound on a cheater's success in it.
-    pub bound_log2: f64,
-}
-
 /// A party's result.
 pub struct Report<P: Protocol> {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
     /// What each phase took.
     pub phases: Vec<PhaseReport>,
-    /// What was promised.
-    pub security: P::Security,
+    /// The promise of the run.
+    pub promise: Promise,
     /// What the garbler proposed and the evaluator accepted.
     pub proposal: P::Proposal,
     /// What must not show.
@@ -123,12 +114,12 @@ pub struct Report<P: Protocol> {
 /// Leaves out the outputs, which are the party's own, and what must not show.
 impl<P: Protocol> Debug for Report<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Report { outputs, phases, security, proposal: _, aside: _ } = self;
+        let Report { outputs, phases, promise, proposal: _, aside: _ } = self;
         f.debug_struct("Report")
             .field("protocol", &P::NAME)
             .field("outputs", &format_args!("{} bits", outputs.len()))
             .field("phases", phases)
-            .field("security", security)
+            .field("promise", promise)
             .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,6 @@ impl Protocol for Empty {
     const NAME: &'static str = "empty";
     const CODE: [u8; 2] = *b"EM";
     const PHASES: &'static [&'static str] = &["setup", "prepare", "decode"];
-    type Security = ();
     type Proposal = ();
     type Limits<'a> = ();
     type Aside = ();

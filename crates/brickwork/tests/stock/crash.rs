@@ -532,8 +532,8 @@ fn promised(folders: &Folders) -> [f64; 2] {
         let program = small();
         let input = if party == Party::Garbler { [true; 8] } else { [false; 8] };
         let (done, session) = session.run(&program, &input, Lacking::Refuse)?;
-        let epoch = done.security.epoch_bound_log2.expect("a bound of the epoch");
-        bounds.lock().unwrap().push([done.security.bound_log2, epoch].map(f64::exp2));
+        let epoch = done.promise.epoch_bound_log2.expect("a bound of the epoch");
+        bounds.lock().unwrap().push([done.promise.bound_log2, epoch].map(f64::exp2));
         Ok(session)
     });
     assert!(results.iter().all(Result::is_ok), "{results:?}");

@@ -116,7 +116,7 @@ impl Folders {
         let expected = program.simulate(&inputs.0, &inputs.1);
         for (party, (result, _)) in [Party::Garbler, Party::Evaluator].into_iter().zip(&results) {
             assert_eq!(result.outputs, program.output_bits(party, &expected));
-            assert!(!result.recovered && result.security.bound_log2 <= -40.0);
+            assert!(!result.recovered && result.promise.bound_log2 <= -40.0);
         }
         results
     }
@@ -287,7 +287,7 @@ fn the_promise_covers_what_is_carried_on() {
         let (mut done, mut session) = session.run(keeping(), &input, Lacking::Refuse)?;
         loop {
             if party == Party::Evaluator {
-                bounds.lock().unwrap().push(done.security.bound_log2);
+                bounds.lock().unwrap().push(done.promise.bound_log2);
             }
             let step = keeping_on(&done.kept[0]);
             let input = &input[..step.input_width(party)];
@@ -448,7 +448,7 @@ fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     let bounds = [0, 1].map(|_| {
         let results = folders.good(&program, Lacking::Refuse);
         let bounds = results.map(|(result, _)| {
-            (result.security.bound_log2, result.security.epoch_bound_log2.expect("it is from stock"))
+            (result.promise.bound_log2, result.promise.epoch_bound_log2.expect("it is from stock"))
         });
         assert_eq!(bounds[0], bounds[1]);
         bounds[0]
@@ -552,12 +552,12 @@ fn many_programs_over_one_connection() {
             let done;
             (done, session) = session.run(&program, &input, Lacking::Make)?;
             assert_eq!(done.outputs, program.output_bits(party, &expected));
-            assert!(done.security.bound_log2 <= -40.0);
+            assert!(done.promise.bound_log2 <= -40.0);
             if done.made.is_some() {
                 made += 1;
             }
             // The second draws on both batches, whose bounds add up.
-            assert!(k != 1 || done.security.components.len() > 2, "{:?}", done.security);
+            assert!(k != 1 || done.promise.batches.len() > 4, "{:?}", done.promise);
         }
         Ok((made, session))
     });

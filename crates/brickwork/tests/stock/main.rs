@@ -121,7 +121,7 @@ fn programs_from_one_stock() {
             }
             for (program, (_, y)) in programs.iter().zip(&inputs) {
                 let built = session.build(program)?;
-                let report = built.security();
+                let report = built.promise();
                 assert!(report.bound_log2 <= -40.0 && report.bound_log2 > -42.1, "{report:?}");
                 let (bits, recovered);
                 (bits, recovered, session) = built.evaluate(y)?.decode()?;

@@ -74,12 +74,12 @@ fn the_programs_of_an_epoch_keep_its_share_together() {
     let share = terms_of(20).security.log2();
     for result in meet(root, of, &running) {
         for done in result.unwrap() {
-            assert_eq!(done.security.statistical_bits, 40);
-            let of_epoch = done.security.epoch_bound_log2.unwrap();
+            assert_eq!(done.promise.statistical_bits, 40);
+            let of_epoch = done.promise.epoch_bound_log2.unwrap();
             assert!(of_epoch <= share && of_epoch > share - 6.0, "{of_epoch} of {share}");
-            assert!(done.security.bound_log2 <= of_epoch + 1e-9);
+            assert!(done.promise.bound_log2 <= of_epoch + 1e-9);
             // The code is that of the next level: its part of the bound is small.
-            assert!(done.security.budget.iter().any(|spent| spent.bound_log2 < -64.0));
+            assert!(done.promise.budget.iter().any(|spent| spent.bound_log2 < -64.0));
         }
     }
     // What is added goes into another epoch.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
+use brickwork::session::Model;
 use brickwork_kernels::Kernel;
 use brickwork_report::chart;
 use clap::{Args, ValueEnum as _};
@@ -19,7 +20,7 @@ use crate::cut::Wish;
 use crate::failure::Failure;
 use crate::page::PageArguments;
 use crate::programs;
-use crate::protocols::{self, Model};
+use crate::protocols;
 use crate::report::{Report, plural, thousands};
 use crate::run::Both;
 use crate::work::Choices;
@@ -183,12 +184,12 @@ fn row(way: &Parameters, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
         median(rounds.iter().filter_map(|round| round[party]["cpu_seconds"].as_f64()).collect::<Vec<f64>>())
     };
     let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
-    let security = &rounds[0][1]["security"];
+    let promise = &rounds[0][1]["promise"];
     Ok(json!({
         "protocol": way.protocol.name(),
         "way": way.way(),
         "model": protocol.model().name(),
-        "bound_log2": security["bound_log2"],
+        "bound_log2": promise["bound_log2"],
         "cut": rounds[0][1]["cut"],
         "all": measured(way, rounds, first)?,
         "online": measured(way, rounds, protocol.online_from())?,
@@ -196,7 +197,7 @@ fn row(way: &Parameters, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
         "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
         "each": null,
         "stock": null,
-        "security": security,
+        "promise": promise,
     }))
 }
 

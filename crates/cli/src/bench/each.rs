@@ -87,20 +87,9 @@ fn bytes(reports: &[Value; 2]) -> f64 {
 
 /// Sizes of the buckets of a run, batch after batch, as it reports them.
 fn buckets(reports: &[Value; 2]) -> Vec<u64> {
-    fn walk(value: &Value, found: &mut Vec<u64>) {
-        let mut field = |(name, value): (&String, &Value)| match value.as_u64() {
-            Some(size) if name == "bucket" || name == "bucket_size" => found.push(size),
-            _ => walk(value, found),
-        };
-        match value {
-            Value::Object(fields) => fields.iter().for_each(&mut field),
-            Value::Array(values) => values.iter().for_each(|value| walk(value, found)),
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    walk(&reports[1]["security"], &mut found);
-    found
+    let promise = &reports[1]["promise"];
+    let batches = promise["batches"].as_array().into_iter().flatten();
+    batches.chain([&promise["triples"]]).filter_map(|batch| batch["bucket_size"].as_u64()).collect()
 }
 
 impl<'p> Probes<'p> {

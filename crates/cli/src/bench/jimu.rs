@@ -267,7 +267,7 @@ fn measured(
             .sum::<f64>()
     };
     let bytes: f64 = phases.iter().filter(|phase| phase["name"] != Jimu::PHASES[0]).map(sent).sum();
-    let copies = &json["security"]["copies"][0];
+    let copies = &json["promise"]["batches"][0];
     let [slots, bucket, made] = row.buckets;
     Ok(json!({
         "program": row.workload.name(),
@@ -281,9 +281,9 @@ fn measured(
         "evaluator_cpu_seconds": threads[1],
         "bytes": bytes * f64::from(row.executions),
         "slots": copies["slots"],
-        "bucket": copies["bucket"],
-        "made": copies["made"],
-        "bound_log2": json["security"]["bound_log2"],
+        "bucket": copies["bucket_size"],
+        "made": copies["copies"],
+        "bound_log2": json["promise"]["bound_log2"],
         "kernel": json["kernel"],
         "threads": json["threads"],
         "paper": {

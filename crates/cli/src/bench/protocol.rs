@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         audit: None,
     };
     let json = measure(&both, &program, arguments.rounds, quiet)?;
-    let promise = protocols::played(arguments.parameters.protocol).promise_text(&json["security"]);
+    let promise = protocols::promise_text(&json);
     let human = text(&program, &json) + &promise;
     Ok(Report::new(json, human))
 }
@@ -206,7 +206,7 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
         "cpu_us_per_and": per_and(cpu * 1e6 / and_gates as f64),
         "cpu_seconds": cpu,
         "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
-        "security": rounds[0][1]["security"],
+        "promise": rounds[0][1]["promise"],
         "kernel": Kernel::best().name(),
         "threads": both.resources.threads.map_or(cores, usize::from),
         "lanes": both.resources.lanes,

@@ -2,20 +2,19 @@
 //! once.
 
 use brickwork::Error;
-use brickwork::authenticated::{self, Authenticated, SecurityReport, Stocked};
+use brickwork::authenticated::{self, Authenticated, Stocked};
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::ot::Cot;
 use brickwork::plan::Cost;
 use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Protocol, Terms};
+use brickwork::session::{Model, Promise, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
+use super::seam::{Done, Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -68,9 +67,9 @@ impl Played for Authenticated {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         let (program, parameters) = (programs::repeated(program, Some(executions))?, choices.parameters);
-        let Priced { cost, security, reason, .. } =
+        let Priced { cost, promise, reason, .. } =
             priced(&program, parameters.security(), parameters.cot, estimate)?;
-        Ok(Some(Only { cost, security: promise(&security)?, cot_reason: reason }))
+        Ok(Some(Only { cost, promise, cot_reason: reason }))
     }
 
     fn only_way_from_stock(
@@ -85,7 +84,7 @@ impl Played for Authenticated {
         // One that both stores share: what another run left over is used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
-        Ok(Some(Only::new(cost, promise(&promised)?)))
+        Ok(Some(Only::new(cost, promised)))
     }
 
     fn masks(&self, work: &Work) -> Result<Option<Masks>, Failure> {
@@ -123,24 +122,6 @@ impl Played for Authenticated {
         };
         Ok(Box::new(Masked { member, estimate }))
     }
-
-    fn promise_text(&self, security: &Value) -> String {
-        format!(
-            "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
-             {:.0}-bit computational security\nTriples: {} of {} leaky ANDs, in buckets of {}; correlated \
-             OTs: {}{}\n",
-            security["statistical_bits"],
-            at_most(security["bound_log2"].as_f64().unwrap_or_default()),
-            security["computational_bits"].as_f64().unwrap_or_default(),
-            security["triples"],
-            security["leaky_ands"],
-            security["bucket"],
-            security["cot"].as_str().unwrap_or_default(),
-            security["lpn_bits"]
-                .as_f64()
-                .map_or(String::new(), |bits| format!(", LPN with {bits:.0}-bit security by known attacks")),
-        )
-    }
 }
 
 /// What masks may be made of where nobody says it: what rests on no more than all others do. (The PCG rests
@@ -151,7 +132,7 @@ const CHOSEN_FROM: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken
 struct Priced {
     cot: Cot,
     cost: Cost,
-    security: SecurityReport,
+    promise: Promise,
     reason: Option<String>,
 }
 
@@ -160,8 +141,8 @@ struct Priced {
 fn priced(program: &Program, security: u32, said: Option<Cot>, estimate: &Estimate) -> Result<Priced, Error> {
     let Estimate { machine, link } = estimate;
     let price = |cot| {
-        let (cost, security) = authenticated::cost::predict(program, security, cot, machine, link)?;
-        Ok::<_, Error>(Priced { cot, cost, security, reason: None })
+        let (cost, promise) = authenticated::cost::predict(program, security, cot, machine, link)?;
+        Ok::<_, Error>(Priced { cot, cost, promise, reason: None })
     };
     if let Some(cot) = said {
         return price(cot);
@@ -264,7 +245,7 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,
-        security: promise(&done.security)?,
+        promise: done.promise,
         recovered: false,
         made: done.made.map(|made| made.to_string()),
         cut: None,

@@ -3,15 +3,15 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::compgc::{self, CompGc, SecurityReport, Stocked, WARNING};
+use brickwork::compgc::{self, CompGc, Stocked, WARNING};
 use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Protocol, Terms};
+use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
+use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::{Buckets, Linking, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ impl Played for CompGc {
         let linking = choices.parameters.linking();
         let program = programs::repeated(program, Some(executions))?;
         let cost = compgc::cost::predict(&program, linking, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only::new(cost, promise(&SecurityReport::of(linking))?)))
+        Ok(Some(Only::new(cost, compgc::promise(linking))))
     }
 
     fn only_way_from_stock(
@@ -93,7 +93,7 @@ impl Played for CompGc {
         let program = programs::repeated(program, Some(executions))?;
         // One that both stores share: what another run left over is used up first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only::new(cost, promise(&SecurityReport::of(compgc::Linking::Standard))?)))
+        Ok(Some(Only::new(cost, compgc::promise(compgc::Linking::Standard))))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -125,17 +125,6 @@ impl Played for CompGc {
             recovered: |()| false,
             stock: store.map(|store| (store, take as Take)),
         }))
-    }
-
-    fn promise_text(&self, security: &Value) -> String {
-        format!(
-            "Security: SEMI-HONEST ONLY. Nothing is promised if the peer departs from the protocol: it could \
-             learn this party's input, or choose what this party learns. Against a peer that follows it: \
-             {:.0}-bit computational security\nLinking: {}; {}\n",
-            security["computational_bits"].as_f64().unwrap_or_default(),
-            security["linking"].as_str().unwrap_or_default(),
-            security["garbled"].as_str().unwrap_or_default(),
-        )
     }
 }
 
@@ -181,7 +170,7 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,
-        security: promise(&done.security)?,
+        promise: done.promise,
         recovered: false,
         made: done.made.map(|made| made.to_string()),
         cut: None,

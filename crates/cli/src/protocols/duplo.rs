@@ -8,13 +8,13 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
 use brickwork::plan;
-use brickwork::session::{Protocol, Terms};
+use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, batch_text, malicious_text, promise};
+use super::seam::{Done, Only, Played, Ready};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
@@ -142,9 +142,9 @@ impl Played for Duplo {
         };
         let security = choices.parameters.security().into();
         let script = duplo::cost::script_from_stock(&program, Some(1), security)?;
-        let promised = duplo::cost::stock_parameters(&program, 1, security)?.report(&program);
+        let promised = duplo::cost::stock_parameters(&program, 1, security)?.promise(&program);
         let cost = plan::predict(&script, &estimate.machine, &estimate.link);
-        Ok(Some(Only::new(cost, promise(&promised)?)))
+        Ok(Some(Only::new(cost, promised)))
     }
 
     fn priced(
@@ -162,7 +162,7 @@ impl Played for Duplo {
         };
         let Decomposition { program, parameters, cost, .. } =
             cuts::choose(choices.cut, origin, &pricing, None)?;
-        Ok(Only::new(cost, promise(&parameters.report(&program))?))
+        Ok(Only::new(cost, parameters.promise(&program)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -182,10 +182,6 @@ impl Played for Duplo {
             Party::Evaluator => None,
         };
         Ok(Box::new(Member { work, store, estimate, proposal }))
-    }
-
-    fn promise_text(&self, security: &Value) -> String {
-        promise_text(security)
     }
 }
 
@@ -312,7 +308,7 @@ impl Member<'_> {
             and_gates: report.proposal.program.and_gates(),
             predicted: estimate
                 .map_or(Value::Null, |estimate| predicted(estimate, &report.proposal, cutting)),
-            security: promise(&report.security)?,
+            promise: report.promise,
             outputs: report.outputs,
             phases: report.phases,
             recovered: report.aside.recovered,
@@ -336,19 +332,8 @@ fn from_stock(
     input: &[bool],
 ) -> Result<Done, Error> {
     let (done, session) = session.expect(&program)?.run(&program, input, work.flags.stock.lacking())?;
-    let FromStock { outputs, kept: _, recovered, security, made } = done;
+    let FromStock { outputs, kept: _, recovered, promise, made } = done;
     let made = Some(made.map(|made| made.to_string()));
-    let (and_gates, phases, security) = (program.and_gates(), session.close()?, promise(&security)?);
-    Ok(Done { cut, and_gates, outputs, phases, security, predicted: Value::Null, recovered, made })
-}
-
-/// The promise of a run, in words.
-fn promise_text(security: &Value) -> String {
-    let mut text = malicious_text(security);
-    let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]])
-    {
-        text += &batch_text(batch);
-    }
-    text
+    let (and_gates, phases) = (program.and_gates(), session.close()?);
+    Ok(Done { cut, and_gates, outputs, phases, promise, predicted: Value::Null, recovered, made })
 }

@@ -3,22 +3,20 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
 use brickwork::jimu::{self, Jimu, Stocked, Unit};
 use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Protocol, Terms};
+use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use serde_json::Value;
 
-use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
+use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
-use crate::report::plural;
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
@@ -101,9 +99,9 @@ impl Played for Jimu {
         let program = programs::repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let unit = unit(choices.cut, &program, security)?;
-        let (cost, security) =
+        let (cost, promise) =
             jimu::cost::predict(&program, unit, security, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only::new(cost, promise(&security)?)))
+        Ok(Some(Only::new(cost, promise)))
     }
 
     fn only_way_from_stock(
@@ -121,7 +119,7 @@ impl Played for Jimu {
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, unit, 1, security, machine, link)?;
-        Ok(Some(Only::new(cost, promise(&jimu::stock_promise(&program, unit, security)?)?)))
+        Ok(Some(Only::new(cost, jimu::stock_promise(&program, unit, security)?)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -163,27 +161,6 @@ impl Played for Jimu {
             recovered: |aside| aside.recovered,
             stock: store.map(|store| (store, take as Take)),
         }))
-    }
-
-    fn promise_text(&self, security: &Value) -> String {
-        let amount = |of: &Value| {
-            let [slots, made, opened, bucket] =
-                ["slots", "made", "opened", "bucket"].map(|field| of[field].as_u64().unwrap_or_default());
-            format!("{} of {bucket}, {made} made, {opened} of them opened", plural(slots, "bucket"))
-        };
-        let copies: String = security["copies"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|kind| format!("  {}: {}\n", kind["name"].as_str().unwrap_or_default(), amount(kind)))
-            .collect();
-        format!(
-            "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
-             {:.0}-bit computational security\n{copies}",
-            security["statistical_bits"],
-            at_most(security["bound_log2"].as_f64().unwrap_or_default()),
-            security["computational_bits"].as_f64().unwrap_or_default(),
-        )
     }
 }
 
@@ -227,12 +204,13 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
     let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
     let (cut, lacking) = (said(work.flags.cut), work.flags.stock.lacking());
     let (done, line) = line.run(&work.job.program, cut, input, lacking)?;
+    let cut = cut_of(Unit::of(&done.promise));
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,
-        security: promise(&done.security)?,
+        promise: done.promise,
         recovered: done.recovered,
         made: done.made.map(|made| made.to_string()),
-        cut: Some(cut_of(done.security.unit)),
+        cut: Some(cut),
     })
 }

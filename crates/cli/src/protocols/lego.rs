@@ -4,14 +4,12 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::lego::{self, Lego, Stocked};
 use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Protocol, Terms};
+use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use serde_json::Value;
 
-use super::seam::{
-    Member, Model, Only, Played, Ready, Take, Taken, batch_text, malicious_text, promise, says_nothing,
-};
+use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -59,7 +57,7 @@ impl Played for Lego {
         let program = programs::repeated(program, Some(executions))?;
         let parameters = lego::parameters(&program, choices.parameters.security())?;
         let cost = lego::cost::predict(&program, &parameters, &estimate.machine, &estimate.link)?;
-        Ok(Some(Only::new(cost, promise(&parameters.report())?)))
+        Ok(Some(Only::new(cost, parameters.promise())))
     }
 
     fn only_way_from_stock(
@@ -74,7 +72,7 @@ impl Played for Lego {
         let Estimate { machine, link } = estimate;
         let stock = lego::cost::Stock::Gates { epochs: 1 };
         let cost = lego::cost::predict_from_stock(&program, stock, security, machine, link)?;
-        Ok(Some(Only::new(cost, promise(&lego::stock_promise(&program, security)?)?)))
+        Ok(Some(Only::new(cost, lego::stock_promise(&program, security)?)))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -104,15 +102,6 @@ impl Played for Lego {
             recovered: |aside| aside.recovered,
             stock: store.map(|store| (store, take as Take)),
         }))
-    }
-
-    fn promise_text(&self, security: &Value) -> String {
-        let batches = ["gates", "wire_authenticators", "input_authenticators"];
-        let mut text = malicious_text(security);
-        for batch in batches.iter().flat_map(|kind| security[kind].as_array()).flatten() {
-            text += &batch_text(batch);
-        }
-        text
     }
 }
 
@@ -158,7 +147,7 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,
-        security: promise(&done.security)?,
+        promise: done.promise,
         recovered: done.recovered,
         made: done.made.map(|made| made.to_string()),
         cut: None,

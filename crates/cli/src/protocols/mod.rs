@@ -18,6 +18,7 @@ use brickwork::jimu::Jimu;
 use brickwork::lego::Lego;
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Model, Promise};
 use brickwork::stock::Store;
 use clap::ValueEnum;
 use serde_json::Value;
@@ -28,7 +29,7 @@ use crate::work::Choices;
 
 pub use duplo::Proposed;
 pub use jimu::cut_of_a_run;
-pub use seam::{Done, Model, Only, Played, Ready, promise, says_nothing};
+pub use seam::{Done, Only, Played, Ready, says_nothing};
 
 /// Returns what a store holds, of any protocol, oldest first.
 ///
@@ -87,9 +88,10 @@ pub fn allows(choices: &Choices) -> Result<(), Failure> {
     played(protocol).allows(choices)
 }
 
-/// Returns what a run of this protocol promised, from its JSON form.
-pub fn promise_text(protocol: Protocol, report: &Value) -> String {
-    let mut text = played(protocol).promise_text(&report["security"]);
+/// Returns the promise of a run in words, from the JSON of its report.
+pub fn promise_text(report: &Value) -> String {
+    let promise = serde_json::from_value::<Promise>(report["promise"].clone());
+    let mut text = promise.map_or(String::new(), |promise| promise.to_string());
     if report["post_quantum"] == true {
         text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
                  was hidden rests on discrete logarithms alone; that the peer is who its key says still \

@@ -2,15 +2,12 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
 use brickwork::ot::Cot;
 use brickwork::plan::Cost;
-use brickwork::session::{PhaseReport, Protocol};
+use brickwork::session::{Model, PhaseReport, Promise, Protocol};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
-use clap::ValueEnum;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::arguments::Parameters;
@@ -19,28 +16,8 @@ use crate::failure::Failure;
 use crate::meeting::{Masks, Offer, Sheet};
 use crate::origin::Origin;
 use crate::progress::Bar;
-use crate::report::{plural, thousands};
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
-
-/// What a protocol holds against, the weaker first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Model {
-    /// A peer that follows it.
-    SemiHonest,
-    /// A peer that does what it likes.
-    Malicious,
-}
-
-impl Model {
-    /// Names it as users and reports do.
-    pub fn name(self) -> &'static str {
-        match self {
-            Model::SemiHonest => "semi-honest",
-            Model::Malicious => "malicious",
-        }
-    }
-}
 
 /// A protocol, as the command plays it.
 pub trait Played {
@@ -124,24 +101,21 @@ pub trait Played {
     /// # Errors
     /// Whatever would make the run fail later.
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure>;
-
-    /// Returns the promise of a run in words, from its JSON form.
-    fn promise_text(&self, security: &Value) -> String;
 }
 
 /// The only way in which a run can be done.
 pub struct Only {
     pub cost: Cost,
-    /// What it promises, in its JSON form.
-    pub security: Value,
+    /// What it promises.
+    pub promise: Promise,
     /// Why masks are made of what they are made of, if that was chosen.
     pub cot_reason: Option<String>,
 }
 
 impl Only {
     /// Makes it of what it costs and promises, where nothing was chosen.
-    pub fn new(cost: Cost, security: Value) -> Self {
-        Only { cost, security, cot_reason: None }
+    pub fn new(cost: Cost, promise: Promise) -> Self {
+        Only { cost, promise, cot_reason: None }
     }
 }
 
@@ -164,8 +138,8 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
 pub struct Taken {
     pub outputs: Vec<bool>,
     pub phases: Vec<PhaseReport>,
-    /// What was promised, in its JSON form.
-    pub security: Value,
+    /// The promise of the run.
+    pub promise: Promise,
     /// As [`Done::recovered`].
     pub recovered: bool,
     /// What it lacked, in words.
@@ -211,7 +185,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
         let bar = Bar::of::<P>(quiet);
         let Work { party, job, .. } = self.work;
         let stocked = self.stock.is_some();
-        let Taken { outputs, phases, security, recovered, made, cut } = match &self.stock {
+        let Taken { outputs, phases, promise, recovered, made, cut } = match &self.stock {
             Some((store, take)) => take(self.work, store, channel, input, bar)?,
             None => {
                 let bar = Box::new(bar);
@@ -222,7 +196,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
                 Taken {
                     outputs: report.outputs,
                     phases: report.phases,
-                    security: promise(&report.security)?,
+                    promise: report.promise,
                     recovered: (self.recovered)(&report.aside),
                     made: None,
                     cut: None,
@@ -232,7 +206,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
         Ok(Done {
             outputs,
             phases,
-            security,
+            promise,
             predicted: self.predicted.clone(),
             cut: cut.unwrap_or_else(|| self.cut.clone()),
             and_gates: job.program.and_gates() * self.executions,
@@ -240,43 +214,6 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
             made: stocked.then_some(made),
         })
     }
-}
-
-/// Returns what a run promises, in its JSON form.
-///
-/// # Errors
-/// [`Error::Usage`] if it has none.
-pub fn promise(security: &impl Serialize) -> Result<Value, Error> {
-    serde_json::to_value(security).map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))
-}
-
-/// Returns the first line of a promise that holds against a cheater.
-pub fn malicious_text(security: &Value) -> String {
-    let word = |field: &str| security[field].as_str().unwrap_or_default();
-    let mut text = format!(
-        "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit \
-         computational security; commitments {} {}\n",
-        word("model"),
-        at_most(security["bound_log2"].as_f64().unwrap_or_default()),
-        security["statistical_bits"],
-        security["computational_bits"].as_f64().unwrap_or_default(),
-        word("commitments"),
-        security["code"],
-    );
-    if let Some(bound) = security["epoch_bound_log2"].as_f64() {
-        text += &format!("  all programs from this part of the stock together: at most {}\n", at_most(bound));
-    }
-    text
-}
-
-/// Returns a line for a kind of item that cut-and-choose checks.
-pub fn batch_text(batch: &Value) -> String {
-    let number = |field: &str| batch[field].as_u64().unwrap_or_default();
-    let slots = plural(number("slots"), "bucket");
-    let (size, copies, opened) =
-        (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
-    let name = batch["name"].as_str().unwrap_or_default();
-    format!("  {name}: {slots} of {size}, {copies}, {opened} of them opened\n")
 }
 
 /// A party that knows what it will do.
@@ -309,8 +246,8 @@ pub trait Ready {
 pub struct Done {
     pub outputs: Vec<bool>,
     pub phases: Vec<PhaseReport>,
-    /// What was promised, in its JSON form.
-    pub security: Value,
+    /// The promise of the run.
+    pub promise: Promise,
     /// What was predicted of the run, likewise; null if nothing was.
     pub predicted: Value,
     /// Into which components the program was cut.

@@ -2,14 +2,13 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::semi_honest::{self, Executions, Ots, SecurityReport, SemiHonest, Stocked, WARNING};
+use brickwork::semi_honest::{self, Executions, Ots, SemiHonest, Stocked, WARNING};
 use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Protocol, Terms};
+use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use serde_json::Value;
 
-use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
+use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -27,7 +26,7 @@ fn only_way(
     Estimate { machine, link }: &Estimate,
 ) -> Result<Option<Only>, Failure> {
     let cost = semi_honest::cost::predict(program, executions as usize, ots, machine, link)?;
-    Ok(Some(Only::new(cost, promise(&SecurityReport::of_every_run())?)))
+    Ok(Some(Only::new(cost, semi_honest::promise())))
 }
 
 /// A run whose OTs are in stores that share nothing else: what is predicted of one that takes from a store.
@@ -115,15 +114,6 @@ impl Played for SemiHonest {
             stock: store.map(|store| (store, take as Take)),
         }))
     }
-
-    fn promise_text(&self, security: &Value) -> String {
-        format!(
-            "Security: SEMI-HONEST ONLY. Nothing is promised if the peer departs from the protocol: it could \
-             learn this party's input, or choose what this party learns. Against a peer that follows it: \
-             {:.0}-bit computational security\n",
-            security["computational_bits"].as_f64().unwrap_or_default(),
-        )
-    }
 }
 
 impl Stocks for SemiHonest {
@@ -169,7 +159,7 @@ fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) 
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,
-        security: promise(&done.security)?,
+        promise: done.promise,
         recovered: false,
         made: done.made.map(|count| plural(count as u64, "OT")),
         cut: None,

@@ -14,7 +14,7 @@ use brickwork::circuit::{Party, Port, Program, Recipient, value};
 use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
 use brickwork::ot::Cot;
 use brickwork::session::steps::{Secret, Step};
-use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
+use brickwork::session::{PhaseReport, Promise, TABLE_MEMORY, Terms};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, PublicKey};
 use brickwork_kernels::{Erasing, Secrets};
@@ -28,7 +28,6 @@ use crate::outcome::{outputs_text, phases_text};
 use crate::party::{Host, listen_at};
 use crate::preprocess::Role;
 use crate::progress::Bar;
-use crate::protocols::promise;
 use crate::report::{Report, plural};
 use crate::{files, resources, values};
 use course::{Planned, Way};
@@ -189,13 +188,13 @@ pub struct Given {
     /// What nobody decoded, in the order of its outputs.
     pub kept: Vec<Secret>,
     /// What is promised, in its JSON form.
-    pub security: Value,
+    pub promise: Promise,
 }
 
 impl Given {
     /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
-    fn of_duplo(duplo::StepReport { outputs, kept, security, .. }: duplo::StepReport) -> Result<Self, Error> {
-        Ok(Given { outputs, kept, security: promise(&security)? })
+    fn of_duplo(duplo::StepReport { outputs, kept, promise, .. }: duplo::StepReport) -> Self {
+        Given { outputs, kept, promise }
     }
 }
 
@@ -229,16 +228,16 @@ impl Playing {
         Ok(match self {
             Playing::Garbler(session) => {
                 let (given, session) = session.run(step, input)?;
-                (Given::of_duplo(given)?, Playing::Garbler(Box::new(session)))
+                (Given::of_duplo(given), Playing::Garbler(Box::new(session)))
             }
             Playing::Evaluator(session) => {
                 let (given, session) = session.run(step, input)?;
-                (Given::of_duplo(given)?, Playing::Evaluator(Box::new(session)))
+                (Given::of_duplo(given), Playing::Evaluator(Box::new(session)))
             }
             Playing::Masked(session) => {
                 let (given, session) = session.run(step, input)?;
-                let authenticated::StepReport { outputs, kept, security } = given;
-                let given = Given { outputs, kept, security: promise(&security)? };
+                let authenticated::StepReport { outputs, kept, promise } = given;
+                let given = Given { outputs, kept, promise };
                 (given, Playing::Masked(Box::new(session)))
             }
         })
@@ -283,12 +282,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let playing = Playing::begin(protocol, party, channel, &terms, needs, quiet)?;
 
     let (log, human, interactive) = (Vec::new(), String::new(), arguments.interactive);
-    let mut told = Told { party, interactive, log, human, security: None };
+    let mut told = Told { party, interactive, log, human, promise: None };
     let phases = match told.play(playing, &steps, &inputs) {
         Ok(phases) => phases,
         Err(failure) => return Err(told.with(failure)),
     };
-    let Told { log, mut human, security, .. } = told;
+    let Told { log, mut human, promise, .. } = told;
     let json = json!({
         "role": files::role(party),
         "steps": log,
@@ -298,8 +297,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "peak_rss_bytes": resources::peak_rss_bytes(),
     });
     human += &phases_text(&json, quiet);
-    if let Some(security) = security {
-        human += &crate::protocols::played(protocol).promise_text(&security);
+    if let Some(promise) = promise {
+        human += &promise.to_string();
     }
     Ok(Report::new(json, human))
 }
@@ -312,7 +311,7 @@ struct Told {
     log: Vec<Value>,
     human: String,
     /// The weakest promise, which is the one that stands below all.
-    security: Option<Value>,
+    promise: Option<Promise>,
 }
 
 impl Told {
@@ -342,7 +341,7 @@ impl Told {
             let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
             kept.extend(names.map(|output| output.port.name.clone()).zip(given.kept));
             let value = value::decode(&step.program().output_ports(party), &given.outputs);
-            self.add(name, &value, given.security);
+            self.add(name, &value, given.promise);
             let shared = shared(step.program(), party, &given.outputs);
             let fits = |when: &Option<(String, Vec<bool>)>| {
                 when.as_ref().is_none_or(|(name, is)| shared.get(name.as_str()) == Some(&is.as_slice()))
@@ -357,17 +356,16 @@ impl Told {
         Ok(playing.close()?)
     }
 
-    fn add(&mut self, step: &str, value: &Value, security: Value) {
+    fn add(&mut self, step: &str, value: &Value, promise: Promise) {
         let role = files::role(self.party);
         let said = format!("{step}: {}", outputs_text(&[(role, value)]));
         if self.interactive {
             eprint!("{said}");
         }
         self.human += &said;
-        self.log.push(json!({ "step": step, "outputs": { role: value }, "security": security }));
-        let bound = |security: &Value| security["bound_log2"].as_f64().unwrap_or(0.0);
-        if self.security.as_ref().is_none_or(|before| bound(before) < bound(&security)) {
-            self.security = Some(security);
+        self.log.push(json!({ "step": step, "outputs": { role: value }, "promise": promise }));
+        if self.promise.as_ref().is_none_or(|before| before.bound_log2 < promise.bound_log2) {
+            self.promise = Some(promise);
         }
     }
 

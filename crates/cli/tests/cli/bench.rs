@@ -323,7 +323,7 @@ fn a_plan_comes_true() {
         )
     };
     let standard = ["--buckets", "standard"];
-    assert_eq!(object(&plan(&standard))["choice"], really(&standard)["security"]);
+    assert_eq!(object(&plan(&standard))["promise"], really(&standard)["promise"]);
     let run = really(&[]);
     for field in ["name", "garbler_sent_bytes", "evaluator_sent_bytes"] {
         let of = |json: &Value| {
@@ -336,7 +336,7 @@ fn a_plan_comes_true() {
         };
         assert_eq!(of(&first), of(&run), "{field}");
     }
-    assert_eq!(first["choice"], run["security"]);
+    assert_eq!(first["promise"], run["promise"]);
     let seconds = |json: &Value| json["seconds"].as_f64().expect("seconds");
     assert!(
         (seconds(&first) / seconds(&run["predicted"]) - 1.0).abs() < 1e-9,
@@ -401,16 +401,13 @@ fn a_plan_tries_other_cuts() {
         let given = good(&[&["plan", &compiled, "--cut", "given"], &standard[..]].concat()).1;
         let named = good(&[&["plan", &source, "--cut", name], &standard[..]].concat()).1;
         let length = if cut["given"] == true { 0 } else { name.len() as u64 };
-        assert_eq!((bytes(&given) + length, &given["choice"]), (bytes(&named), &named["choice"]), "{name}");
+        assert_eq!((bytes(&given) + length, &given["promise"]), (bytes(&named), &named["promise"]), "{name}");
         assert_eq!(named["cut"], name);
     }
     let chosen: Vec<&Value> = cuts.iter().filter(|cut| cut["chosen"] == true).collect();
     assert!(chosen.len() == 1 && chosen[0]["cut"] == plan["cut"], "{chosen:?}");
     let inlined = good(&["plan", &source, "--inline", "*"]).1;
-    assert_eq!(
-        (&inlined["cut"], inlined["choice"]["components"].as_array().map(Vec::len)),
-        (&json!("inline:*"), Some(1))
-    );
+    assert_eq!((&inlined["cut"], components_of(&inlined).len()), (&json!("inline:*"), 1));
     bad(&["plan", &source, "--inline", "*", "--cut", "whole"], 2, "both say how");
     let one = good(&["plan", &example("aes-128.bwp")]).1;
     assert_eq!(one["decompositions"].as_array().map(Vec::len), Some(1), "it is one component already");
@@ -637,8 +634,7 @@ fn a_run_takes_the_fastest_cut() {
             .map(|phases| phases.iter().map(|p| p["garbler_sent_bytes"].clone()).collect::<Vec<_>>())
     };
     assert_eq!(bytes(&cut), bytes(&cut["predicted"]));
-    let components = |run: &Value| run["security"]["components"].as_array().map(Vec::len);
-    assert!(components(&cut) < components(&given), "{cut}");
+    assert!(components_of(&cut).len() < components_of(&given).len(), "{cut}");
     bad(&[&["run", &source, "--cut", "thin"], &inputs[..]].concat(), 2, "thin");
 }
 

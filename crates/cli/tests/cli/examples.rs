@@ -80,7 +80,7 @@ fn every_example_runs_and_costs_what_its_page_says() {
         let output = run(&strings(&arguments));
         let real = object(&output);
         assert_eq!(output.status.code(), Some(0), "{name}: {real}");
-        assert_eq!(real["security"]["statistical_bits"], 40);
+        assert_eq!(real["promise"]["statistical_bits"], 40);
         arguments.truncate(arguments.len() - 6);
         arguments[0] = "simulate".into();
         let clear = object(&run(&strings(&arguments)));

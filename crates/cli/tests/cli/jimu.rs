@@ -45,7 +45,7 @@ fn jimu_parties_compute_and_say_what_they_promise() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("jimu")));
-            let promised = &json["security"];
+            let promised = &json["promise"];
             assert_eq!(
                 (&promised["model"], &promised["statistical_bits"]),
                 (&json!("malicious"), &json!(security))
@@ -56,11 +56,11 @@ fn jimu_parties_compute_and_say_what_they_promise() {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             };
             let unit = unit.unwrap_or_else(|| jimu::cost::choose(&whole, security).unwrap());
-            let (named, cut) = match unit {
-                Unit::Gates => ("gates", "gates"),
-                Unit::Components => ("components", "given"),
+            let (kind, cut) = match unit {
+                Unit::Gates => ("gate", "gates"),
+                Unit::Components => ("component", "given"),
             };
-            assert_eq!((&promised["unit"], &json["cut"]), (&json!(named), &json!(cut)));
+            assert_eq!((&promised["batches"][0]["kind"], &json["cut"]), (&json!(kind), &json!(cut)));
             let expected = jimu::sent_bytes(&whole, unit, security).unwrap();
             assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
         }
@@ -84,9 +84,9 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let expected = jimu::sent_bytes(&program, unit, 40).unwrap();
     assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
-    assert!(said.contains("at most 2^-40") && ran["security"]["model"] == "malicious", "{said}");
+    assert!(said.contains("asked for: 2^-40") && ran["promise"]["model"] == "malicious", "{said}");
     let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
-    assert!(said.contains("at most 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
+    assert!(said.contains("asked for: 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [
         ["--commitments", "split"],
         ["--linking", "scmc"],
@@ -181,8 +181,9 @@ fn jimu_parties_run_from_stock() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &json!(null)));
-            assert_eq!((&json["cut"], &json["security"]["unit"]), (&json!(cut), &json!(unit.name())));
-            assert!(json["security"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
+            let kind = if unit == Unit::Gates { "gate" } else { "component" };
+            assert_eq!((&json["cut"], &json["promise"]["batches"][0]["kind"]), (&json!(cut), &json!(kind)));
+            assert!(json["promise"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
             let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             });

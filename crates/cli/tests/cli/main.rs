@@ -102,6 +102,12 @@ fn is_error(output: &Output, code: i32, words: &str) {
     assert!(!hint.is_empty() && !message.contains(hint) && !hint.contains(message), "{error}");
 }
 
+/// Returns the batches of a report that are copies of a component.
+fn components_of(report: &Value) -> Vec<&Value> {
+    let batches = report["promise"]["batches"].as_array().expect("batches");
+    batches.iter().filter(|batch| batch["kind"] == "component").collect()
+}
+
 /// The one JSON object on stdout.
 fn object(output: &Output) -> Value {
     let stdout = text(&output.stdout);

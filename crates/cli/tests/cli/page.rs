@@ -38,7 +38,7 @@ fn runs_and_plans_have_pages() {
         let flags = ["--protocol", protocol, "--report", &page, "--json"];
         let record = object(&run(&[&["run", &file], &values[..], &flags].concat()));
         let html = written(&page);
-        has(&html, &record, &["phases", "predicted", "security", "and_gates"]);
+        has(&html, &record, &["phases", "predicted", "promise", "and_gates"]);
         assert!(html.contains("Timeline") && html.contains("Solderings"), "{protocol}");
         // Inputs are never there, and outputs were not asked for.
         assert!(!html.contains("91827364") && !html.contains("Outputs"), "{protocol}");
@@ -55,7 +55,7 @@ fn runs_and_plans_have_pages() {
 
     let (_, record) = good(&["plan", &example("aes-128.bwp"), "--report", &page]);
     let html = written(&page);
-    has(&html, &record, &["phases", "choice", "alternatives", "machine", "link", "seconds"]);
+    has(&html, &record, &["phases", "promise", "alternatives", "machine", "link", "seconds"]);
     assert!(html.contains("What else there is to choose"), "{html}");
     let (_, record) = good(&["plan", &file, "--model", "malicious", "--report", &page]);
     has(&written(&page), &record, &["candidates", "machine"]);
@@ -84,7 +84,7 @@ fn parties_have_pages() {
     {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let html = written(page);
-        has(&html, &object(output), &["phases", "predicted", "security", "cpu_seconds", "peak_rss_bytes"]);
+        has(&html, &object(output), &["phases", "predicted", "promise", "cpu_seconds", "peak_rss_bytes"]);
         assert!(
             html.contains(&format!("as the {role} saw it")) && html.contains(&format!("the {role} waits"))
         );

@@ -74,7 +74,7 @@ fn check_result(output: &Output, role: &str) {
     assert_eq!(json["output_bits"][role], "01");
     assert_eq!(json["protocol"], "duplo");
     assert_eq!(json["and_gates"], 64);
-    assert_eq!(json["security"]["statistical_bits"], 40);
+    assert_eq!(json["promise"]["statistical_bits"], 40);
     let names: Vec<_> =
         json["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["setup", "preprocess", "prepare", "build", "evaluate", "decode"]);
@@ -132,7 +132,7 @@ fn a_cut_is_proposed_and_made_by_both() {
                 (Some(0), &json!(144), &json!(cut)),
                 "{json}"
             );
-            assert_eq!(json["security"]["components"].as_array().map(Vec::len), Some(components));
+            assert_eq!(components_of(&json).len(), components);
         }
     }
     for (files, flags, why) in [
@@ -220,8 +220,8 @@ fn run_starts_both_parties() {
     );
     assert_eq!(json["outputs"]["garbler"], json!({ "alice": 1, "bob": 0 }));
     assert_eq!(json["output_bits"], json!({ "garbler": "10", "evaluator": "10" }));
-    assert_eq!(json["security"]["statistical_bits"], 40);
-    assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -40.0, "{json}");
+    assert_eq!(json["promise"]["statistical_bits"], 40);
+    assert!(json["promise"]["bound_log2"].as_f64().unwrap() <= -40.0, "{json}");
     for phase in json["phases"].as_array().unwrap() {
         assert!(
             phase["seconds"].is_number()

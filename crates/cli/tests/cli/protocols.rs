@@ -50,8 +50,8 @@ fn semi_honest_parties_compute_and_say_so() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("semi-honest")));
-            let security = json!({ "model": "semi-honest", "computational_bits": 111.0, "warning": WARNING });
-            assert_eq!(json["security"], security);
+            let promise = json!({ "model": "semi-honest", "computational_bits": 111.0, "warning": WARNING });
+            assert_eq!(json["promise"], promise);
             assert_eq!(json["and_gates"], program.and_gates() * executions);
             assert!(text(&output.stderr).contains(WARNING) || role == "garbler", "{}", text(&output.stderr));
             let sent = |field: &str| -> u64 {
@@ -106,7 +106,7 @@ fn a_semi_honest_run_is_planned() {
         };
         let expected = sent_bytes(&program, executions, Ots::Made).unwrap();
         assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
-        assert_eq!(planned["choice"]["model"], "semi-honest");
+        assert_eq!(planned["promise"]["model"], "semi-honest");
         assert_eq!(planned["and_gates"], program.and_gates() * executions as u64);
     }
     for flag in [["--security", "40"], ["--cut", "whole"], ["--svg", "nowhere.svg"], ["--lanes", "2"]] {
@@ -215,8 +215,8 @@ fn semi_honest_parties_run_from_stock() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &made));
-            let security = json!({ "model": "semi-honest", "computational_bits": 111.0, "warning": WARNING });
-            assert_eq!(json["security"], security);
+            let promise = json!({ "model": "semi-honest", "computational_bits": 111.0, "warning": WARNING });
+            assert_eq!(json["promise"], promise);
             if made.is_null() {
                 let sent = |field: &str| -> u64 {
                     let phases = json["phases"].as_array().unwrap();
@@ -280,7 +280,7 @@ fn semi_honest_runs_from_stock_are_planned() {
     bad(&["plan", &file, "--stocked", "--cut", "whole"], 2, "--stocked says nothing with --cut");
     let jimu = ["--protocol", "jimu"];
     let (said, planned) = good(&[&["plan", &file, "--stocked"], &jimu[..]].concat());
-    assert!(said.contains("AND: 64 buckets"), "{said}");
+    assert!(said.contains("AND gates: 64 buckets"), "{said}");
     let sent = |planned: &Value| {
         ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
             planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
@@ -355,14 +355,13 @@ fn compgc_parties_compute_and_say_so() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("compgc")));
-            let security = json!({
+            let promise = json!({
                 "model": "semi-honest",
                 "computational_bits": 111.0,
                 "warning": compgc::WARNING,
-                "linking": linking.name(),
-                "garbled": linking.garbled(),
+                "linking": { "name": linking.name(), "garbled": linking.garbled() },
             });
-            assert_eq!(json["security"], security);
+            assert_eq!(json["promise"], promise);
             assert_eq!(json["and_gates"], whole.and_gates());
             assert!(text(&output.stderr).contains(compgc::WARNING) || role == "garbler");
             let sent = |field: &str| -> u64 {
@@ -402,7 +401,7 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
         bad(&[&["plan", &file, "--stocked"], &linked(linking)[..]].concat(), 2, &why);
     }
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
-    assert!(said.contains("SEMI-HONEST ONLY") && ran["security"]["linking"] == "standard", "{said}");
+    assert!(said.contains("SEMI-HONEST ONLY") && ran["promise"]["linking"]["name"] == "standard", "{said}");
     let (said, timed) =
         good(&[&["bench", "protocol", &file, "--rounds", "1"], &linked(Linking::Scmc)[..]].concat());
     assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"]["seconds"].is_f64(), "{said}");
@@ -467,8 +466,8 @@ fn lego_parties_compute_and_promise() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("lego")));
-            assert_eq!(json["security"], serde_json::to_value(parameters.report()).unwrap());
-            assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -f64::from(level));
+            assert_eq!(json["promise"], serde_json::to_value(parameters.promise()).unwrap());
+            assert!(json["promise"]["bound_log2"].as_f64().unwrap() <= -f64::from(level));
             assert_eq!(json["and_gates"], whole.and_gates());
             let sent = |field: &str| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
@@ -498,7 +497,7 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
     let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
     let (said, ran) = good(&[&run[..], &flags].concat());
     assert!(
-        said.contains("wire authenticators: 64 buckets") && ran["security"]["model"] == "malicious",
+        said.contains("wire authenticators: 64 buckets") && ran["promise"]["model"] == "malicious",
         "{said}"
     );
     let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
@@ -562,7 +561,7 @@ fn lego_parties_run_from_stock() {
         assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
         schema::holds(&[role], &json);
         assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &json!(null)));
-        assert!(json["security"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
+        assert!(json["promise"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
         let all = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| sent(&json, field));
         assert_eq!(all, script(lego::cost::Stock::Built { epochs: 1 }));
     }
@@ -632,7 +631,8 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         let (listening, address) = garbler.listen(&with(garblers));
         let outputs = [evaluator.connect(&address, &with(evaluators)), finish(listening)];
         // Where neither names one, both say which it was: none that rests on more than the others.
-        let chosen = object(&outputs[0])["security"]["cot"].as_str().map(str::to_owned).unwrap_or_default();
+        let chosen =
+            object(&outputs[0])["promise"]["triples"]["cot"].as_str().map(str::to_owned).unwrap_or_default();
         let chosen = Cot::ALL.into_iter().find(|cot| cot.name() == chosen).unwrap();
         assert!(cot.is_some() || chosen != Cot::Pcg);
         let cot = cot.unwrap_or(chosen);
@@ -642,11 +642,14 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("authenticated")));
-            let promised = &json["security"];
+            let promised = &json["promise"];
             assert!(promised["bound_log2"].as_f64().unwrap() <= -f64::from(security), "{promised}");
-            assert_eq!(promised["triples"], program.and_gates());
-            assert_eq!(promised["cot"], cot.name());
-            assert_eq!(promised["lpn_bits"].as_f64().is_some_and(|bits| bits >= 128.0), cot == Cot::Pcg);
+            let triples = &promised["triples"];
+            assert_eq!(
+                (&triples["used"], &triples["cot"]),
+                (&json!(program.and_gates()), &json!(cot.name()))
+            );
+            assert_eq!(triples["lpn_bits"].as_f64().is_some_and(|bits| bits >= 128.0), cot == Cot::Pcg);
             let sent = |field: &str| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             };
@@ -664,7 +667,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     for (line, expected) in [(&["--bandwidth", "1Mbit"][..], &["softspoken-8"][..]), (&[], &fast)] {
         let (said, planned) = good(&[&["plan", &file, "--executions", "2000"], &flags[..], line].concat());
         schema::holds(&["plan"], &planned);
-        let cot = planned["choice"]["cot"].as_str().unwrap();
+        let cot = planned["promise"]["triples"]["cot"].as_str().unwrap();
         assert!(expected.contains(&cot), "{said}");
         assert!(said.contains(&format!("{cot} for the masks: ")), "{said}");
         assert!(planned["cot_reason"].as_str().is_some_and(|why| said.contains(why)), "{planned}");
@@ -676,7 +679,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         planned["phases"].as_array().unwrap().iter().map(|p| p["garbler_sent_bytes"].as_u64().unwrap()).sum();
     assert_eq!(sent, authenticated::sent_bytes(&program.repeat(3).unwrap(), 40, Cot::default()).unwrap()[0]);
     let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
-    assert!(said.contains("at most 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
+    assert!(said.contains("asked for: 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [
         ["--commitments", "split"],
         ["--linking", "scmc"],
@@ -688,7 +691,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol authenticated");
     }
     let (said, json) = good(&[&["plan", &file, "--stocked"], &flags[..]].concat());
-    assert!(said.contains("at most 2^-40"), "{said}");
+    assert!(said.contains("asked for: 2^-40"), "{said}");
     let phases = json["phases"].as_array().unwrap();
     let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"]
         .map(|field| phases.iter().map(|phase| phase[field].as_u64().unwrap()).sum::<u64>());
@@ -834,7 +837,7 @@ fn compgc_parties_run_from_stock() {
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &made));
             assert_eq!(
-                (&json["security"]["model"], &json["predicted"]),
+                (&json["promise"]["model"], &json["predicted"]),
                 (&json!("semi-honest"), &json!(null))
             );
             let names = json["phases"].as_array().unwrap().iter().map(|phase| &phase["name"]);
@@ -921,8 +924,8 @@ fn parties_with_authenticated_masks_run_from_stock() {
             assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
             schema::holds(&[role], &json);
             assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &made));
-            assert_eq!(json["security"]["cot"], "softspoken-8", "the epoch has its own");
-            assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -40.0);
+            assert_eq!(json["promise"]["triples"]["cot"], "softspoken-8", "the epoch has its own");
+            assert!(json["promise"]["bound_log2"].as_f64().unwrap() <= -40.0);
         }
     }
     for output in parties.both(run(["[7, 9]", "[9, 7]"], &["--executions", "2", "--no-top-up"])) {

@@ -193,7 +193,7 @@ fn stock_is_made_used_and_used_up() {
             assert!(result["made_on_the_spot"].is_null());
             // From stock no table travels.
             assert_eq!(phase_bytes(&result, "preprocess") + phase_bytes(&result, "prepare"), 0);
-            assert!(result["security"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
+            assert!(result["promise"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
         }
         assert!(ROLES.iter().all(|role| parties.executions(role) == left));
     }
@@ -636,13 +636,13 @@ fn the_risk_of_all_programs_stands_beside_that_of_a_run() {
     parties.fill(&format!("{}=2", parties.file));
     let results = parties.millionaires(&["--no-top-up"]);
     for (role, result) in ROLES.iter().zip(&results) {
-        let all = result["security"]["epoch_bound_log2"].as_f64().expect("a bound");
-        let budget = result["security"]["budget"].as_array().expect("the checks' bounds");
+        let all = result["promise"]["epoch_bound_log2"].as_f64().expect("a bound");
+        let budget = result["promise"]["budget"].as_array().expect("the checks' bounds");
         let of_checks: f64 =
             budget.iter().map(|one| one["bound_log2"].as_f64().expect("a bound").exp2()).sum();
-        let own = result["security"]["bound_log2"].as_f64().expect("a bound");
-        assert!((of_checks.log2() - own).abs() < 1e-6, "{}", result["security"]);
-        assert!(all >= result["security"]["bound_log2"].as_f64().expect("a bound"), "{result}");
+        let own = result["promise"]["bound_log2"].as_f64().expect("a bound");
+        assert!((of_checks.log2() - own).abs() < 1e-6, "{}", result["promise"]);
+        assert!(all >= result["promise"]["bound_log2"].as_f64().expect("a bound"), "{result}");
         assert_eq!(parties.ls(role)["epochs"][0]["bound_log2"].as_f64(), Some(all));
     }
     let mut arguments = [parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])];
@@ -860,7 +860,7 @@ fn batches_of_different_parameters_side_by_side() {
     let sums = [steps[0] + steps[1], steps[2] + steps[3]];
     let run = |security: &str| {
         let more = ["--no-top-up", "--security", security];
-        parties.millionaires(&more).map(|result| result["security"]["bound_log2"].as_f64().expect("a bound"))
+        parties.millionaires(&more).map(|result| result["promise"]["bound_log2"].as_f64().expect("a bound"))
     };
     // From the first batch, from the second, and at another s.
     let bounds = [run("40"), run("40"), run("64")];

@@ -83,7 +83,7 @@ fn the_advice_on_components_holds() {
         good(&[&fixed[..], more].concat()).1
     };
     let batch = |json: &Value, name: &str| {
-        let all = json["security"]["components"].as_array().expect("components");
+        let all = components_of(json);
         let number = |batch: &Value, field: &str| batch[field].as_u64().expect("a number");
         let of =
             all.iter().find(|batch| batch["name"] == name).unwrap_or_else(|| panic!("no {name}: {json}"));

@@ -35,7 +35,7 @@ pub fn run_all(parties: &Parties) {
     let expected: Vec<Value> = mine.1.iter().zip(&theirs.1).map(wins).collect();
     for (role, result) in ROLES.iter().zip(&results) {
         assert_eq!(result["outputs"][role], json!(expected), "{result}");
-        assert!(result["security"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
+        assert!(result["promise"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
     }
 }
 

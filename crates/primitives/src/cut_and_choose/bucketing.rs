@@ -1,5 +1,8 @@
 //! The sizes of a batch, and what is noticed of bad copies in it.
 
+use std::borrow::Cow;
+
+use brickwork_base::promise::{Batch, ItemKind};
 use serde::{Deserialize, Serialize};
 
 /// How surely a bad copy is noticed when it is opened.
@@ -54,6 +57,18 @@ impl Bucketing {
     /// Returns `L`: how many copies are garbled.
     pub fn copies(&self) -> u64 {
         self.kept() + u64::from(self.opened)
+    }
+
+    /// Returns it as a promise tells it, of items of this kind and name.
+    pub fn batch(&self, kind: ItemKind, name: impl Into<Cow<'static, str>>) -> Batch {
+        Batch {
+            kind,
+            name: name.into(),
+            slots: self.slots.into(),
+            bucket_size: self.bucket.into(),
+            copies: self.copies(),
+            opened: self.opened.into(),
+        }
     }
 
     /// Returns how many copies end in a bucket.

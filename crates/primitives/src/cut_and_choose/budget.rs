@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::search::is_sensible;
-use super::{Bucketing, Rule, Upper, at_most, cheapest};
-use brickwork_base::{Error, Security};
+use super::{Bucketing, Rule, Upper, cheapest};
+use brickwork_base::{Error, Security, at_most};
 
 /// What a batch consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

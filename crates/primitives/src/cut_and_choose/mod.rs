@@ -20,7 +20,7 @@ pub use budget::{Allocation, BatchKind, BatchSpec, Budget};
 pub use challenge::Challenge;
 pub use known::KnownBounds;
 pub use search::{alternatives, cheapest, fewest_copies};
-pub use upper::{Upper, at_most};
+pub use upper::Upper;
 
 #[cfg(test)]
 mod tests;

@@ -120,19 +120,6 @@ impl Upper {
     }
 }
 
-/// Writes `2^log2` with two decimals of the exponent, rounded towards the worse side: the bound that is read
-/// is never below the one that holds. Every bound that people read is written by this.
-pub fn at_most(log2: f64) -> String {
-    if log2 == f64::NEG_INFINITY {
-        return "0".into();
-    }
-    let hundredths = (log2 * 100.0).ceil();
-    let text = |hundredths: f64| format!("{:.2}", hundredths / 100.0);
-    // The product may have been rounded down.
-    let below = text(hundredths).parse().is_ok_and(|read: f64| read < log2);
-    format!("2^{}", text(if below { hundredths + 1.0 } else { hundredths }))
-}
-
 impl Mul for Upper {
     type Output = Upper;
     fn mul(self, other: Upper) -> Upper {
@@ -241,32 +228,6 @@ pub(super) mod tests {
             prop_assert!(Upper::limit(log2).log2() > log2 - 1e-8);
             prop_assert!(Upper::exp2(log2).log2() >= log2 + LOG2_SLACK);
             prop_assert!(Upper::exp2(log2).log2() < log2 + 1e-8);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_read_is_never_below_the_bound(log2 in -300.0..0.0, hundredths in -30000..0_i32) {
-            let near = f64::from(hundredths) / 100.0;
-            for log2 in [log2, near, near.next_up(), near.next_down(), near + 1e-9, near - 1e-9] {
-                let text = at_most(log2);
-                let read: f64 = text.strip_prefix("2^").and_then(|text| text.parse().ok()).expect("a power");
-                prop_assert!(read >= log2 && read < log2 + 0.0101, "{log2} is written as {read}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_bound_is_written_rounded_up() {
-        for (log2, text) in [
-            (-40.2, "2^-40.20"),
-            (-40.199, "2^-40.19"),
-            (-40.2001, "2^-40.20"),
-            (-40.0, "2^-40.00"),
-            (-39.999, "2^-39.99"),
-            (f64::NEG_INFINITY, "0"),
-        ] {
-            assert_eq!(at_most(log2), text);
         }
     }
 

@@ -69,7 +69,7 @@ pub use cost::sent_bytes;
 use hooks::Hooks;
 use layout::{Layout, Making};
 use report::report;
-pub use report::{Authenticated, Report, SecurityReport};
+pub use report::{Authenticated, Report};
 pub use sessions::{Session, StepReport};
 use setup::Member;
 pub use stored::{
@@ -81,7 +81,6 @@ impl Protocol for Authenticated {
     const NAME: &'static str = "authenticated";
     const CODE: [u8; 2] = *b"AU";
     const PHASES: &'static [&'static str] = &["setup", "preprocess", "build", "evaluate", "decode"];
-    type Security = SecurityReport;
     type Proposal = Cot;
     type Limits<'a> = Cot;
     type Aside = ();

@@ -8,7 +8,7 @@
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::{Secret, Step};
-use brickwork_session::{Digests, Metered, Observer, PhaseReport, Terms, agree};
+use brickwork_session::{Digests, Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
 use crate::components::{Garbled, Made, Received};
@@ -16,7 +16,7 @@ use crate::hooks::Hooks;
 use crate::layout::{Forced, Layout};
 use crate::leaky::Drawn;
 use crate::parameters::{Budget, Level, Pool};
-use crate::report::{Authenticated, SecurityReport};
+use crate::report::{Authenticated, promise_of};
 use crate::role::Role;
 use crate::setup::{self, Member};
 use crate::shelf::Shelf;
@@ -33,7 +33,7 @@ pub struct StepReport {
     /// What nobody decoded, in the order of its outputs.
     pub kept: Vec<Secret>,
     /// What is promised, by all steps of the session together.
-    pub security: SecurityReport,
+    pub promise: Promise,
 }
 
 /// A session between two steps, at either party.
@@ -181,7 +181,7 @@ impl<C: Role> Standing<C> {
         agree(&mut member.run.channel, &step.digest(), "the peer means another step of this session")?;
         let (outputs, wires) = C::execute(member, &layout, made, input)?;
         member.keep_of(&layout, &wires)?;
-        let security = SecurityReport::with(&layout, member.level, *cot, budget, pools.iter().copied());
-        Ok(StepReport { outputs, kept: member.keep.last().to_vec(), security })
+        let promise = promise_of(&layout, member.level, *cot, budget, pools.iter().copied());
+        Ok(StepReport { outputs, kept: member.keep.last().to_vec(), promise })
     }
 }

@@ -52,7 +52,7 @@ pub use cost::sent_bytes;
 use layout::Layout;
 pub use linking::Linking;
 use report::report;
-pub use report::{COMPUTATIONAL_BITS, CompGc, Report, SecurityReport, WARNING};
+pub use report::{COMPUTATIONAL_BITS, CompGc, Report, WARNING, promise};
 pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
 };
@@ -62,7 +62,6 @@ impl Protocol for CompGc {
     const CODE: [u8; 2] = *b"CG";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
-    type Security = SecurityReport;
     type Proposal = Linking;
     type Limits<'a> = Linking;
     type Aside = ();

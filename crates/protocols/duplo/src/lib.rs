@@ -71,7 +71,7 @@ pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial};
 use phases::Flights;
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
-pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport, StepReport};
+pub use report::{Aside, Duplo, Report, StepReport};
 pub use request::Request;
 pub use sessions::{EvaluatorBuilt, EvaluatorEvaluated, GarblerBuilt, GarblerEvaluated};
 use setup::{Begun, SetupRequest};
@@ -87,7 +87,6 @@ impl Protocol for Duplo {
     const CODE: [u8; 2] = *b"DU";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
-    type Security = SecurityReport;
     type Proposal = Proposal;
     type Limits<'a> = Limits<'a>;
     type Aside = Aside;
@@ -199,7 +198,7 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     Ok(Report {
         outputs,
         phases: party.run.finish()?,
-        security: parameters.report(program),
+        promise: parameters.promise(program),
         proposal,
         aside: Aside::default(),
     })
@@ -242,7 +241,7 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
     Ok(Report {
         outputs,
         phases: party.core.run.finish()?,
-        security: parameters.report(program),
+        promise: parameters.promise(program),
         proposal,
         aside: Aside { recovered },
     })

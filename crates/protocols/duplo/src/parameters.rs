@@ -6,18 +6,17 @@ use std::sync::LazyLock;
 use super::instance::{Commitments, CotSender, level};
 use super::items::Origin;
 use super::request::Request;
-use crate::{BatchReport, SecurityReport};
 use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
-use brickwork_base::{Error, Security};
+use brickwork_base::{Error, Security, at_most};
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
 use brickwork_primitives::commit::{Level, Scheme as _};
 use brickwork_primitives::cut_and_choose::{
-    BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper, alternatives, at_most,
+    BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper, alternatives,
 };
 use brickwork_primitives::ot::CotSender as _;
-use brickwork_session::Spent;
+use brickwork_session::{self as session, Batch, Cheater, ItemKind, Promise, Spent};
 use brickwork_stock::GivenUp;
 
 /// Bits by which the checks that cost next to nothing exceed s.
@@ -144,16 +143,16 @@ pub(super) fn fixed(security: Security) -> Result<u128, Error> {
     Ok(checks.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }
 
-/// Returns what a program from stock is promised: the bound over the batches that it takes from, and over
+/// Returns the promise of a program from stock: the bound over the batches that it takes from, and over
 /// those that what it carries on rests on, with all of each batch counted.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
-pub(super) fn report_of_origins(
+pub(super) fn promise_of_origins(
     origins: &[(String, Origin)],
     carried: &[(String, Origin)],
     security: Security,
-) -> Result<SecurityReport, Error> {
+) -> Result<Promise, Error> {
     let all: Vec<(String, Origin)> = origins.iter().chain(carried).cloned().collect();
     let spent = bound_of_origins(all.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > security.log2() {
@@ -163,7 +162,9 @@ pub(super) fn report_of_origins(
             at_most(spent.log2())
         )));
     }
-    let mut report = Parameters {
+    let batches =
+        origins.iter().map(|(name, origin)| origin.bucketing.batch(item(origin.kind), name.clone()));
+    let parameters = Parameters {
         decomposition: String::new(),
         security,
         components: Vec::new(),
@@ -171,17 +172,17 @@ pub(super) fn report_of_origins(
         input: NO_BUCKETING,
         ot_binding: stock_ot_binding(security),
         bound_log2: spent.log2(),
+    };
+    Ok(parameters.promise_of(batches.collect(), budget_of_origins(&all, security)?))
+}
+
+/// Returns the kind of item that such a batch has, as promises name it.
+fn item(kind: BatchKind) -> ItemKind {
+    match kind {
+        BatchKind::Component => ItemKind::Component,
+        BatchKind::KeyAuthenticator => ItemKind::KeyAuthenticator,
+        BatchKind::InputAuthenticator => ItemKind::InputAuthenticator,
     }
-    .report_of(Vec::new(), budget_of_origins(&all, security)?);
-    for (name, origin) in origins {
-        let batch = batch_report(name, &origin.bucketing);
-        match origin.kind {
-            BatchKind::Component => report.components.push(batch),
-            BatchKind::KeyAuthenticator => report.key_authenticators = batch,
-            BatchKind::InputAuthenticator => report.input_authenticators = batch,
-        }
-    }
-    Ok(report)
 }
 
 /// What both parties must agree on besides the program.
@@ -450,8 +451,8 @@ impl Parameters {
         digest.done()
     }
 
-    /// Returns the security of a run with these parameters.
-    pub fn report(&self, program: &Program) -> SecurityReport {
+    /// Returns the promise of a run with these parameters.
+    pub fn promise(&self, program: &Program) -> Promise {
         let components =
             || program.components().iter().map(|component| &*component.name).zip(&self.components);
         let checks = checks(self.security, PROOFS, 2.0).expect("checked when the parameters were chosen");
@@ -463,34 +464,27 @@ impl Parameters {
         ];
         let others = of_others.into_iter().flatten();
         let budget = spent_on_checks(&checks).into_iter().chain(of_components).chain(others).collect();
-        self.report_of(components().map(|(name, cut)| batch_report(name, cut)).collect(), budget)
+        let batches = components().map(|(name, cut)| cut.batch(ItemKind::Component, name.to_owned()));
+        let authenticators = [
+            self.plain.batch(ItemKind::KeyAuthenticator, KEY_AUTHENTICATORS),
+            self.input.batch(ItemKind::InputAuthenticator, INPUT_AUTHENTICATORS),
+        ];
+        self.promise_of(batches.chain(authenticators).collect(), budget)
     }
 
-    fn report_of(&self, components: Vec<BatchReport>, budget: Vec<Spent>) -> SecurityReport {
+    fn promise_of(&self, batches: Vec<Batch>, budget: Vec<Spent>) -> Promise {
         let level = level(self.security).expect("checked when the parameters were chosen");
-        SecurityReport {
-            model: "malicious",
-            statistical_bits: self.security.bits(),
-            bound_log2: self.bound_log2,
-            epoch_bound_log2: None,
-            budget,
-            computational_bits: COMPUTATIONAL_BITS,
-            commitments: Commitments::NAME,
-            code: level.code,
-            components,
-            key_authenticators: batch_report(KEY_AUTHENTICATORS, &self.plain),
-            input_authenticators: batch_report(INPUT_AUTHENTICATORS, &self.input),
+        Promise {
+            commitments: Some(session::Commitments { scheme: Commitments::NAME.into(), code: level.code }),
+            batches,
+            ..Promise::malicious(
+                Cheater::Garbler,
+                self.security.bits(),
+                self.bound_log2,
+                COMPUTATIONAL_BITS,
+                budget,
+            )
         }
-    }
-}
-
-fn batch_report(name: &str, bucketing: &Bucketing) -> BatchReport {
-    BatchReport {
-        name: name.into(),
-        slots: bucketing.slots as usize,
-        bucket_size: bucketing.bucket as usize,
-        copies: bucketing.copies() as usize,
-        opened: bucketing.opened as usize,
     }
 }
 

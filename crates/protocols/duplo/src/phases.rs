@@ -226,12 +226,12 @@ pub(super) mod garbler {
     ) -> Result<StepReport, Error> {
         step.check_input(Party::Garbler, input)?;
         let program = step.program();
-        let security = material.report(program, party.security)?;
+        let promise = material.promise(program, party.security)?;
         let flights = agreement.announce(&mut party.run, step, material.ots.is_none())?;
         let material = make_lacking_ots(party, material)?;
         let built = Built::build(party, program, material, flights)?;
         let outputs = built.evaluate(party, program, input)?.decode(party, program)?;
-        Ok(StepReport { outputs, kept: party.stock.kept.last().to_vec(), security, aside: Aside::default() })
+        Ok(StepReport { outputs, kept: party.stock.kept.last().to_vec(), promise, aside: Aside::default() })
     }
 }
 
@@ -386,7 +386,7 @@ pub(super) mod evaluator {
     ) -> Result<StepReport, Error> {
         step.check_input(Party::Evaluator, input)?;
         let program = step.program();
-        let security = material.report(program, party.core.security)?;
+        let promise = material.promise(program, party.core.security)?;
         let flights = agreement.announce(&mut party.core.run, step, material.ots.is_none())?;
         let material = make_lacking_ots(party, material)?;
         let built = Built::build(party, program, material, flights)?;
@@ -394,7 +394,7 @@ pub(super) mod evaluator {
         Ok(StepReport {
             outputs,
             kept: party.stock.kept.last().to_vec(),
-            security,
+            promise,
             aside: Aside { recovered },
         })
     }

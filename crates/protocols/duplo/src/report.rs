@@ -1,9 +1,7 @@
 //! What a run reports.
 
-use brickwork_session::Spent;
-use serde::Serialize;
-
 use super::steps::Secret;
+use brickwork_session::Promise;
 
 /// DUPLO, as one of the family; its parties are in the crate's root.
 #[derive(Clone, Copy, Debug)]
@@ -30,52 +28,8 @@ pub struct StepReport {
     pub outputs: Vec<bool>,
     /// What was kept, in the order of the outputs.
     pub kept: Vec<Secret>,
-    /// What is promised of this step.
-    pub security: SecurityReport,
+    /// The promise of this step.
+    pub promise: Promise,
     /// What an evaluator learns beside its outputs.
     pub aside: Aside,
-}
-
-/// The promise of a run and the parameters that it follows from.
-#[derive(Clone, Debug, Serialize)]
-pub struct SecurityReport {
-    /// `malicious`, with abort.
-    pub model: &'static str,
-    /// s: what was asked for.
-    pub statistical_bits: u32,
-    /// Base-2 logarithm of the exact bound on a cheating garbler's success, all checks of the run together.
-    pub bound_log2: f64,
-    /// The same of all programs together that take from the same part of a stock; none where nothing is taken
-    /// from a stock on disk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epoch_bound_log2: Option<f64>,
-    /// What each check leaves to chance: together they are the bound of the run.
-    pub budget: Vec<Spent>,
-    /// kappa minus what its uses in this session lose.
-    pub computational_bits: f64,
-    /// The commitment scheme.
-    pub commitments: &'static str,
-    /// Its code: length, dimension, distance.
-    pub code: [usize; 3],
-    /// Cut-and-choose of each component.
-    pub components: Vec<BatchReport>,
-    /// Cut-and-choose of the key authenticators.
-    pub key_authenticators: BatchReport,
-    /// Cut-and-choose of the self-authenticating ones.
-    pub input_authenticators: BatchReport,
-}
-
-/// Cut-and-choose of one kind of item.
-#[derive(Clone, Debug, Serialize)]
-pub struct BatchReport {
-    /// What it is.
-    pub name: String,
-    /// Buckets: slots or wires.
-    pub slots: usize,
-    /// B: items in a bucket.
-    pub bucket_size: usize,
-    /// L: items made.
-    pub copies: usize,
-    /// c: items opened and checked.
-    pub opened: usize,
 }

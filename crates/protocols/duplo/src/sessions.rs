@@ -12,12 +12,12 @@ use super::request::Request;
 use super::setup::SetupRequest;
 use super::steps::{Secret, Step};
 use super::{Error, Parameters, setup};
-use crate::{SecurityReport, StepReport};
+use crate::StepReport;
 use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Claims, Receiver, Sender};
-use brickwork_session::{Metered, Observer, PhaseReport, Terms, agree};
+use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
 impl Garbler {
@@ -112,15 +112,15 @@ impl Garbler {
         self.stock.kept.check(&step)?;
         let program = step.program();
         agree(&mut self.run.channel, &step.digest(), OTHER_STEP)?;
-        let report = self
+        let taken = self
             .stock
             .take(&step)
-            .and_then(|material| Ok((material.report(program, self.security)?, material)));
-        let (security, material) = report?;
+            .and_then(|material| Ok((material.promise(program, self.security)?, material)));
+        let (promise, material) = taken?;
         entered(self, |mut party| {
             let material = phases::garbler::make_lacking_ots(&mut party, material)?;
             let built = phases::garbler::Built::build(&mut party, program, material, Flights::Apart)?;
-            Ok(GarblerBuilt { party, step: step.clone(), built, security })
+            Ok(GarblerBuilt { party, step: step.clone(), built, promise })
         })
     }
 
@@ -158,13 +158,13 @@ pub struct GarblerBuilt {
     party: Garbler,
     step: Step,
     built: phases::garbler::Built,
-    security: SecurityReport,
+    promise: Promise,
 }
 
 impl GarblerBuilt {
-    /// Returns the security of this program, over the batches that it took.
-    pub fn security(&self) -> &SecurityReport {
-        &self.security
+    /// Returns the promise of this program, over the batches that it took.
+    pub fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     /// Gives this party's input and serves the evaluator's.
@@ -296,15 +296,15 @@ impl Evaluator {
         self.stock.kept.check(&step)?;
         let program = step.program();
         agree(&mut self.core.run.channel, &step.digest(), OTHER_STEP)?;
-        let report = self
+        let taken = self
             .stock
             .take(&step)
-            .and_then(|material| Ok((material.report(program, self.core.security)?, material)));
-        let (security, material) = report?;
+            .and_then(|material| Ok((material.promise(program, self.core.security)?, material)));
+        let (promise, material) = taken?;
         entered(self, |mut party| {
             let material = phases::evaluator::make_lacking_ots(&mut party, material)?;
             let built = phases::evaluator::Built::build(&mut party, program, material, Flights::Apart)?;
-            Ok(EvaluatorBuilt { party, step: step.clone(), built, security })
+            Ok(EvaluatorBuilt { party, step: step.clone(), built, promise })
         })
     }
 
@@ -342,13 +342,13 @@ pub struct EvaluatorBuilt {
     party: Evaluator,
     step: Step,
     built: phases::evaluator::Built,
-    security: SecurityReport,
+    promise: Promise,
 }
 
 impl EvaluatorBuilt {
-    /// Returns the security of this program, over the batches that it took.
-    pub fn security(&self) -> &SecurityReport {
-        &self.security
+    /// Returns the promise of this program, over the batches that it took.
+    pub fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     /// Gives this party's input and evaluates every slot.

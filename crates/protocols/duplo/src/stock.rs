@@ -5,15 +5,15 @@
 //! whole buckets and by value: what a program has taken is no longer here. Both parties run the same code on
 //! the same counts, so both take the same items.
 
+use brickwork_session::Promise;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::Error;
-use super::SecurityReport;
 use super::items::{ComponentItems, Items, Origin, PreprocessedItems};
 use super::kept::Kept;
 use super::layout::{BatchSlots, Layout};
-use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
+use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, promise_of_origins};
 use super::request::Request;
 use super::steps::{Step, authenticators, sealed_wires};
 use brickwork_base::Security;
@@ -137,13 +137,13 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         all.filter(|(_, origin)| seen.insert(origin.serial)).collect()
     }
 
-    /// Returns the security of a run with this material, over the batches that it is from, and those that
+    /// Returns the promise of a run with this material, over the batches that it is from, and those that
     /// what it carries on rests on.
     ///
     /// # Errors
     /// [`Error::Stock`] if together they exceed the budget.
-    pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
-        report_of_origins(&self.own_origins(program), &self.carried, security)
+    pub fn promise(&self, program: &Program, security: Security) -> Result<Promise, Error> {
+        promise_of_origins(&self.own_origins(program), &self.carried, security)
     }
 }
 

@@ -67,7 +67,7 @@ use hooks::Hooks;
 use layout::Layout;
 pub use parameters::Unit;
 use report::report;
-pub use report::{Amount, Aside, Jimu, Report, SecurityReport, computational_bits};
+pub use report::{Aside, Jimu, Report, computational_bits};
 use setup::Purpose;
 pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
@@ -79,7 +79,6 @@ impl Protocol for Jimu {
     const CODE: [u8; 2] = *b"JM";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
-    type Security = SecurityReport;
     type Proposal = Unit;
     type Limits<'a> = Unit;
     type Aside = Aside;

@@ -9,6 +9,7 @@ use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
 use brickwork_primitives::ot::extension;
+use brickwork_session::{ItemKind, Promise};
 use serde::Serialize;
 
 /// Bytes by which a label is a whole number of blocks.
@@ -62,6 +63,14 @@ pub enum Unit {
 impl Unit {
     /// Both.
     pub const ALL: [Unit; 2] = [Unit::Gates, Unit::Components];
+
+    /// Returns the unit whose batches a promise tells.
+    pub fn of(promise: &Promise) -> Self {
+        match promise.of_kind(ItemKind::Gate).next() {
+            Some(_) => Unit::Gates,
+            None => Unit::Components,
+        }
+    }
 
     /// Returns what is noticed of a bad copy that is opened, and how many ruin a bucket.
     pub fn rule(self) -> Rule {

@@ -1,8 +1,6 @@
 //! What a run promises and reports.
 
-use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{PhaseReport, Spent};
-use serde::Serialize;
+use brickwork_session::{Cheater, ItemKind, PhaseReport, Promise, Spent};
 
 use crate::buckets::Recovery;
 use crate::layout::{Kind, Layout};
@@ -21,105 +19,42 @@ pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     128.0 - 15.0 - 1.0 - 1.0 - known as f64
 }
 
-/// How many of something are made.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Amount {
-    /// Buckets.
-    pub slots: u32,
-    /// What is made in all.
-    pub made: u64,
-    /// Those of them that are opened.
-    pub opened: u32,
-    /// How many sit in a bucket, of which one must be good.
-    pub bucket: u32,
+/// Returns the promise of a program from stock that took from no batch yet. An epoch may hold gates, whatever
+/// the program takes, and whoever finds the offset of these knows all others'.
+pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Promise {
+    Promise::malicious(
+        Cheater::Either,
+        level.security,
+        bound_log2,
+        computational_bits(level, Unit::Gates),
+        budget,
+    )
 }
 
-impl From<Bucketing> for Amount {
-    fn from(bucketing: Bucketing) -> Self {
-        let Bucketing { slots, bucket, opened } = bucketing;
-        Amount { slots, made: bucketing.copies(), opened, bucket }
+/// Returns the promise of a run of a program.
+pub(super) fn promise(layout: &Layout) -> Promise {
+    let sizes = &layout.sizes;
+    let parts = sizes.parts().into_iter().filter(|(_, bound)| bound.log2() > f64::NEG_INFINITY);
+    let spent = parts.map(|(check, bound)| Spent { check: check.into(), bound_log2: bound.log2() });
+    let batches = layout.kinds.iter().zip(&sizes.copies).map(|(kind, bucketing)| match kind {
+        Kind::Gate => bucketing.batch(ItemKind::Gate, AND_GATES),
+        Kind::Component(component) => bucketing.batch(ItemKind::Component, component.name.clone()),
+    });
+    let computational = computational_bits(&sizes.level, sizes.unit);
+    Promise {
+        batches: batches.collect(),
+        ..Promise::malicious(
+            Cheater::Either,
+            sizes.level.security,
+            sizes.bound().log2(),
+            computational,
+            spent.collect(),
+        )
     }
 }
 
-/// Copies of a kind.
-#[derive(Clone, Debug, Serialize)]
-pub struct Copies {
-    /// `AND`, or the component's name.
-    pub name: String,
-    /// How many.
-    #[serde(flatten)]
-    pub amount: Amount,
-}
-
-/// What a run promises.
-#[derive(Clone, Debug, Serialize)]
-pub struct SecurityReport {
-    /// `malicious`: it holds against a party that cheats.
-    pub model: &'static str,
-    /// s.
-    pub statistical_bits: u32,
-    /// Base-2 logarithm of what a cheater achieves at most, by everything together.
-    pub bound_log2: f64,
-    /// Of a program from stock, the same of all programs together that take from the epoch: more than 2^-s,
-    /// if much was made in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epoch_bound_log2: Option<f64>,
-    /// kappa minus what its uses lose, in bits.
-    pub computational_bits: f64,
-    /// The bound, check by check.
-    pub budget: Vec<Spent>,
-    /// What the cut-and-choose is about.
-    pub unit: Unit,
-    /// What is garbled; of a program from stock each batch that it took from.
-    pub copies: Vec<Copies>,
-}
-
-impl SecurityReport {
-    /// Returns the promise of a program from stock that took from no batch yet. An epoch may hold gates,
-    /// whatever the program takes, and who finds the offset of these knows all others'.
-    pub(super) fn of_stock(level: &Level, unit: Unit, bound_log2: f64, budget: Vec<Spent>) -> Self {
-        SecurityReport {
-            model: "malicious",
-            statistical_bits: level.security,
-            bound_log2,
-            epoch_bound_log2: None,
-            computational_bits: computational_bits(level, Unit::Gates),
-            budget,
-            unit,
-            copies: Vec::new(),
-        }
-    }
-
-    /// Adds a batch.
-    pub(super) fn add(&mut self, name: &str, bucketing: Bucketing) {
-        self.copies.push(Copies { name: name.into(), amount: bucketing.into() });
-    }
-
-    /// Returns the promise of a run of a program.
-    pub(super) fn of(layout: &Layout) -> Self {
-        let sizes = &layout.sizes;
-        let parts = sizes.parts().into_iter().filter(|(_, bound)| bound.log2() > f64::NEG_INFINITY);
-        let copies = layout.kinds.iter().zip(&sizes.copies).map(|(kind, &bucketing)| Copies {
-            name: match kind {
-                Kind::Gate => "AND".into(),
-                Kind::Component(component) => component.name.clone(),
-            },
-            amount: bucketing.into(),
-        });
-        SecurityReport {
-            model: "malicious",
-            statistical_bits: sizes.level.security,
-            bound_log2: sizes.bound().log2(),
-            epoch_bound_log2: None,
-            computational_bits: computational_bits(&sizes.level, sizes.unit),
-            budget: parts
-                .map(|(check, bound)| Spent { check: check.into(), bound_log2: bound.log2() })
-                .collect(),
-            unit: sizes.unit,
-            copies: copies.collect(),
-        }
-    }
-}
+/// The name of the only kind of item where single gates are checked.
+pub(super) const AND_GATES: &str = "AND gates";
 
 /// What an evaluator learns beside its outputs, and must not let show: that depends on its input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,5 +78,5 @@ pub struct Jimu;
 
 /// Reports a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout, aside: Aside) -> Report {
-    Report { outputs, phases, security: SecurityReport::of(layout), proposal: layout.unit(), aside }
+    Report { outputs, phases, promise: promise(layout), proposal: layout.unit(), aside }
 }

@@ -69,7 +69,7 @@ use hooks::{Hooks, Point};
 use instance::Commitments;
 use layout::Layout;
 pub use parameters::Parameters;
-pub use report::{Aside, BatchReport, COMPUTATIONAL_BITS, Lego, SecurityReport};
+pub use report::{Aside, COMPUTATIONAL_BITS, Lego};
 use setup::{Begun, For};
 pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
@@ -85,7 +85,6 @@ impl Protocol for Lego {
     const CODE: [u8; 2] = *b"LG";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
-    type Security = SecurityReport;
     type Proposal = Parameters;
     type Limits<'a> = ();
     type Aside = Aside;
@@ -292,7 +291,7 @@ fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, parameters: Parameters, 
     Report {
         outputs,
         phases,
-        security: parameters.report(),
+        promise: parameters.promise(),
         proposal: parameters,
         aside: Aside { recovered },
     }

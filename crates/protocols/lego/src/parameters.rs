@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use crate::hooks::Bucketings;
 use crate::instance::{Commitments, CotSender, level};
 use crate::mixed::Mixed;
-use crate::report::{BatchReport, SecurityReport};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
@@ -16,7 +15,7 @@ use brickwork_primitives::cut_and_choose::{
     cheapest as cheapest_bucketing,
 };
 use brickwork_primitives::ot::CotSender as _;
-use brickwork_session::Spent;
+use brickwork_session::{self as session, Cheater, ItemKind, Promise, Spent};
 
 /// Bits by which the checks that cost next to nothing exceed s.
 const MARGIN: u32 = 8;
@@ -303,21 +302,21 @@ impl Parameters {
         }
     }
 
-    /// Reports what a run with them promises.
-    pub fn report(&self) -> SecurityReport {
+    /// Returns the promise of a run with these parameters.
+    pub fn promise(&self) -> Promise {
         let budget = checks(self.security, PROOFS, EXTENSIONS).expect("a level that is offered");
         let cuts = self.bound_of_cuts();
         let spent =
             cuts.into_iter().map(|(name, bound)| Spent { check: name.into(), bound_log2: bound.log2() });
         let budget = spent_on_checks(&budget).into_iter().chain(spent).collect();
-        let mut report = empty_report(self.security, self.bound_log2, budget);
+        let mut promise = empty_promise(self.security, self.bound_log2, budget);
         if let Some(mixed) = self.mixed() {
-            report.add_gates(&mixed);
+            add_gates(&mut promise, &mixed);
         }
         if self.inputs.slots > 0 {
-            report.add_inputs(&self.inputs);
+            add_inputs(&mut promise, &self.inputs);
         }
-        report
+        promise
     }
 }
 
@@ -327,35 +326,30 @@ pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authe
 /// That of input authenticators.
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
-/// Returns a report of no batch yet.
-pub(super) fn empty_report(security: u32, bound_log2: f64, budget: Vec<Spent>) -> SecurityReport {
+/// Returns a promise of no batch yet.
+pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<Spent>) -> Promise {
     let level = level(security).expect("parameters are of a level that is offered");
-    SecurityReport {
-        model: "malicious",
-        statistical_bits: security,
-        bound_log2,
-        epoch_bound_log2: None,
-        computational_bits: crate::report::COMPUTATIONAL_BITS,
-        commitments: Commitments::NAME,
-        code: level.code,
-        gates: Vec::new(),
-        wire_authenticators: Vec::new(),
-        input_authenticators: Vec::new(),
-        budget,
+    Promise {
+        commitments: Some(session::Commitments { scheme: Commitments::NAME.into(), code: level.code }),
+        ..Promise::malicious(
+            Cheater::Garbler,
+            security,
+            bound_log2,
+            crate::report::COMPUTATIONAL_BITS,
+            budget,
+        )
     }
 }
 
-impl SecurityReport {
-    /// Adds a batch of gates and wire authenticators.
-    pub(super) fn add_gates(&mut self, mixed: &Mixed) {
-        self.gates.push(BatchReport::of("AND gates", &mixed.gates));
-        self.wire_authenticators.push(BatchReport::of("wire authenticators", &mixed.authenticators));
-    }
+/// Adds a batch of gates and wire authenticators to a promise.
+pub(super) fn add_gates(promise: &mut Promise, mixed: &Mixed) {
+    promise.batches.push(mixed.gates.batch(ItemKind::Gate, "AND gates"));
+    promise.batches.push(mixed.authenticators.batch(ItemKind::WireAuthenticator, "wire authenticators"));
+}
 
-    /// Adds a batch of input authenticators.
-    pub(super) fn add_inputs(&mut self, cut: &Bucketing) {
-        self.input_authenticators.push(BatchReport::of("input authenticators", cut));
-    }
+/// Adds a batch of input authenticators to a promise.
+pub(super) fn add_inputs(promise: &mut Promise, cut: &Bucketing) {
+    promise.batches.push(cut.batch(ItemKind::InputAuthenticator, "input authenticators"));
 }
 
 fn no_cut(slots: u32, security: u32) -> Error {

@@ -42,14 +42,13 @@ pub use cheat::Cheat;
 pub use cost::{Ots, sent_bytes};
 use layout::Layout;
 use report::report;
-pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
+pub use report::{COMPUTATIONAL_BITS, Executions, Report, SemiHonest, WARNING, promise};
 pub use stored::{FromStock, Lacking, Preprocessed, Stocked, compare_stores, in_stock, inventory, ots};
 
 impl Protocol for SemiHonest {
     const NAME: &'static str = "semi-honest";
     const CODE: [u8; 2] = *b"SH";
     const PHASES: &'static [&'static str] = &["setup", "prepare", "evaluate", "decode"];
-    type Security = SecurityReport;
     type Proposal = Executions;
     type Limits<'a> = Executions;
     type Aside = ();

@@ -1,8 +1,6 @@
 //! What a run promises and reports.
 
-use serde::Serialize;
-
-use brickwork_session::PhaseReport;
+use brickwork_session::{PhaseReport, Promise};
 
 /// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
@@ -11,22 +9,9 @@ pub const COMPUTATIONAL_BITS: f64 = 111.0;
 pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
                            or choose what this party learns; --protocol duplo holds against a cheater";
 
-/// What a run promises.
-#[derive(Clone, Debug, Serialize)]
-pub struct SecurityReport {
-    /// `semi-honest`: nothing is promised if a party does not follow the protocol.
-    pub model: &'static str,
-    /// kappa minus what its uses lose, in bits.
-    pub computational_bits: f64,
-    /// What everybody who runs it is to know.
-    pub warning: &'static str,
-}
-
-impl SecurityReport {
-    /// Makes the promise, which is the same for every run.
-    pub fn of_every_run() -> Self {
-        SecurityReport { model: "semi-honest", computational_bits: COMPUTATIONAL_BITS, warning: WARNING }
-    }
+/// Makes the promise, which is the same for every run.
+pub fn promise() -> Promise {
+    Promise::semi_honest(COMPUTATIONAL_BITS, WARNING)
 }
 
 /// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them:
@@ -44,6 +29,5 @@ pub struct SemiHonest;
 
 /// Reports a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, executions: usize) -> Report {
-    let security = SecurityReport::of_every_run();
-    Report { outputs, phases, security, proposal: Executions(executions), aside: () }
+    Report { outputs, phases, promise: promise(), proposal: Executions(executions), aside: () }
 }

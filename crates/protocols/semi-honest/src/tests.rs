@@ -1,3 +1,4 @@
+use brickwork_session::Model;
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ fn runs(program: Program, executions: usize) {
             report.phases.iter().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
         ];
         assert_eq!(reported, sent, "{} x {executions}", program.name());
-        assert_eq!(report.security.model, "semi-honest");
+        assert_eq!(report.promise.model, Model::SemiHonest);
     }
 }
 

@@ -27,6 +27,7 @@
 
 mod epochs;
 mod fill;
+mod from_stock;
 mod intent;
 pub mod inventory;
 pub mod makers;
@@ -35,7 +36,6 @@ pub mod msg;
 pub mod ots;
 pub mod plain;
 pub mod records;
-pub mod recovering;
 mod run;
 mod side;
 mod stocked;
@@ -44,6 +44,7 @@ mod tests;
 pub mod workers;
 
 pub use epochs::in_stock;
+pub use from_stock::FromStock;
 pub use run::{Gave, Ran};
 pub use side::{Asked, Lacking, Preprocessed, Side, Stand};
 pub use stocked::Stocked;

@@ -229,25 +229,3 @@ impl<M: Member> Side for OnDisk<M> {
         self.member.take(items, job, stand)
     }
 }
-
-/// What a program from stock gave.
-pub struct FromStock<S, R> {
-    /// As in a [`Report`](crate::Report).
-    pub outputs: Vec<bool>,
-    /// What was promised.
-    pub security: S,
-    /// What had to be made on the spot.
-    pub made: Option<R>,
-}
-
-/// The outputs are left out, which are the party's own.
-impl<S: std::fmt::Debug, R: std::fmt::Debug> std::fmt::Debug for FromStock<S, R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("security", security)
-            .field("made", made)
-            .finish()
-    }
-}

@@ -14,14 +14,14 @@ use brickwork_primitives::cost::{
     base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
+use brickwork_session::{GREETING_BYTES, Promise, Protocol, TABLE_MEMORY};
 
 use crate::equality::COIN;
 use crate::hash::HASH;
 use crate::layout::{Layout, Lot, Making, Part};
 use crate::leaky::PADS;
 use crate::parameters::{Draw, Level, SIZES, Sizes};
-use crate::report::{Authenticated, SecurityReport};
+use crate::report::{Authenticated, promise};
 use crate::stored::Request;
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
@@ -36,10 +36,10 @@ pub fn predict(
     cot: Cot,
     machine: &Machine,
     link: &Link,
-) -> Result<(Cost, SecurityReport), Error> {
+) -> Result<(Cost, Promise), Error> {
     let layout = Layout::new(program)?;
     let making = Making::of(&layout, security, cot)?;
-    Ok((plan::predict(&steps(&layout, &making), machine, link), SecurityReport::of(&layout, &making)))
+    Ok((plan::predict(&steps(&layout, &making), machine, link), promise(&layout, &making)))
 }
 
 /// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.

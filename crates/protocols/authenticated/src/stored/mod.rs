@@ -24,7 +24,7 @@ use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Promise, Protocol, Terms};
 use brickwork_stock::{Batch, Epoch, EpochId, Store};
 use brickwork_wire::Channel;
 
@@ -32,7 +32,7 @@ use crate::components::{Garbled, Received};
 use crate::hooks::Hooks;
 use crate::layout::{Forced, Layout};
 use crate::parameters::Level;
-use crate::report::{Authenticated, SecurityReport};
+use crate::report::{Authenticated, promise_of};
 pub(crate) use needs::Filling;
 pub use needs::Request;
 use needs::{Execution, MASKS, budget, keeps_promise};
@@ -82,7 +82,7 @@ pub fn compare_stores(
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, or as [`Request::of`].
-pub fn stock_promise(program: &Program, security: u32, cot: Cot) -> Result<SecurityReport, Error> {
+pub fn stock_promise(program: &Program, security: u32, cot: Cot) -> Result<Promise, Error> {
     let (layout, level) = (Layout::new(program)?, Level::of(security)?);
     needs::promise(&layout, &Request::of_layout(&layout)?, level, cot)
 }
@@ -115,29 +115,8 @@ impl Kinds for Ours {
     }
 }
 
-/// What a program from stock gave.
-pub struct FromStock {
-    /// As in a [`Report`](crate::Report).
-    pub outputs: Vec<bool>,
-    /// What nobody decoded, in the order of its outputs: later steps of this connection carry it on.
-    pub kept: Vec<Secret>,
-    /// What was promised, by all that was made in the same epoch.
-    pub security: SecurityReport,
-    /// What had to be made on the spot.
-    pub made: Option<Request>,
-}
-
-/// The outputs are left out, which are the party's own.
-impl std::fmt::Debug for FromStock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, kept: _, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("security", security)
-            .field("made", made)
-            .finish_non_exhaustive()
-    }
-}
+/// The result of a program from stock.
+pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked {
@@ -335,8 +314,8 @@ where
     match ran {
         Ran::Done { outcome: Outcome { outputs, kept, pools, cot }, epoch, next } => {
             let budget = budget(&Batches::of(next.store(), &epoch)?, level)?;
-            let security = SecurityReport::with(layout, level, cot, &budget, pools.into_iter());
-            Ok((FromStock { outputs, kept, security, made }, next.into()))
+            let promise = promise_of(layout, level, cot, &budget, pools.into_iter());
+            Ok((FromStock { outputs, kept, recovered: false, promise, made }, next.into()))
         }
         Ran::Lacks { why, .. } => Err(why),
     }

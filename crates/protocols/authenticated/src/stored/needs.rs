@@ -1,10 +1,12 @@
 //! What a program takes from stock, and what is made for it.
 
 use brickwork_base::Error;
+use brickwork_base::at_most;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Circuit, Component, Program};
-use brickwork_primitives::cut_and_choose::{Upper, at_most};
+use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::Cot;
+use brickwork_session::Promise;
 use brickwork_session::steps::Step;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::{Batches, Wanted};
@@ -13,7 +15,7 @@ use brickwork_stock::{GivenUp, Serial};
 use super::records::Header;
 use crate::layout::{Forced, Layout, Lot, can_be_masked, lots};
 use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
-use crate::report::SecurityReport;
+use crate::report::promise_of;
 
 /// What the items of a batch are.
 pub(super) const COPIES: u8 = 0;
@@ -267,14 +269,9 @@ pub(super) struct Execution<'j> {
 ///
 /// # Errors
 /// As [`Request::steps`].
-pub(super) fn promise(
-    layout: &Layout,
-    needs: &Request,
-    level: Level,
-    cot: Cot,
-) -> Result<SecurityReport, Error> {
+pub(super) fn promise(layout: &Layout, needs: &Request, level: Level, cot: Cot) -> Result<Promise, Error> {
     let steps = needs.steps(level, &Forced::default())?;
     let origins: Vec<Origin> = steps.iter().map(|step| step.origin(cot)).collect();
     let budget = Budget::of(level, origins.iter().copied(), OPENINGS_OF_PROGRAMS);
-    Ok(SecurityReport::with(layout, level, cot, &budget, origins.iter().map(|origin| origin.pool)))
+    Ok(promise_of(layout, level, cot, &budget, origins.iter().map(|origin| origin.pool)))
 }

@@ -13,9 +13,9 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, misshapen, terms};
 use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
-use brickwork_session::Unobserved;
 use brickwork_session::stock::Side as _;
 use brickwork_session::stock::msg::STAND;
+use brickwork_session::{Promise, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -29,7 +29,7 @@ enum What<'w> {
 #[derive(Default)]
 struct Did {
     outputs: Vec<bool>,
-    security: Option<SecurityReport>,
+    promise: Option<Promise>,
     made: Option<Request>,
     filled: Option<Preprocessed>,
     phases: Vec<PhaseReport>,
@@ -55,8 +55,8 @@ fn one(
         What::Run(program, inputs, lacking) => {
             let step = Step::from(&Arc::new(program.clone()));
             let (done, line) = line.run(step, inputs[party as usize], lacking)?;
-            let FromStock { outputs, security, made, .. } = done;
-            Ok(Did { outputs, security: Some(security), made, filled: None, phases: line.close()? })
+            let FromStock { outputs, promise, made, .. } = done;
+            Ok(Did { outputs, promise: Some(promise), made, filled: None, phases: line.close()? })
         }
     }
 }
@@ -114,8 +114,8 @@ impl Folders {
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?} of {}", program.name());
-            let security = did.security.as_ref().unwrap();
-            check_bound(security.bound_log2, &security.budget);
+            let promise = did.promise.as_ref().unwrap();
+            check_bound(promise.bound_log2, &promise.budget);
         }
         assert_eq!(garbler.made, evaluator.made);
         evaluator
@@ -250,8 +250,8 @@ fn a_program_takes_from_many_batches_and_records() {
     }
     for executions in [1, 4, 3] {
         let did = folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
-        let security = did.security.unwrap();
-        assert_eq!((did.made, security.triples), (None, executions as u64 * 6400));
+        let promise = did.promise.unwrap();
+        assert_eq!((did.made, promise.triples.unwrap().used), (None, executions as u64 * 6400));
     }
     assert_eq!(folders.left(), left([]));
 }
@@ -509,7 +509,7 @@ fn altered_trees_of_a_pcg_burn_the_epoch() {
         let folders = Folders::new();
         let _ = folders.with_these(Cot::Pcg, memory_pair(), honest(), fill).map(Result::unwrap);
         let [did, _] = folders.with_these(Cot::Pcg, memory_pair(), honest(), run).map(Result::unwrap);
-        assert_eq!(did.security.unwrap().cot, "pcg");
+        assert_eq!(did.promise.unwrap().triples.unwrap().cot, "pcg");
         let (mut left, mut right) = memory_pair();
         let channel = if cheater == 0 { &mut left } else { &mut right };
         channel.set_tamper(Box::new(move |sent: Tag, bytes| {
@@ -613,7 +613,7 @@ fn an_epoch_keeps_its_ots() {
         let _ = connect(cots, &asked).map(Result::unwrap);
     }
     let did = folders.runs(&program.repeat(3).unwrap(), Lacking::Refuse, &mut Rng::replayable("test inputs"));
-    assert_eq!(did.security.unwrap().cot, "softspoken-8");
+    assert_eq!(did.promise.unwrap().triples.unwrap().cot, "softspoken-8");
 }
 
 /// A session's secrets of another version or length are refused, and restored ones draw nothing before an

@@ -15,7 +15,7 @@ fn is_right(program: &Arc<Program>, security: u32, cot: Cot, rng: &mut Rng) {
     for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
         let report = result.unwrap();
         assert_eq!(report.outputs, program.output_bits(party, &clear), "{party:?}");
-        assert!(report.security.bound_log2 <= -f64::from(security), "{:?}", report.security);
+        assert!(report.promise.bound_log2 <= -f64::from(security), "{:?}", report.promise);
     }
 }
 

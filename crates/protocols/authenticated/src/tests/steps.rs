@@ -121,7 +121,7 @@ fn play(
     for planned in script {
         let (given, next) = session.run(planned.step(&kept), &planned.inputs[party as usize])?;
         assert_eq!(given.outputs, planned.expected[party as usize], "{party:?}");
-        assert!(small || given.security.bound_log2 <= -40.0);
+        assert!(small || given.promise.bound_log2 <= -40.0);
         assert_eq!((given.kept.len(), next.kept()), (planned.keeps.len(), &given.kept[..]));
         kept.extend(given.kept);
         session = next;

@@ -19,7 +19,7 @@ use brickwork_primitives::ot::extension;
 use brickwork_session::stock as stocked;
 use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
 use brickwork_session::stock::meeting::{self, Owner};
-use brickwork_session::stock::plain::{self, OnDisk, without_level};
+use brickwork_session::stock::plain::{OnDisk, without_level};
 use brickwork_session::stock::records::Batches;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
@@ -28,7 +28,7 @@ use brickwork_wire::Channel;
 
 use crate::layout::Layout;
 use crate::linking::Linking;
-use crate::report::{CompGc, SecurityReport};
+use crate::report::{CompGc, promise};
 use crate::setup::Session;
 pub use needs::Request;
 use needs::{Execution, OTS};
@@ -88,7 +88,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
 }
 
 /// What a program from stock gave.
-pub type FromStock = plain::FromStock<SecurityReport, Request>;
+pub type FromStock = stocked::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -210,5 +210,6 @@ where
         let (_, next) = next.fill(epoch, &missing.steps())?;
         Ok((missing, next))
     })?;
-    Ok((FromStock { outputs, security: SecurityReport::of(Linking::Standard), made }, next.into()))
+    let promise = promise(Linking::Standard);
+    Ok((FromStock { outputs, kept: Vec::new(), recovered: false, promise, made }, next.into()))
 }

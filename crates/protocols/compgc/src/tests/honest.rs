@@ -33,7 +33,7 @@ fn runs(program: Program, linking: Linking, rng: &mut Rng) {
             report.phases.iter().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
         ];
         assert_eq!(told, sent, "{} {linking:?}", program.name());
-        assert_eq!((report.security.model, report.security.linking), ("semi-honest", linking));
+        assert_eq!(report.promise, promise(linking));
     }
 }
 

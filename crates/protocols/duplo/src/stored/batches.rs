@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::records::Header;
 use crate::items::Origin;
-use crate::parameters::{bound_of_origins, report_of_origins};
+use crate::parameters::{bound_of_origins, promise_of_origins};
 use crate::stock::Counts;
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{ComponentDigest, Party, Program};
@@ -75,7 +75,7 @@ pub(super) fn choose(
     if taken.is_empty() {
         return Err(Error::Stock("the program takes nothing from the stock; run it without --store".into()));
     }
-    report_of_origins(&origins, carried, security)?;
+    promise_of_origins(&origins, carried, security)?;
     Ok(taken)
 }
 

@@ -22,7 +22,7 @@ use crate::report::Duplo;
 use crate::request::Request;
 use crate::setup::no_proposal;
 use crate::steps::{Secret, Step, garbler_wires};
-use crate::{Evaluator, Garbler, SecurityReport, StepReport};
+use crate::{Evaluator, Garbler, StepReport};
 use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -82,34 +82,8 @@ pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
 /// What workers have made, what each phase took by worker, and the connection on which the parties met.
 pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 
-/// What a program from stock gave.
-pub struct FromStock {
-    /// The bits of the outputs that this party learns, port after port.
-    pub outputs: Vec<bool>,
-    /// What it kept, in the order of its outputs.
-    pub kept: Vec<Secret>,
-    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds: it
-    /// depends on the evaluator's input where the garbler cheats, so do not behave differently.
-    pub recovered: bool,
-    /// What was promised, over the batches that were used.
-    pub security: SecurityReport,
-    /// What had to be made on the spot.
-    pub made: Option<Request>,
-}
-
-/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on
-/// them.
-impl std::fmt::Debug for FromStock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, kept, recovered: _, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("kept", kept)
-            .field("security", security)
-            .field("made", made)
-            .finish_non_exhaustive()
-    }
-}
+/// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
+pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk.
 pub struct Stocked(Of);
@@ -516,11 +490,11 @@ impl<R: Role> Inner<R> {
         let job = Execution { step, input, schedules: &schedules, carried };
         let (outcome, epoch, made, line) =
             line.run_or_make(&job, lacking, |next, why| make(next, step.program(), why))?;
-        let StepReport { outputs, kept, mut security, aside } = outcome;
+        let StepReport { outputs, kept, mut promise, aside } = outcome;
         let of_epoch = batches::bound_of_epoch(line.store(), &epoch, line.terms().security)?;
-        security.epoch_bound_log2 = Some(of_epoch.log2());
+        promise.epoch_bound_log2 = Some(of_epoch.log2());
         Ok((
-            FromStock { outputs, kept, recovered: aside.recovered, security, made },
+            FromStock { outputs, kept, recovered: aside.recovered, promise, made },
             Inner { line, schedules, cut, greeted },
         ))
     }

@@ -9,6 +9,7 @@ use crate::{Limits, Parameters, Proposal};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::ot::BASE_OT;
+use brickwork_session::ItemKind;
 use brickwork_session::msg::HELLO;
 use brickwork_session::{Job, PROTOCOL_VERSION, Unobserved};
 use brickwork_wire::{Tag, memory_pair};
@@ -258,9 +259,9 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
         let reports = proposed(&program, other.clone(), Limits::default()).map(Result::unwrap);
         for report in &reports {
             assert_eq!(report.proposal.parameters.proposal(), other.proposal());
-            assert!(report.security.bound_log2 <= -40.0 && bound <= -40.0);
-            let of_checks = report.security.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
-            assert!((of_checks.log2() - bound).abs() < 1e-6, "{:?}", report.security);
+            assert!(report.promise.bound_log2 <= -40.0 && bound <= -40.0);
+            let of_checks = report.promise.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
+            assert!((of_checks.log2() - bound).abs() < 1e-6, "{:?}", report.promise);
         }
         assert_eq!(
             reports[0].outputs,
@@ -371,7 +372,7 @@ fn row_19_another_cut_of_the_same_program() {
             (report.proposal.program.slot_count(), &*report.proposal.parameters.decomposition),
             (1, "whole")
         );
-        assert_eq!(report.security.components.len(), 1);
+        assert_eq!(report.promise.of_kind(ItemKind::Component).count(), 1);
     }
 }
 

@@ -12,10 +12,11 @@ use super::harness::pair;
 use crate::Cheat;
 use crate::hooks::{Hooks, Point, StateHook};
 use crate::stored::{Lacking, Stocked};
-use crate::{Request, SecurityReport, msg};
+use crate::{Request, msg};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_session::{Terms, Unobserved};
+use brickwork_session::ItemKind;
+use brickwork_session::{Promise, Terms, Unobserved};
 use brickwork_stock::{Entry, Ranges, Store, StoreKey};
 use brickwork_wire::{Channel, Stream, Tag, memory_pair};
 
@@ -112,7 +113,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(),
 
 /// Runs the program from what is there, on all inputs one after the other as long as there is stock; what
 /// each run promises. All copies of all buckets must be good.
-pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<SecurityReport, Error>; 2] {
+pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<Promise, Error>; 2] {
     let (left, right) = memory_pair();
     let bits = |n: u8| vec![n & 1 == 1, n & 2 == 2];
     let expected = program.simulate(&bits(x), &bits(y));
@@ -121,7 +122,7 @@ pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<
         let (done, line) = line.run(program, &input, Lacking::Refuse)?;
         line.close()?;
         assert_eq!(done.outputs, program.output_bits(party, &expected));
-        Ok(done.security)
+        Ok(done.promise)
     };
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(Party::Garbler, left, bits(x)));
@@ -173,7 +174,7 @@ fn rows_04_and_16_a_program_solders_what_several_workers_made() {
         assert!((sum.log2() - report.bound_log2).abs() < 1e-9 && report.bound_log2 <= -40.0);
         // All that the epoch has was taken from.
         assert!((report.epoch_bound_log2.unwrap() - report.bound_log2).abs() < 1e-9);
-        assert_eq!(report.components.iter().map(|batch| batch.slots).sum::<usize>(), SLOTS);
+        assert_eq!(report.of_kind(ItemKind::Component).map(|batch| batch.slots).sum::<u64>(), SLOTS as u64);
     }
     assert_eq!(reports[0].bound_log2, reports[1].bound_log2);
     assert_eq!(burned(root), [false; 2]);

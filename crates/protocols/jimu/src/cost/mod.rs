@@ -17,7 +17,7 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{
     Parameters, answer_bytes, chosen_bytes, correction_bytes, opened_bytes, openings_bytes, setup_bytes,
 };
-use brickwork_session::{GREETING_BYTES, Protocol};
+use brickwork_session::{GREETING_BYTES, Promise, Protocol};
 
 use crate::build::soldered;
 use crate::components::{HASH as TABLE_HASH, copies_at_once, table_bytes};
@@ -25,7 +25,7 @@ use crate::layout::{Kind, Layout, Supply};
 use crate::ots::{Counts, HASH as COMBINED_HASH};
 use crate::parameters::{Level, Unit};
 use crate::preprocess::{GATES_AT_ONCE, START, input_ots, lists};
-use crate::report::{Jimu, SecurityReport};
+use crate::report::{Jimu, promise};
 use crate::setup::setup_ots;
 use crate::solder::parts;
 use crate::stored::{Filling, Request};
@@ -42,9 +42,9 @@ pub fn predict(
     security: u32,
     machine: &Machine,
     link: &Link,
-) -> Result<(Cost, SecurityReport), Error> {
+) -> Result<(Cost, Promise), Error> {
     let layout = Layout::new(program, unit, security, None)?;
-    Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
+    Ok((plan::predict(&steps(&layout), machine, link), promise(&layout)))
 }
 
 /// Returns the unit with which a run of a program sends fewer bytes, both ways together: what both parties

@@ -21,16 +21,15 @@ use brickwork_circuit::Program;
 use brickwork_session::stock as stocked;
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::recovering;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Metered, Observer, PhaseReport, Promise, Protocol, Terms};
 use brickwork_stock::{EpochId, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::parameters::{Level, Unit};
-use crate::report::{Jimu, SecurityReport};
+use crate::report::Jimu;
 use crate::setup::{Evaluator, Garbler};
 pub use inventory::{executions, inventory};
 use needs::Execution;
@@ -83,12 +82,12 @@ pub fn compare_stores(
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
-pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<SecurityReport, Error> {
+pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<Promise, Error> {
     Request::of(program, unit)?.promise(unit, security)
 }
 
 /// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
-pub type FromStock = recovering::FromStock<SecurityReport, Request>;
+pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -247,9 +246,9 @@ where
         let (_, next) = next.fill(epoch, &missing.steps(security)?)?;
         Ok((missing, next))
     })?;
-    let side::Ran { outputs, recovered, mut security } = outcome;
-    security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
-    Ok((FromStock { outputs, recovered, security, made }, next.into()))
+    let side::Ran { outputs, recovered, mut promise } = outcome;
+    promise.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
+    Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, next.into()))
 }
 
 /// Returns the base-2 logarithm of the bound of all programs from an epoch together.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Program};
+use brickwork_session::Promise;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::{Batches, Wanted};
 use brickwork_stock::{MAX_RECORD_BYTES, Serial};
 
-use super::origins::{Cut, Origin, is_sensible, report, shown};
+use super::origins::{Cut, Origin, is_sensible, promise, shown};
 use crate::components::table_bytes;
 use crate::layout::{Kind, Layout, Supply};
 use crate::parameters::{Level, Sizes, Unit};
-use crate::report::SecurityReport;
 
 /// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
@@ -275,7 +275,7 @@ impl Request {
                 all.extend(Origin::of(left.serial, &left.batch)?);
             }
         }
-        report(&all, unit, there.given_up(), security)?;
+        promise(&all, unit, there.given_up(), security)?;
         Ok(taken)
     }
 
@@ -300,7 +300,7 @@ impl Request {
     ///
     /// # Errors
     /// As [`Request::steps`].
-    pub(super) fn promise(&self, unit: Unit, security: u32) -> Result<SecurityReport, Error> {
+    pub(super) fn promise(&self, unit: Unit, security: u32) -> Result<Promise, Error> {
         let steps = self.steps(security)?;
         let cuts = steps.iter().filter_map(|step| step.cut().map(|cut| (step.name(), cut)));
         let of = |(serial, (name, cut)): (Serial, (&str, Cut))| Origin {
@@ -309,7 +309,7 @@ impl Request {
             cut,
         };
         let origins: Vec<Origin> = (0..).zip(cuts).map(of).collect();
-        report(&origins, unit, Default::default(), security)
+        promise(&origins, unit, Default::default(), security)
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use brickwork_base::Error;
-use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper, at_most};
-use brickwork_session::Spent;
+use brickwork_base::{Error, at_most};
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper};
+use brickwork_session::{self as session, ItemKind, Promise, Spent};
 use brickwork_stock::{Batch, EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
 
 use super::needs::kind;
 use crate::parameters::{Level, Unit};
-use crate::report::SecurityReport;
+use crate::report::{AND_GATES, of_stock};
 
 /// Version of headers and records.
 const VERSION: u32 = 2;
@@ -46,6 +46,15 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// Returns the batch as a promise tells it.
+    fn batch(&self) -> session::Batch {
+        let kind = match self.cut.unit {
+            Unit::Gates => ItemKind::Gate,
+            Unit::Components => ItemKind::Component,
+        };
+        self.cut.bucketing.batch(kind, self.name.clone())
+    }
+
     /// Returns that of a batch, if its items were cut and chosen.
     ///
     /// # Errors
@@ -67,7 +76,7 @@ impl Origin {
 /// Names what is in buckets as a run without stock does.
 pub(super) fn shown(unit: Unit, name: &str) -> String {
     match unit {
-        Unit::Gates => "AND".into(),
+        Unit::Gates => AND_GATES.into(),
         Unit::Components => name.into(),
     }
 }
@@ -147,16 +156,16 @@ fn bound(origins: &[Origin], given_up: GivenUp, level: &Level) -> Upper {
     checks + batches + Upper::fixed(given_up.risk)
 }
 
-/// Reports what a program from these batches, whose buckets are of this unit, is promised.
+/// Returns the promise of a program from these batches, whose buckets are of this unit.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget, [`Error::Usage`] if that security is not offered.
-pub(super) fn report(
+pub(super) fn promise(
     origins: &[Origin],
     unit: Unit,
     given_up: GivenUp,
     security: u32,
-) -> Result<SecurityReport, Error> {
+) -> Result<Promise, Error> {
     let level = Level::of_stock(security)?;
     let spent = bound(origins, given_up, &level).log2();
     if spent > -f64::from(security) {
@@ -174,9 +183,9 @@ pub(super) fn report(
     if given_up.risk > 0 {
         budget.push(part("steps that were given up", Upper::fixed(given_up.risk)));
     }
-    let mut report = SecurityReport::of_stock(&level, unit, spent, budget);
-    origins.iter().for_each(|origin| report.add(&origin.name, origin.cut.bucketing));
-    Ok(report)
+    let mut promise = of_stock(&level, spent, budget);
+    promise.batches = origins.iter().map(|origin| origin.batch()).collect();
+    Ok(promise)
 }
 
 /// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over

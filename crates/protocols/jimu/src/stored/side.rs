@@ -10,7 +10,7 @@ use brickwork_primitives::ot::extension::{self, KeysAgain};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
-use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ use crate::hooks::Hooks;
 use crate::layout::{Kind, Layout};
 use crate::ots::AllSeeds;
 use crate::parameters::Level;
-use crate::report::{Jimu, SecurityReport};
+use crate::report::Jimu;
 use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
 
 /// Version of the secrets.
@@ -408,7 +408,7 @@ pub(super) struct OnDisk<R: Role> {
 pub(super) struct Ran {
     pub outputs: Vec<bool>,
     pub recovered: bool,
-    pub security: SecurityReport,
+    pub promise: Promise,
 }
 
 impl<R: Role> Side for OnDisk<R> {
@@ -532,10 +532,10 @@ impl<R: Role> Side for OnDisk<R> {
             fetch(&*party, (&level, job.layout), batch, &mut taken)
         })?;
         layout.take(&batches)?;
-        let security = origins::report(&all, layout.unit(), given_up, level.security)?;
+        let promise = origins::promise(&all, layout.unit(), given_up, level.security)?;
         let job = Execution { layout: &layout, input: job.input };
         let (outputs, recovered) = party.evaluate(&job, taken, stand)?;
-        Ok(Ran { outputs, recovered, security })
+        Ok(Ran { outputs, recovered, promise })
     }
 }
 

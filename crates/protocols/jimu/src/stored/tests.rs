@@ -6,7 +6,6 @@ use crate::Cheat;
 use crate::adversary::{Hooks, Point, SEED, StateHook};
 use crate::choice::Choice;
 use crate::msg;
-use crate::report::{Amount, Copies};
 use crate::stored::needs::Filling;
 use crate::tests::{random_inputs, random_program};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -14,9 +13,9 @@ use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Typ
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork_primitives::ihash;
-use brickwork_session::Unobserved;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::msg::STAND;
+use brickwork_session::{Promise, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -58,7 +57,7 @@ enum What<'w> {
 struct Did {
     outputs: Vec<bool>,
     recovered: bool,
-    security: Option<SecurityReport>,
+    promise: Option<Promise>,
     made: Option<Request>,
     filled: Option<Preprocessed>,
     phases: Vec<PhaseReport>,
@@ -80,9 +79,9 @@ fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) 
         }
         What::Run(program, unit, inputs, lacking) => {
             let (done, line) = line.run(program, unit, inputs[party as usize], lacking)?;
-            let FromStock { outputs, recovered, security, made } = done;
-            let (security, phases) = (Some(security), line.close()?);
-            Ok(Did { outputs, recovered, security, made, filled: None, phases })
+            let FromStock { outputs, kept: _, recovered, promise, made } = done;
+            let (promise, phases) = (Some(promise), line.close()?);
+            Ok(Did { outputs, recovered, promise, made, filled: None, phases })
         }
     }
 }
@@ -139,21 +138,22 @@ impl Folders {
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
-            let security = did.security.as_ref().unwrap();
-            assert!(security.epoch_bound_log2.is_some());
-            check_bound(security.bound_log2, &security.budget);
+            let promise = did.promise.as_ref().unwrap();
+            assert!(promise.epoch_bound_log2.is_some());
+            check_bound(promise.bound_log2, &promise.budget);
             // Each batch with what is noticed of its bad gates or copies: a half of them, or all.
-            let rule = match security.unit {
+            let rule = match Unit::of(promise) {
                 Unit::Gates => Rule { detection: Detection::Half, majority: false },
                 Unit::Components => Rule { detection: Detection::Full, majority: false },
             };
             let level = Level::of_stock(40).unwrap();
-            let of_batches = security.copies.iter().map(|Copies { amount, .. }| {
-                let Amount { slots, opened, bucket, .. } = *amount;
+            let of_batches = promise.batches.iter().map(|batch| {
+                let [slots, bucket, opened] =
+                    [batch.slots, batch.bucket_size, batch.opened].map(|count| count.try_into().unwrap());
                 level.of_copies(rule, &Bucketing { slots, bucket, opened }).log2()
             });
-            let said = security.budget.iter().filter(|spent| spent.check == security.unit.bad());
-            assert!(of_batches.eq(said.map(|spent| spent.bound_log2)), "{security:?}");
+            let said = promise.budget.iter().filter(|spent| spent.check == Unit::of(promise).bad());
+            assert!(of_batches.eq(said.map(|spent| spent.bound_log2)), "{promise:?}");
         }
         assert_eq!(garbler.made, evaluator.made);
         assert!(!garbler.recovered && !evaluator.recovered);
@@ -210,7 +210,7 @@ fn filled_used_up_and_made(unit: Unit) {
         assert!(there(4, Some(unit)) && there(4, None) && !there(4, Some(other)) && !there(5, None));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
-    assert_eq!((did.made, did.security.unwrap().unit), (None, unit));
+    assert_eq!((did.made, Unit::of(&did.promise.unwrap())), (None, unit));
     assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
     // Another program of the same gates or components.
     assert_eq!(folders.runs(&program.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
@@ -299,7 +299,7 @@ fn components_are_known_by_what_they_compute() {
     parts.iter().for_each(|part| _ = folders.good(What::Fill(part)));
     for _ in 0..3 {
         let did = folders.runs(&program, Lacking::Refuse, &mut rng);
-        assert_eq!((did.made, did.security.unwrap().unit), (None, Unit::Components));
+        assert_eq!((did.made, Unit::of(&did.promise.unwrap())), (None, Unit::Components));
     }
     // Three runs have taken nine thirds of both components.
     assert!(folders.left().keys().all(|name| ["inputs", "OTs"].contains(&name.as_str())));
@@ -319,8 +319,8 @@ fn gates_and_components_are_in_one_epoch() {
         // By gates and by components, as far as inputs reach.
         assert_eq!(executions(part, &store, &program).unwrap(), 2);
     }
-    let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).security.unwrap());
-    assert_eq!(units.each_ref().map(|security| security.unit), [Unit::Components, Unit::Gates]);
+    let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).promise.unwrap());
+    assert_eq!(units.each_ref().map(Unit::of), [Unit::Components, Unit::Gates]);
     // Gates are in the same epoch, whose offset counts as theirs.
     let bits = crate::computational_bits(&Level::of_stock(40).unwrap(), Unit::Gates);
     assert!(units.iter().all(|security| security.computational_bits == bits));
@@ -376,7 +376,7 @@ fn a_program_without_gates_takes_inputs_alone() {
     assert_eq!(of(&program, Unit::Gates), of(&program, Unit::Components));
     let _ = folders.good(What::Fill(&of(&program, Unit::Gates)));
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
-    assert_eq!(did.security.unwrap().unit, Unit::Gates);
+    assert_eq!(did.promise.unwrap().batches, []);
     assert_eq!(folders.left(), BTreeMap::new());
 }
 
@@ -393,13 +393,13 @@ fn takes_from_many_batches(unit: Unit) {
         let _ = folders.good(What::Fill(&of(&toy(), unit).times(part).unwrap()));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
-    let security = did.security.unwrap();
-    assert_eq!((security.copies.len(), security.unit), (3, unit));
-    let buckets: BTreeSet<u32> = security.copies.iter().map(|copies| copies.amount.bucket).collect();
+    let promise = did.promise.unwrap();
+    assert_eq!((promise.batches.len(), Unit::of(&promise)), (3, unit));
+    let buckets: BTreeSet<u64> = promise.batches.iter().map(|batch| batch.bucket_size).collect();
     assert!(buckets.len() > 1);
     assert_eq!(folders.left(), BTreeMap::new());
     // All that was made in the epoch is in it.
-    assert_eq!(security.epoch_bound_log2, Some(security.bound_log2));
+    assert_eq!(promise.epoch_bound_log2, Some(promise.bound_log2));
     // More batches than a program may draw on, each of nearly a quarter of the budget.
     let program = toy().repeat(50).unwrap();
     for _ in 0..5 {
@@ -456,7 +456,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
         }
         let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
         let given_up = |spent: &&brickwork_session::Spent| spent.check.contains("given up");
-        assert_eq!(did.security.unwrap().budget.iter().find(given_up).is_some(), made == 0);
+        assert_eq!(did.promise.unwrap().budget.iter().find(given_up).is_some(), made == 0);
     }
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use brickwork_circuit::library;
 use brickwork_plan::{Link, Machine, predict};
 use brickwork_primitives::ihash::{self, Words};
+use brickwork_session::Model;
 use brickwork_testing::Replayable as _;
 
 /// Outputs are those of the plaintext, and the bytes of both directions those that are known beforehand.
@@ -18,11 +19,11 @@ fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     let sent = sent_bytes(&program, unit, security).unwrap();
     for (party, report) in [Party::Garbler, Party::Evaluator].into_iter().zip(&reports) {
         assert_eq!(report.outputs, program.output_bits(party, &expected), "{} by {unit:?}", program.name());
-        assert_eq!((report.security.model, report.security.statistical_bits), ("malicious", security));
-        assert_eq!((report.security.unit, report.proposal), (unit, unit));
-        assert!(report.security.bound_log2 <= -f64::from(security));
-        let spent: f64 = report.security.budget.iter().map(|part| part.bound_log2.exp2()).sum();
-        assert!((spent.log2() - report.security.bound_log2).abs() < 1e-6, "{:?}", report.security);
+        assert_eq!((report.promise.model, report.promise.statistical_bits), (Model::Malicious, security));
+        assert_eq!((Unit::of(&report.promise), report.proposal), (unit, unit));
+        assert!(report.promise.bound_log2 <= -f64::from(security));
+        let spent: f64 = report.promise.budget.iter().map(|part| part.bound_log2.exp2()).sum();
+        assert!((spent.log2() - report.promise.bound_log2).abs() < 1e-6, "{:?}", report.promise);
         assert!(!report.aside.recovered);
         let counted = [
             report.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),

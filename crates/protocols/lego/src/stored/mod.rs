@@ -19,15 +19,14 @@ use brickwork_circuit::Program;
 use brickwork_session::stock as stocked;
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::recovering;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Promise, Protocol, Terms};
 use brickwork_stock::{EpochId, GivenUp, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::Layout;
-use crate::report::{Lego, SecurityReport};
+use crate::report::Lego;
 use crate::setup::{self, Garbler};
 pub use inventory::{executions, inventory};
 pub use needs::Request;
@@ -73,7 +72,7 @@ pub fn compare_stores(
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
-pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport, Error> {
+pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error> {
     let mut origins = Vec::new();
     for (step, serial) in Request::of(program)?.steps(security)?.iter().zip(0..) {
         let Filling::Items(_, parameters) = step else { continue };
@@ -81,11 +80,11 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport,
         let inputs = (parameters.inputs.slots > 0).then_some(CutAndChoose::Inputs(parameters.inputs));
         origins.extend(gates.into_iter().chain(inputs).map(|cut| Origin { serial, cut }));
     }
-    origins::report(&origins, GivenUp::default(), security)
+    origins::promise(&origins, GivenUp::default(), security)
 }
 
 /// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
-pub type FromStock = recovering::FromStock<SecurityReport, Request>;
+pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -272,10 +271,10 @@ where
     let job = Execution { layout, purpose: Purpose::Run, input };
     let (outcome, epoch, made, next) =
         line.run_or_make(&job, lacking, |next, why| make(next, layout, why))?;
-    let side::Ran { outputs, recovered, mut security } =
+    let side::Ran { outputs, recovered, mut promise } =
         outcome.ok_or_else(|| Error::Usage("a program that is only built has no outputs".into()))?;
-    security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
-    Ok((FromStock { outputs, recovered, security, made }, next.into()))
+    promise.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
+    Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, next.into()))
 }
 
 /// Returns the base-2 logarithm of the bound of all programs from an epoch together.

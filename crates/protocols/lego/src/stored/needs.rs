@@ -166,7 +166,7 @@ impl Request {
                 all.extend(Header::decode(&left.batch.header)?.origins);
             }
         }
-        origins::report(&all, there.given_up(), security)?;
+        origins::promise(&all, there.given_up(), security)?;
         Ok(taken)
     }
 
@@ -200,7 +200,7 @@ pub(super) fn choose_built(
     let mut taken = Vec::new();
     let from = there.take(kind::PROGRAM, program, 1, &mut taken)?;
     let left = from.first().ok_or_else(|| Error::Stock("the program is not built".into()))?;
-    origins::report(&Header::decode(&left.batch.header)?.origins, there.given_up(), security)?;
+    origins::promise(&Header::decode(&left.batch.header)?.origins, there.given_up(), security)?;
     Ok(taken)
 }
 

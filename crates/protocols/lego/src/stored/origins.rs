@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::needs::kind;
 use crate::mixed::Mixed;
 use crate::parameters::{
-    GATES_CHECK, INPUTS_CHECK, NOTHING, bound_of_gates, bound_of_inputs, empty_report, spent_on_checks,
-    stock_checks, stock_share,
+    GATES_CHECK, INPUTS_CHECK, NOTHING, add_gates, add_inputs, bound_of_gates, bound_of_inputs,
+    empty_promise, spent_on_checks, stock_checks, stock_share,
 };
-use crate::report::SecurityReport;
 use brickwork_base::Error;
-use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper, at_most};
-use brickwork_session::Spent;
+use brickwork_base::at_most;
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper};
+use brickwork_session::{Promise, Spent};
 use brickwork_stock::{EpochId, GivenUp, Serial, Store};
 
 /// Version of headers and records.
@@ -161,11 +161,11 @@ fn bound(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Upper, 
     Ok(checks + batches + Upper::fixed(given_up.risk))
 }
 
-/// Reports what a program from these batches is promised.
+/// Returns the promise of a program from these batches.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
-pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<SecurityReport, Error> {
+pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Promise, Error> {
     let spent = bound(origins, given_up, security)?.log2();
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
@@ -184,14 +184,14 @@ pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Re
         let bound_log2 = Upper::fixed(given_up.risk).log2();
         budget.push(Spent { check: "steps that were given up".into(), bound_log2 });
     }
-    let mut report = empty_report(security, spent, budget);
+    let mut promise = empty_promise(security, spent, budget);
     for origin in &origins {
         match &origin.cut {
-            CutAndChoose::Gates(mixed) => report.add_gates(mixed),
-            CutAndChoose::Inputs(cut) => report.add_inputs(cut),
+            CutAndChoose::Gates(mixed) => add_gates(&mut promise, mixed),
+            CutAndChoose::Inputs(cut) => add_inputs(&mut promise, cut),
         }
     }
-    Ok(report)
+    Ok(promise)
 }
 
 /// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over

@@ -14,7 +14,7 @@ use crate::instance::{CommitmentSender, Commitments, CotReceiver, CotSender, lev
 use crate::ots::{EvaluatorOts, EvaluatorRandomOts, GarblerOts, GarblerRandomOts};
 use crate::parameters::{Parameters, stock_ot_binding};
 use crate::preprocess::{ClaimedGates, GarblerHeads};
-use crate::report::{Lego, SecurityReport};
+use crate::report::Lego;
 use crate::setup::{self, Evaluator, Garbler};
 use crate::{draw_challenge, evaluate, inputs, online, preprocess, receive_challenge};
 use brickwork_base::label::Delta;
@@ -26,7 +26,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
-use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
 
 /// Version of the secrets.
@@ -538,7 +538,7 @@ pub(super) struct OnDisk<R: Role> {
 pub(super) struct Ran {
     pub outputs: Vec<bool>,
     pub recovered: bool,
-    pub security: SecurityReport,
+    pub promise: Promise,
 }
 
 impl<R: Role> Side for OnDisk<R> {
@@ -689,9 +689,9 @@ impl<R: Role> Side for OnDisk<R> {
                 *built = Some(Built { ready, origins: all });
                 return Ok(None);
             }
-            let security = origins::report(&all, given_up, *security)?;
+            let promise = origins::promise(&all, given_up, *security)?;
             let (outputs, recovered) = party.evaluate(job, taken, stand)?;
-            Ok(Some(Ran { outputs, recovered, security }))
+            Ok(Some(Ran { outputs, recovered, promise }))
         })
     }
 }

@@ -7,8 +7,9 @@ use crate::{Cheat, msg};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
-use brickwork_session::Unobserved;
+use brickwork_session::ItemKind;
 use brickwork_session::stock::msg::STAND;
+use brickwork_session::{Promise, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -24,7 +25,7 @@ enum What<'w> {
 struct Did {
     outputs: Vec<bool>,
     recovered: bool,
-    security: Option<SecurityReport>,
+    promise: Option<Promise>,
     made: Option<Request>,
     filled: Option<Preprocessed>,
     phases: Vec<PhaseReport>,
@@ -46,9 +47,9 @@ fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) 
         }
         What::Run(program, inputs, lacking) => {
             let (done, line) = line.run(program, inputs[party as usize], lacking)?;
-            let FromStock { outputs, recovered, security, made } = done;
-            let (security, phases) = (Some(security), line.close()?);
-            Ok(Did { outputs, recovered, security, made, filled: None, phases })
+            let FromStock { outputs, kept: _, recovered, promise, made } = done;
+            let (promise, phases) = (Some(promise), line.close()?);
+            Ok(Did { outputs, recovered, promise, made, filled: None, phases })
         }
     }
 }
@@ -99,9 +100,9 @@ impl Folders {
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
-            let security = did.security.as_ref().unwrap();
-            assert!(security.epoch_bound_log2.is_some());
-            check_bound(security.bound_log2, &security.budget);
+            let promise = did.promise.as_ref().unwrap();
+            assert!(promise.epoch_bound_log2.is_some());
+            check_bound(promise.bound_log2, &promise.budget);
         }
         assert_eq!(garbler.made, evaluator.made);
         assert!(!garbler.recovered && !evaluator.recovered);
@@ -201,12 +202,12 @@ fn a_program_takes_from_many_batches_and_records() {
         assert_eq!((parts.len(), parts[0].batches.len()), (1, 9));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
-    let security = did.security.unwrap();
-    assert_eq!((security.gates.len(), security.input_authenticators.len()), (3, 3));
+    let promise = did.promise.unwrap();
+    let counted = |kind| promise.of_kind(kind).count();
+    assert_eq!((counted(ItemKind::Gate), counted(ItemKind::InputAuthenticator)), (3, 3));
     assert!(
-        security
-            .gates
-            .iter()
+        promise
+            .of_kind(ItemKind::Gate)
             .map(|batch| batch.bucket_size)
             .collect::<Vec<_>>()
             .windows(2)
@@ -310,7 +311,7 @@ fn row_21_an_interrupted_filling_goes_on() {
             }
             let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
             let given_up = |spent: &&brickwork_session::Spent| spent.check.contains("given up");
-            assert!(did.security.unwrap().budget.iter().find(given_up).is_some());
+            assert!(did.promise.unwrap().budget.iter().find(given_up).is_some());
         }
     }
 }

@@ -35,7 +35,7 @@ fn a_block_cipher_comes_out_right() {
     let clear = program.simulate(&inputs[0], &inputs[1]).concat();
     assert_eq!(garbler.outputs, clear);
     assert_eq!(evaluator.outputs, clear);
-    assert!(evaluator.security.bound_log2 <= -40.0 && !evaluator.aside.recovered);
+    assert!(evaluator.promise.bound_log2 <= -40.0 && !evaluator.aside.recovered);
     let sent = garbler.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>();
     assert_eq!(sent, crate::sent_bytes(&program, &garbler.proposal).unwrap()[0]);
 }

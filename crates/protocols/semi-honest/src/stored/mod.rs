@@ -17,14 +17,14 @@ use brickwork_primitives::ot::extension;
 use brickwork_session::stock as stocked;
 use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
 use brickwork_session::stock::meeting::{self, Owner};
-use brickwork_session::stock::plain::{self, OnDisk, without_level};
+use brickwork_session::stock::plain::{OnDisk, without_level};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
 use crate::layout::Layout;
-use crate::report::{SecurityReport, SemiHonest};
+use crate::report::{SemiHonest, promise};
 use crate::setup::Session;
 use side::{Execution, Filling, Role};
 
@@ -90,7 +90,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
 }
 
 /// What a program from stock gave; the OTs that had to be made on the spot.
-pub type FromStock = plain::FromStock<SecurityReport, usize>;
+pub type FromStock = stocked::FromStock<usize>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -210,5 +210,5 @@ fn run<C: Role>(
             let (_, next) = next.fill(epoch, &Filling::steps(missing))?;
             Ok((missing, next))
         })?;
-    Ok((FromStock { outputs, security: SecurityReport::of_every_run(), made }, next))
+    Ok((FromStock { outputs, kept: Vec::new(), recovered: false, promise: promise(), made }, next))
 }

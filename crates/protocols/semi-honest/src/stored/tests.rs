@@ -8,6 +8,7 @@ use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Typ
 use brickwork_harness::stores::{
     BOTH, Lines, Seen, Stores, check_secrets_of_a_sender, dying, misshapen, terms,
 };
+use brickwork_session::Model;
 use brickwork_session::Unobserved;
 use brickwork_session::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
@@ -34,7 +35,7 @@ fn one(party: Party, store: &Store, channel: Channel, what: What) -> Result<Did,
         }
         What::Run(program, executions, inputs, lacking) => {
             let (done, line) = line.run(program, executions, inputs[party as usize], lacking)?;
-            assert_eq!(done.security.model, "semi-honest");
+            assert_eq!(done.promise.model, Model::SemiHonest);
             Ok((done.outputs, done.made, None, line.close()?))
         }
     }

@@ -1,0 +1,316 @@
+//! The promise of a run: how little is left to chance, and the parameters from which that follows.
+//!
+//! Every protocol makes a [`Promise`], and everybody who shows one (the command, pages, Python) reads this
+//! type. A field that a protocol has no use for is empty, and is left out of the JSON form.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::at_most;
+
+/// The peer that a protocol holds against, the weaker one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// A peer that follows the protocol.
+    SemiHonest,
+    /// A peer that does as it likes.
+    Malicious,
+}
+
+impl Model {
+    /// Names it as users and reports do.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Model::SemiHonest => "semi-honest",
+            Model::Malicious => "malicious",
+        }
+    }
+}
+
+/// The cheater whose success a bound is about. Against another one a protocol holds up to its computational
+/// security.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cheater {
+    /// The garbler.
+    Garbler,
+    /// Either party.
+    #[default]
+    Either,
+}
+
+/// The promise of a run, with the parameters that it follows from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Promise {
+    /// The peer that it holds against. A malicious one may abort, so that nobody else has an output.
+    pub model: Model,
+    /// s, as it was asked for; 0 if nothing is promised against a cheater.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub statistical_bits: u32,
+    /// The cheater whom the bound is about; `either` if nothing is promised against one.
+    #[serde(default, skip_serializing_if = "is_either")]
+    pub cheater: Cheater,
+    /// Base-2 logarithm of the probability that a cheater succeeds, all checks of the run together; 0, which is
+    /// certainty, if nothing is promised against one.
+    #[serde(default, skip_serializing_if = "is_certain")]
+    pub bound_log2: f64,
+    /// The same of all programs together that take from the same part of a stock. It is more than 2^-s, if
+    /// much was made in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch_bound_log2: Option<f64>,
+    /// Computational security in bits: kappa minus the loss by all uses in this run.
+    pub computational_bits: f64,
+    /// The probability that each check leaves; their sum is the bound of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<Spent>,
+    /// A warning that everybody who runs the protocol is to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<Cow<'static, str>>,
+    /// The commitments to labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commitments: Option<Commitments>,
+    /// Cut-and-choose of each kind of item; of a program from stock, of each batch that it took from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<Batch>,
+    /// The triples that authenticate AND gates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triples: Option<Triples>,
+    /// How components are linked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linking: Option<Linking>,
+}
+
+/// A commitment scheme.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commitments {
+    /// Its name.
+    pub scheme: Cow<'static, str>,
+    /// Its code: length, dimension, distance.
+    pub code: [usize; 3],
+}
+
+/// Cut-and-choose of one kind of item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// The kind of item.
+    pub kind: ItemKind,
+    /// Its name: that of a component, or of the kind.
+    pub name: Cow<'static, str>,
+    /// Buckets: slots of a program, or wires.
+    pub slots: u64,
+    /// B: the items in a bucket.
+    pub bucket_size: u64,
+    /// L: the items that were made.
+    pub copies: u64,
+    /// c: the items that were opened and checked.
+    pub opened: u64,
+}
+
+/// The items that a cut-and-choose is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemKind {
+    /// Copies of a component.
+    Component,
+    /// Single AND gates.
+    Gate,
+    /// Gadgets that accept the two labels of a wire between slots.
+    KeyAuthenticator,
+    /// Gadgets that accept the two labels of a wire between AND gates.
+    WireAuthenticator,
+    /// Gadgets that accept the two labels of a wire of an input.
+    InputAuthenticator,
+}
+
+/// Triples for AND gates, made of leaky ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Triples {
+    /// Triples that the program uses: its AND gates.
+    pub used: u64,
+    /// Leaky ANDs that they are made of.
+    pub leaky_ands: u64,
+    /// Leaky ANDs in the smallest bucket.
+    pub bucket_size: u64,
+    /// The correlated OTs that masks are made of, by the name that users choose them by.
+    pub cot: Cow<'static, str>,
+    /// Base-2 logarithm of the cost of the best known attack on the LPN instance that the OTs come of, if they
+    /// come of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lpn_bits: Option<f64>,
+}
+
+/// How components are linked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linking {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// The part that is garbled ahead of time, in words.
+    pub garbled: Cow<'static, str>,
+}
+
+/// The probability that one check leaves to a cheater.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// The check, in words.
+    pub check: String,
+    /// Base-2 logarithm of the bound on a cheater's success in it.
+    pub bound_log2: f64,
+}
+
+impl Promise {
+    /// Makes the promise of a run that holds against a cheater up to a bound, as yet of no batch.
+    pub fn malicious(
+        cheater: Cheater,
+        statistical_bits: u32,
+        bound_log2: f64,
+        computational_bits: f64,
+        budget: Vec<Spent>,
+    ) -> Self {
+        Promise {
+            cheater,
+            statistical_bits,
+            bound_log2,
+            budget,
+            ..Promise::of(Model::Malicious, computational_bits)
+        }
+    }
+
+    /// Makes the promise of a run against a peer that follows the protocol.
+    pub fn semi_honest(computational_bits: f64, warning: &'static str) -> Self {
+        Promise { warning: Some(warning.into()), ..Promise::of(Model::SemiHonest, computational_bits) }
+    }
+
+    fn of(model: Model, computational_bits: f64) -> Self {
+        Promise {
+            model,
+            cheater: Cheater::Either,
+            statistical_bits: 0,
+            bound_log2: 0.0,
+            epoch_bound_log2: None,
+            computational_bits,
+            budget: Vec::new(),
+            warning: None,
+            commitments: None,
+            batches: Vec::new(),
+            triples: None,
+            linking: None,
+        }
+    }
+
+    /// Returns the batches of this kind.
+    pub fn of_kind(&self, kind: ItemKind) -> impl Iterator<Item = &Batch> {
+        self.batches.iter().filter(move |batch| batch.kind == kind)
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let computational = self.computational_bits;
+        match self.model {
+            Model::SemiHonest => writeln!(
+                f,
+                "Security: SEMI-HONEST ONLY. Nothing is promised if the peer departs from the protocol: it \
+                 could learn this party's input, or choose what this party learns. Against a peer that \
+                 follows it: {computational:.0}-bit computational security"
+            )?,
+            Model::Malicious => writeln!(
+                f,
+                "Security: malicious; {} succeeds with probability at most {} (asked for: 2^-{}); \
+                 {computational:.0}-bit computational security",
+                match self.cheater {
+                    Cheater::Garbler => "a cheating garbler",
+                    Cheater::Either => "a cheater",
+                },
+                at_most(self.bound_log2),
+                self.statistical_bits,
+            )?,
+        }
+        if let Some(bound) = self.epoch_bound_log2 {
+            writeln!(f, "  all programs from this part of the stock together: at most {}", at_most(bound))?;
+        }
+        if let Some(Commitments { scheme, code: [length, dimension, distance] }) = &self.commitments {
+            writeln!(f, "  commitments: {scheme}, code [{length}, {dimension}, {distance}]")?;
+        }
+        for Batch { name, slots, bucket_size, copies, opened, .. } in &self.batches {
+            let s = if *slots == 1 { "" } else { "s" };
+            writeln!(
+                f,
+                "  {name}: {slots} bucket{s} of {bucket_size}, {copies} copies, {opened} of them opened"
+            )?;
+        }
+        if let Some(Triples { used, leaky_ands, bucket_size, cot, lpn_bits }) = &self.triples {
+            write!(
+                f,
+                "  triples: {used} of {leaky_ands} leaky ANDs, in buckets of {bucket_size}; OTs: {cot}"
+            )?;
+            match lpn_bits {
+                Some(bits) => writeln!(f, ", LPN with {bits:.0}-bit security by known attacks")?,
+                None => writeln!(f)?,
+            }
+        }
+        match &self.linking {
+            Some(Linking { name, garbled }) => writeln!(f, "  linking: {name}; {garbled}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_either(cheater: &Cheater) -> bool {
+    *cheater == Cheater::Either
+}
+
+fn is_zero(bits: &u32) -> bool {
+    *bits == 0
+}
+
+fn is_certain(bound_log2: &f64) -> bool {
+    *bound_log2 == 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A semi-honest promise has no bound, in words neither.
+    #[test]
+    fn nothing_is_promised_against_a_cheater() {
+        let promise = Promise::semi_honest(111.0, "careful");
+        let text = promise.to_string();
+        assert!(text.contains("SEMI-HONEST ONLY") && text.contains("111-bit") && !text.contains("2^-"));
+    }
+
+    /// Bounds that people read are rounded to the worse side, and every parameter has its line.
+    #[test]
+    fn parameters_are_said() {
+        let batch = Batch {
+            kind: ItemKind::Component,
+            name: "add".into(),
+            slots: 1,
+            bucket_size: 7,
+            copies: 30,
+            opened: 23,
+        };
+        let triples =
+            Triples { used: 3, leaky_ands: 9, bucket_size: 3, cot: "pcg".into(), lpn_bits: Some(130.2) };
+        let promise = Promise {
+            epoch_bound_log2: Some(-39.5),
+            commitments: Some(Commitments { scheme: "split".into(), code: [275, 128, 42] }),
+            batches: vec![batch],
+            triples: Some(triples),
+            ..Promise::malicious(Cheater::Garbler, 40, -40.128, 111.0, Vec::new())
+        };
+        let lines = [
+            "Security: malicious; a cheating garbler succeeds with probability at most 2^-40.12 (asked for: 2^-40); \
+             111-bit computational security",
+            "  all programs from this part of the stock together: at most 2^-39.50",
+            "  commitments: split, code [275, 128, 42]",
+            "  add: 1 bucket of 7, 30 copies, 23 of them opened",
+            "  triples: 3 of 9 leaky ANDs, in buckets of 3; OTs: pcg, LPN with 130-bit security by known attacks",
+        ];
+        assert!(promise.to_string().lines().eq(lines), "{promise}");
+        assert_eq!(promise.of_kind(ItemKind::Gate).count(), 0);
+    }
+}
