@@ -164,9 +164,12 @@ fn of_hashes(text: &str) -> Vec<Sentence> {
     of_comments(text, &["#"])
 }
 
-/// Lists what is wrong, with the file and its line.
+/// A reader of the sentences of one kind of file.
+type Reader = fn(&str) -> Vec<Sentence>;
+
+/// Lists each fault, with the file and its line.
 fn faults() -> BTreeMap<String, Vec<String>> {
-    let kinds: [(&str, fn(&str) -> Vec<Sentence>); 4] =
+    let kinds: [(&str, Reader); 4] =
         [("rs", of_rust), ("md", of_markdown), ("py", of_python), ("toml", of_hashes)];
     let mut found = BTreeMap::<String, Vec<String>>::new();
     for (extension, of) in kinds {
