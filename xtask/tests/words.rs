@@ -219,7 +219,8 @@ fn sentences_are_plain() {
 fn unclear_sentences_are_found() {
     let long = "word ".repeat(WORDS + 1);
     let page = format!(
-        "# What this is\n\nA run ends. What it\ntook is gone.\n\n- Of which one\n  is good.\n- Plain, e.g. this. Who asks?\n\n\
+        "# What this is\n\nA run ends. What it\ntook is gone.\n\n- Of which one\n  is good.\n\
+         - Plain, e.g. this. Who asks?\n\n\
          ```\nWhat\n```\n| What |\n{long}"
     );
     let found =

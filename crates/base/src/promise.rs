@@ -53,8 +53,8 @@ pub struct Promise {
     /// The cheater whom the bound is about; `either` if nothing is promised against one.
     #[serde(default, skip_serializing_if = "is_either")]
     pub cheater: Cheater,
-    /// Base-2 logarithm of the probability that a cheater succeeds, all checks of the run together; 0, which is
-    /// certainty, if nothing is promised against one.
+    /// Base-2 logarithm of the probability that a cheater succeeds, all checks of the run together. It is 0,
+    /// which is certainty, if nothing is promised against one.
     #[serde(default, skip_serializing_if = "is_certain")]
     pub bound_log2: f64,
     /// The same of all programs together that take from the same part of a stock. It is more than 2^-s, if
@@ -136,8 +136,7 @@ pub struct Triples {
     pub bucket_size: u64,
     /// The correlated OTs that masks are made of, by the name that users choose them by.
     pub cot: Cow<'static, str>,
-    /// Base-2 logarithm of the cost of the best known attack on the LPN instance that the OTs come of, if they
-    /// come of one.
+    /// Base-2 logarithm of the cost of the best known attack on the LPN instance of the OTs, if they have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lpn_bits: Option<f64>,
 }
@@ -303,12 +302,13 @@ mod tests {
             ..Promise::malicious(Cheater::Garbler, 40, -40.128, 111.0, Vec::new())
         };
         let lines = [
-            "Security: malicious; a cheating garbler succeeds with probability at most 2^-40.12 (asked for: 2^-40); \
-             111-bit computational security",
+            "Security: malicious; a cheating garbler succeeds with probability at most 2^-40.12 (asked for: \
+             2^-40); 111-bit computational security",
             "  all programs from this part of the stock together: at most 2^-39.50",
             "  commitments: split, code [275, 128, 42]",
             "  add: 1 bucket of 7, 30 copies, 23 of them opened",
-            "  triples: 3 of 9 leaky ANDs, in buckets of 3; OTs: pcg, LPN with 130-bit security by known attacks",
+            "  triples: 3 of 9 leaky ANDs, in buckets of 3; OTs: pcg, LPN with 130-bit security by known \
+             attacks",
         ];
         assert!(promise.to_string().lines().eq(lines), "{promise}");
         assert_eq!(promise.of_kind(ItemKind::Gate).count(), 0);

@@ -353,8 +353,8 @@ impl Said {
         self.done.contains(&(lane, attempt, partition))
     }
 
-    /// Returns whether an attempt of a lane was lost before it took anything for a partition. No later attempt
-    /// of the lane begins before that is settled, so it stays true.
+    /// Returns whether an attempt of a lane was lost before it took anything for a partition. No later
+    /// attempt of the lane begins before that is settled, so it stays true.
     pub(crate) fn untaken(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
         self.untaken.contains(&(lane, attempt, partition))
     }
