@@ -136,7 +136,7 @@ pub struct Triples {
     pub bucket_size: u64,
     /// The correlated OTs that masks are made of, by the name that users choose them by.
     pub cot: Cow<'static, str>,
-    /// Base-2 logarithm of the cost of the best known attack on the LPN instance of the OTs, if they have one.
+    /// Base-2 logarithm of the cost of the best known attack on the LPN instance of the OTs, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lpn_bits: Option<f64>,
 }
