@@ -80,7 +80,11 @@ impl std::fmt::Display for Strangers {
                  {kept}"
             ),
             (None, None) => {
-                write!(f, "the stores do not know each other, and one of them holds stock; {kept}")
+                write!(
+                    f,
+                    "the stores do not know each other in these roles, and one of them holds stock; were the \
+                     folders exchanged? {kept}"
+                )
             }
         }
     }

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
 use crate::coordinator::{Cause, Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
-use crate::ledger::{Entry, State};
+use crate::ledger::{Entry, PartitionState, State};
 use crate::terms::{JobId, Lane, Partition, Terms};
 
 /// The messages of coordinators.
@@ -77,7 +77,7 @@ pub trait Crew {
     ///
     /// # Errors
     /// If that cannot be seen.
-    fn kept(&self) -> Result<BTreeSet<Partition>, Error>;
+    fn kept(&mut self) -> Result<BTreeSet<Partition>, Error>;
 
     /// Returns something that a worker of a job has left where this job's lanes live, if there is anything.
     ///
@@ -105,6 +105,8 @@ pub struct Outcome {
     pub job: JobId,
     /// Where its ledger stands.
     pub state: State,
+    /// Partitions that are done, whose results are not where they belong any more.
+    pub missing: BTreeSet<Partition>,
 }
 
 /// What the leader sends.
@@ -223,7 +225,7 @@ fn old_copy(whose: &str) -> Error {
 
 /// Sees that nothing lies about that this ledger knows nothing of: stores of a job whose ledger is lost, or
 /// results of another one.
-fn is_tidy(begun: Option<&Book>, crew: &dyn Crew) -> Result<(), Error> {
+fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
     if begun.is_none()
         && let Some(path) = crew.left_behind()?
     {
@@ -258,7 +260,7 @@ fn meet(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    crew: &dyn Crew,
+    crew: &mut dyn Crew,
 ) -> Result<(Book, u64), Error> {
     terms.check()?;
     let book = Book::open(directory, party, terms)?;
@@ -384,7 +386,18 @@ pub fn coordinate(
         true => failed(&mut book)?,
         false => result?,
     }
-    Ok(Outcome { job: *book.job(), state: book.state().clone() })
+    let state = book.state().clone();
+    let mut missing: BTreeSet<Partition> = (0..)
+        .zip(state.partitions())
+        .filter(|(_, stands)| **stands == PartitionState::Done)
+        .map(|(partition, _)| partition)
+        .collect();
+    // Where nothing runs nobody says where results belong.
+    match manner.only_fills {
+        true => missing.clear(),
+        false => crew.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),
+    }
+    Ok(Outcome { job: *book.job(), state, missing })
 }
 
 fn run(

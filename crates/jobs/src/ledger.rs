@@ -359,6 +359,14 @@ impl State {
         &self.partitions
     }
 
+    /// Returns how many partitions there is stock for.
+    pub fn stock(&self) -> u32 {
+        let has = |book: &&LaneBook| {
+            !matches!(book.state, LaneState::New | LaneState::Filling | LaneState::Lost { filled: false, .. })
+        };
+        self.lanes.iter().filter(has).map(|book| book.stock).sum()
+    }
+
     /// Returns how many shares of the promise are spent.
     pub fn spent(&self) -> u32 {
         self.spent

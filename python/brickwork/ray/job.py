@@ -609,7 +609,7 @@ def map_partitions(
         deadline: seconds that it may take.
 
     Raises:
-        JobIncomplete: if partitions are in doubt, or what was paid for is used up.
+        JobIncomplete: if partitions are in doubt, what was paid for is used up, or results are gone.
         PeerCheated: if a check failed: the job is over.
     """
     rows = list(source) if isinstance(source, Sequence) else list(source.rows())

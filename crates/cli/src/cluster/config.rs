@@ -173,6 +173,10 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
     terms.share()?;
     let job_folder = beside(&file.folder);
     let sink = file.sink.map_or_else(|| job_folder.join("results"), |sink| beside(&sink));
+    let resolved = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);
+    if file.source.is_some_and(|source| resolved(beside(&source)) == resolved(sink.clone())) {
+        return Err(bad(path, "sink is the folder of source: results would take the names of inputs"));
+    }
     Ok(Config {
         party,
         terms,
@@ -209,7 +213,11 @@ fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     parts.sort();
-    Ok(parts)
+    // Results have the names of inputs.
+    match parts.windows(2).find(|pair| pair[0].file_stem() == pair[1].file_stem()) {
+        Some(pair) => Err(bad(&pair[1], format!("{} has the same name", pair[0].display()))),
+        None => Ok(parts),
+    }
 }
 
 /// How many rows a file of inputs has: elements of a JSON array, or lines of a table below its header.
@@ -259,5 +267,7 @@ mod tests {
         assert_eq!(file("b.csv", "id,amount\n1,2\n\"3\n4\",5\n").ok(), Some(2));
         assert!(file("c.json", "{\"x\": 1}").is_err());
         assert_eq!(parts(folder.path()).unwrap().len(), 3);
+        assert_eq!(file("c.csv", "id\n1\n").ok(), Some(1));
+        assert!(parts(folder.path()).is_err(), "results of both would have one name");
     }
 }

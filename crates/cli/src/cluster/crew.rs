@@ -1,6 +1,7 @@
 //! Workers as processes of `brickwork worker`, on this machine or wherever a command starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
@@ -109,9 +110,12 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Returns where a partition's outputs go.
+    /// Returns where a partition's outputs go: a file with the name of its inputs, if this party has some.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
-        config.sink.join(format!("part-{partition:05}.json"))
+        let inputs = config.inputs.as_ref().and_then(|inputs| inputs[partition as usize].file_stem());
+        let mut name = inputs.map_or_else(|| format!("part-{partition:05}").into(), OsStr::to_os_string);
+        name.push(".json");
+        config.sink.join(name)
     }
 
     /// A worker of an attempt, with these flags behind those of the job.
@@ -374,7 +378,7 @@ impl Crew for Processes<'_> {
         }
     }
 
-    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+    fn kept(&mut self) -> Result<BTreeSet<Partition>, Error> {
         let mut kept = BTreeSet::new();
         for partition in 0..self.config.terms.rows.len() as Partition {
             if Self::result(self.config, partition).try_exists()? {

@@ -85,7 +85,6 @@ struct Foreign<'h> {
     hands: &'h mut dyn Hands,
     rerun: Vec<Partition>,
     progress: Progress,
-    kept: BTreeSet<Partition>,
     folder: PathBuf,
     terms: String,
 }
@@ -151,8 +150,8 @@ impl Crew for Foreign<'_> {
         Ok(news)
     }
 
-    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
-        Ok(self.kept.clone())
+    fn kept(&mut self) -> Result<BTreeSet<Partition>, Error> {
+        Ok(self.hands.kept().map_err(of_hands)?.into_iter().collect())
     }
 
     fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
@@ -197,19 +196,17 @@ pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Resu
         (None, Some(address)) => tls::connect(address, &identity, peer, &options)?,
         (None, None) => return Err(no_address()),
     };
-    let kept = hands.kept().map_err(Failure::fault)?.into_iter().collect();
     let begun = std::time::Instant::now();
     let ledger = arguments.folder.join("ledger");
     let mut crew = Foreign {
         hands,
         rerun: arguments.rerun,
         progress: Progress::default(),
-        kept,
         folder: arguments.folder,
         terms: hex(&terms.digest()),
     };
     let listens = arguments.address.listen.is_some();
     let manner = Manner { listens, only_fills: arguments.only_fill, at_once: arguments.at_once };
     let outcome = coordinate(channel, party, &ledger, &terms, manner, &mut crew)?;
-    summary(party, &terms, &outcome.job, &outcome.state, begun.elapsed(), None)
+    summary(party, &terms, &outcome, arguments.only_fill, begun.elapsed(), None)
 }

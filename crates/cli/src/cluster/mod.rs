@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::Party;
-use brickwork::jobs::control::coordinate;
+use brickwork::jobs::control::{Outcome, coordinate};
 use brickwork::jobs::coordinator::Manner;
 use brickwork::jobs::ledger::{PartitionState, State, Tally};
 use brickwork::jobs::terms::Terms;
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let mut crew = Processes::new(&config, &arguments.rerun, &mut stands);
     let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
-    summary(config.party, &config.terms, &outcome.job, &outcome.state, begun.elapsed(), Some(&config.sink))
+    summary(config.party, &config.terms, &outcome, arguments.only_fill, begun.elapsed(), Some(&config.sink))
 }
 
 /// How far a job is, for whoever looks.
@@ -102,16 +102,18 @@ impl Progress {
     }
 }
 
-/// Says what a job has come to. One that is not done is an error, with the same fields.
+/// Says what a job has come to. It is an error, with the same fields, if partitions are not done or results
+/// are gone; or, where it only fills, if there is not stock for all.
 fn summary(
     party: Party,
     terms: &Terms,
-    job: &[u8; 32],
-    state: &State,
+    outcome: &Outcome,
+    only_fill: bool,
     elapsed: Duration,
     sink: Option<&Path>,
 ) -> Result<Report, Failure> {
-    let tally = state.tally();
+    let Outcome { job, state, missing } = outcome;
+    let (tally, stock) = (state.tally(), state.stock());
     let numbers = |wanted: PartitionState| -> Vec<u32> {
         (0..).zip(state.partitions()).filter(|(_, is)| **is == wanted).map(|(number, _)| number).collect()
     };
@@ -124,6 +126,8 @@ fn summary(
             "done": tally.done,
             "open": tally.open,
             "in_doubt": in_doubt,
+            "missing": missing,
+            "stocked": stock,
         },
         "rows": rows,
         "lanes": terms.lanes,
@@ -146,6 +150,25 @@ fn summary(
         )
         .with_fields(json!({ "stands": json })));
     }
+    if !missing.is_empty() {
+        let missing: Vec<u32> = missing.iter().copied().collect();
+        let place = sink.map_or("the sink".into(), |sink| sink.display().to_string());
+        return Err(Failure::other(
+            format!("done, but their results are not in {place} any more: {}", list(&missing)),
+            "a partition that is done does not run again; bring the files back from a copy, or run these \
+             rows as another job",
+        )
+        .with_fields(json!({ "stands": json })));
+    }
+    if only_fill && stock >= tally.open {
+        let human = format!(
+            "stock for {} is there, made in {:.1} s; the same command without --only-fill runs {}\n{spent}",
+            plural(u64::from(stock), "partition"),
+            elapsed.as_secs_f64(),
+            if tally.open == 1 { "it" } else { "them" },
+        );
+        return Ok(Report::new(json, human));
+    }
     if tally.done as usize == terms.rows.len() {
         let place = sink.map_or(String::new(), |sink| format!("; results in {}", sink.display()));
         let human = format!(
@@ -156,6 +179,13 @@ fn summary(
         return Ok(Report::new(json, human));
     }
     let (what, hint) = match in_doubt.is_empty() {
+        true if !only_fill && stock >= tally.open => (
+            format!(
+                "{} not done: there is stock, and nothing was run",
+                plural(u64::from(tally.open), "partition")
+            ),
+            "the garbler's coordinator was started with --only-fill; start both without it".to_owned(),
+        ),
         true => (
             format!(
                 "{} not done: all stocks that were paid for are used up",

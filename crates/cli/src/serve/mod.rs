@@ -14,7 +14,7 @@ pub mod request;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brickwork::circuit::Party;
 use brickwork::session::{TABLE_MEMORY, Terms};
@@ -51,7 +51,23 @@ const BOOK: &str = "runs";
 /// How often what has waited too long is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// The times that a date in a header of HTTP can say: years 1970 to 9999, in seconds after 1970.
+const HTTP_DATES: std::ops::Range<u64> = 0..253_402_300_800;
+
+/// Refuses a clock that no answer of HTTP can date, and budgets by the hour cannot count by.
+fn clock_is_set() -> Result<(), Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    match now.is_ok_and(|now| HTTP_DATES.contains(&now.as_secs())) {
+        true => Ok(()),
+        false => Err(Failure::other(
+            "this machine's clock shows a time before 1970, or after 9999",
+            "set the clock, and start the service again",
+        )),
+    }
+}
+
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    clock_is_set()?;
     let (fixed, config) = config::read(&arguments.config)?;
     let peer = files::public_key(&fixed.peer)?;
     let identity = files::identity(&fixed.identity)?;

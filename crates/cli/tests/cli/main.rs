@@ -2,6 +2,8 @@
 
 mod bench;
 mod child;
+#[cfg(target_os = "linux")]
+mod clock;
 mod cluster;
 mod ctrl_c;
 mod demo_cheat;

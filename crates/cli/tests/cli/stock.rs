@@ -482,6 +482,26 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
     parties.millionaires(&["--no-top-up"]);
 }
 
+/// Row 24: each party opens the other's folder, so neither finds a pair for its role. Both refuse before new
+/// stock is made.
+#[test]
+fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=2", parties.file));
+    let exchange = || {
+        let [garbler, evaluator] = ROLES.map(|role| parties.store(role));
+        let away = parties.keys.file("on the way");
+        for (from, to) in [(&garbler, &away), (&evaluator, &garbler), (&away, &evaluator)] {
+            std::fs::rename(from, to).expect("a folder that moves");
+        }
+    };
+    exchange();
+    refused_as_strangers(&parties, &["folders exchanged", "nothing was burned"]);
+    exchange();
+    whole(&parties, &ROLES);
+    parties.millionaires(&["--no-top-up"]);
+}
+
 /// Row 24: a folder that is no store, an empty one, and the other role's, instead of the one that has the
 /// stock. With `--no-top-up` no folder is made, and the peer does not even hear of it.
 #[test]

@@ -35,7 +35,7 @@ impl Crew for Script {
         Ok(self.first.drain(..).collect())
     }
 
-    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+    fn kept(&mut self) -> Result<BTreeSet<Partition>, Error> {
         Ok(BTreeSet::new())
     }
 

@@ -344,7 +344,7 @@ impl Crew for Threads {
         Ok(first.chain(self.news.try_iter()).collect())
     }
 
-    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+    fn kept(&mut self) -> Result<BTreeSet<Partition>, Error> {
         let all = 0..self.scene.terms.rows.len() as u32;
         Ok(all.filter(|p| self.scene.result(self.party, *p).exists()).collect())
     }
@@ -521,7 +521,7 @@ fn rows_16_and_20_no_partition_runs_twice_whoever_dies() {
                 ),
             }
         }
-        let Some(Outcome { job, state }) = outcome else { continue };
+        let Some(Outcome { job, state, .. }) = outcome else { continue };
         check(&scene, &job, &state);
         let tally = state.tally();
         assert!(tally.claimed == 0 && tally.done + tally.in_doubt + tally.open == 4, "{tally:?}");

@@ -115,6 +115,20 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     Ok(held)
 }
 
+/// Returns whether a store is the peer's own: it has stock that these two made, in the other role. Where both
+/// parties' folders were exchanged neither finds a pair, and new stock would be made in the wrong places.
+fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
+    for (id, epoch) in store.epochs()? {
+        if epoch.identities == owner.terms.identities && epoch.role != owner.role {
+            let state = store.state(&id)?;
+            if state.burned().is_none() && !state.is_new() && !is_used_up(store, &id, &state)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Returns what there is instead of what is asked for, in words: levels at which something was made with this
 /// peer, or the stock of others.
 ///
@@ -297,8 +311,10 @@ fn send(
     let held = store.map_or(Ok(Vec::new()), |store| held(store, owner))?;
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
+    let exchanged = store.map_or(Ok(false), |store| is_the_peers(store, owner))?;
     // What another session is about to make must not be lost either.
-    let acquaintance = Acquaintance { pair, holds: !held.is_empty() || mine.iter().any(|mine| mine.busy) };
+    let busy = mine.iter().any(|mine| mine.busy);
+    let acquaintance = Acquaintance { pair, holds: !held.is_empty() || busy || exchanged };
     let stand = |Mine { id, state, busy }: &Mine| EpochStanding {
         epoch: *id,
         standing: (!busy).then(|| state.standing()),

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64ct::{Base64, Encoding};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -16,6 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectP
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::sign::CertifiedKey;
+use rustls::time_provider::TimeProvider;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
 };
@@ -163,7 +165,7 @@ impl Identity {
 
     pub(super) fn client_config(&self, peer: PublicKey) -> Result<Arc<ClientConfig>, Error> {
         let pinned = Pinned::new(peer);
-        let mut config = ClientConfig::builder_with_provider(pinned.provider.clone())
+        let mut config = ClientConfig::builder_with_details(pinned.provider.clone(), Arc::new(Timeless))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(unusable)?
             .dangerous()
@@ -178,7 +180,7 @@ impl Identity {
 
     pub(super) fn server_config(&self, peer: PublicKey) -> Result<Arc<ServerConfig>, Error> {
         let pinned = Pinned::new(peer);
-        let mut config = ServerConfig::builder_with_provider(pinned.provider.clone())
+        let mut config = ServerConfig::builder_with_details(pinned.provider.clone(), Arc::new(Timeless))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(unusable)?
             .with_client_cert_verifier(Arc::new(pinned))
@@ -187,6 +189,17 @@ impl Identity {
         config.send_tls13_tickets = 0;
         config.max_early_data_size = 0;
         Ok(Arc::new(config))
+    }
+}
+
+/// A clock that stands still: keys are pinned, and no certificate has a time. That of rustls panics where the
+/// machine's clock shows a time before 1970.
+#[derive(Debug)]
+struct Timeless;
+
+impl TimeProvider for Timeless {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::ZERO))
     }
 }
 
