@@ -1,4 +1,4 @@
-//! Digests by which the two parties compare what they mean. What is hashed is written out here, byte by byte:
+//! Digests by which the two parties compare what they mean. The bytes that are hashed are written out here:
 //! no change of a serialiser, of the order of a struct's fields or of a type's width changes a digest unseen.
 //!
 //! ```text

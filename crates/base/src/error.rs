@@ -1,11 +1,11 @@
-//! What can go wrong, and whose fault it is.
+//! The errors of the library, and whose fault each of them is.
 
 use thiserror::Error;
 
 /// Why a call failed. The command line maps each kind to an exit code.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The peer broke the protocol. Whatever was derived from this session's secrets must not be used again.
+    /// The peer broke the protocol. Nothing that was derived from this session's secrets may be used again.
     #[error("the peer cheated: {0}")]
     Peer(#[from] Cheat),
     /// The connection failed or the peer went away.
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Cheat {
 
 impl std::error::Error for Cheat {}
 
-/// What a check is: a sentence, or a check of another part that is one of this part's as well.
+/// The text of a check: a sentence, or a check of another part that is one of this part's as well.
 pub trait Says {
     /// Returns the check with this name in this part.
     fn cheat(self, part: &'static str, check: &'static str) -> Cheat;
@@ -215,7 +215,7 @@ macro_rules! cheats {
 }
 
 cheats! {
-    /// What any message can be that comes from a cheater.
+    /// Faults that any message of a cheater can have.
     pub enum Malformed of "messages" {
         /// A message out of its place, or of a length that the protocol does not allow.
         UnexpectedMessage = "a message out of place or of the wrong length",

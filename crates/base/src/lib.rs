@@ -1,6 +1,5 @@
-//! What every floor of Brickwork speaks of: errors and cheats, the two parties, labels, randomness, bits as
-//! bytes, places of files, the threads that compute, how a thread that waits is stopped, and which process
-//! has what.
+//! Types that every part of Brickwork uses: errors and cheats, promises, the two parties, labels, randomness,
+//! bits as bytes, digests, the pool of threads, and how a waiting thread is stopped.
 #![forbid(unsafe_code)]
 
 pub mod bits;

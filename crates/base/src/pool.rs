@@ -3,7 +3,7 @@
 //! sleeping disk or a clock, and a pool of one thread serves many sessions.
 //!
 //! A thread [enters](Pool::enter) a pool, as one enters a runtime: all [`compute`]s that it reaches then run
-//! there. Whoever starts a session within a pool that it has entered lends it to the session.
+//! there. A session that starts within a pool runs on that pool.
 //!
 //! Threads of a pool hear of a wish to stop ([`crate::stop`]) from the thread whose work they do, and look
 //! between two tasks.
@@ -37,8 +37,8 @@ impl Pool {
     /// [`Error::Resource`] if the system has no threads.
     pub fn new(threads: usize) -> Result<Self, Error> {
         let build = || ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-        // What its threads share is built on the stack and moved to the heap, with what lay there between its
-        // fields, such as secrets of the caller's. So it is built where nothing lies.
+        // The state that its threads share is built on the stack and moved to the heap. Bytes that lay
+        // between its fields move along, such as secrets of the caller's. So it is built where nothing lies.
         let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect("building does not panic");
         Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
     }
@@ -80,8 +80,8 @@ pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     made.expect("it was called")
 }
 
-/// Calls `work` on these threads, and waits for it. What rayon makes of a closure it makes of this one only,
-/// and not of each that is computed: that would be a fifth of what there is to compile of a protocol.
+/// Calls `work` on these threads, and waits for it. Rayon instantiates this closure only, and not each that
+/// is computed: otherwise that would be a fifth of the code to compile of a protocol.
 fn install(pool: &Pool, work: &mut (dyn FnMut() + Send)) {
     pool.0.install(work);
 }
@@ -187,8 +187,8 @@ mod tests {
         rayon::current_thread_index()
     }
 
-    /// What is computed runs on the pool that was entered, also on that of an inner session, what talks on
-    /// the thread that entered it, and afterwards all is as before.
+    /// Computation runs on the pool that was entered, also on that of an inner session; the thread that
+    /// entered it talks; and afterwards all is as before.
     #[test]
     fn computing_leaves_the_thread_and_talking_stays() {
         let (one, three) = (Pool::new(1).unwrap(), Pool::new(3).unwrap());
@@ -265,7 +265,7 @@ mod tests {
             });
             assert_eq!(ended, Err(stop::Stopped));
         }
-        // Who has asked before is stopped before the first one.
+        // A stop that was asked for before stops before the first task.
         stop.ask();
         assert_eq!(stop.run(|| two.enter(|| sums(&|_| unreachable!("none begins")))), Err(stop::Stopped));
         assert_eq!(two.enter(|| compute(|| 3)), 3);

@@ -48,8 +48,8 @@ impl Process {
     }
 }
 
-/// What one process alone may use. A fork of it gets nothing of its copy, and does not drop it either:
-/// whatever that would write, unlock or tell a peer is the process's own.
+/// A value that one process alone may use. A fork of it gets nothing of its copy, and does not drop it
+/// either: whatever that would write, unlock or tell a peer is the process's own.
 #[derive(Debug)]
 pub struct Owned<T> {
     process: Process,
@@ -113,8 +113,8 @@ mod tests {
         }
     }
 
-    /// What was made before a fork is neither given out nor dropped behind it; what is made there is.
-    /// (That a real fork is seen the tests of the Python package show, which can fork.)
+    /// A value that was made before a fork is neither given out nor dropped in the child; one that is made
+    /// there is. (That a real fork is seen the tests of the Python package show, which can fork.)
     #[test]
     fn row_26_a_fork_has_nothing_of_its_process() {
         let dropped = AtomicU32::new(0);

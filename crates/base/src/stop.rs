@@ -2,12 +2,12 @@
 //! ([`crate::pool`]), and looks now and then whether another thread has [asked](Stop::ask): what waits for
 //! the peer [checks](check) between two slices of waiting, and what computes [looks](look) between two tasks.
 //!
-//! What computes returns values and no errors, so it ends by unwinding, as a panic does but without a
-//! message: up to [`Stop::run`], which is where a caller says that it may be stopped. On the way all that is
-//! held is dropped. Some secrets are erased a line further on, and not by being dropped: whoever asks lets
-//! the allocator erase meanwhile (`brickwork_kernels::Erasing`). Threads that help take the wish along
-//! ([`carried`]), and pools do so by themselves. Nothing that was burned or made durable is undone, and the
-//! peer sees a closed connection, as after any other end.
+//! Code that computes returns values and no errors, so it ends by unwinding, as a panic does but without a
+//! message. The unwinding ends at [`Stop::run`], by which a caller says that it may be stopped. On the way
+//! all that is held is dropped. Some secrets are erased a line further on, and not by being dropped: whoever
+//! asks lets the allocator erase meanwhile (`brickwork_kernels::Erasing`). Threads that help take the wish
+//! along ([`carried`]), and pools do so by themselves. Nothing that was burned or made durable is undone, and
+//! the peer sees a closed connection, as after any other end.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -42,7 +42,7 @@ impl From<Stopped> for io::Error {
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
-    /// Whether what computes unwinds: somebody above catches it.
+    /// Says that somebody above catches the unwinding of computation.
     caught: bool,
 }
 
@@ -52,8 +52,8 @@ impl Stop {
         Stop::default()
     }
 
-    /// Asks whoever has entered this to stop. What waits for a peer ends within a tenth of a second, and what
-    /// computes after the task that it is at.
+    /// Asks whoever has entered this to stop. A thread that waits for a peer ends within a tenth of a second,
+    /// and one that computes after its present task.
     pub fn ask(&self) {
         self.asked.store(true, Ordering::Release);
     }
@@ -63,8 +63,8 @@ impl Stop {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Calls `work` on this thread; what waits in it does so until somebody asks. What computes goes on,
-    /// unless [`Stop::run`] stands around it.
+    /// Calls `work` on this thread; what waits in it does so until somebody asks. Computation goes on, unless
+    /// [`Stop::run`] stands around it.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Puts back what was entered before, also when `work` panics.
         struct Back(Option<Stop>);
@@ -80,11 +80,11 @@ impl Stop {
     /// Calls `work` on this thread; what waits and what computes in it does so until somebody asks.
     ///
     /// # Errors
-    /// [`Stopped`] if that ended it while it computed. What it held is dropped. Where it waited `work`
-    /// returns an error of its own.
+    /// [`Stopped`] if that ended it while it computed. Its values are dropped. Where it waited `work` returns
+    /// an error of its own.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
         let caught = Stop { caught: true, ..self.clone() };
-        // What `work` shares with others it shares under locks, as before a panic.
+        // State that `work` shares with others is shared under locks, as before a panic.
         match catch_unwind(AssertUnwindSafe(|| caught.enter(work))) {
             Ok(done) => Ok(done),
             Err(payload) if payload.is::<Stopped>() => Err(Stopped),
@@ -108,7 +108,7 @@ pub fn check() -> io::Result<()> {
 /// does not return, but unwinds up to [`Stop::run`].
 pub fn look() {
     let ends = |stop: &Stop| stop.caught && stop.is_asked();
-    // What is dropped on the way may compute, too.
+    // A destructor on the way may compute, too.
     if ENTERED.with_borrow(|stop| stop.as_ref().is_some_and(ends)) && !thread::panicking() {
         resume_unwind(Box::new(Stopped));
     }
@@ -126,7 +126,7 @@ pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T>
     })
 }
 
-/// What a thread has entered, for others that help it.
+/// The stop that a thread has entered, for others that help it.
 #[derive(Clone, Debug)]
 pub struct Carried(Option<Stop>);
 
@@ -189,8 +189,7 @@ mod tests {
         assert!(check().is_ok() && mine.is_asked());
     }
 
-    /// What computes ends where it looks, on this thread and on those that help it, and what it holds is
-    /// dropped.
+    /// Computation ends where it looks, on this thread and on those that help it, and its values are dropped.
     #[test]
     fn what_computes_stops_between_two_tasks() {
         struct Held<'a>(&'a AtomicBool);

@@ -144,7 +144,7 @@ impl<'a, K: Fn(usize) -> &'a Aes128, const N: usize> Task for EncryptEach<'_, K,
                 }
             }
         }
-        // SAFETY: it is the variable above. What was written there is an encryption of 0.
+        // SAFETY: it is the variable above. It holds an encryption of 0.
         unsafe { nowhere.write_volatile(0) };
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of the rows in tiles: hashes of them, then their columns.
+//! The two results of rows in tiles: their hashes, and their columns.
 
 use zeroize::Zeroize;
 

@@ -316,7 +316,7 @@ fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
     std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
-/// What is done to a label before it goes into π, and to the sum of what comes out.
+/// The function that a label passes before π, and the one of the sum of what comes out.
 pub(crate) trait Hash<V: Vector>: Copy {
     /// Returns the label's share in what π is given: a linear map.
     ///
@@ -370,7 +370,7 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-/// What the labels of AND gates' results become before they go on.
+/// The change to the labels of AND gates' results before they go on.
 trait Results {
     /// Those of some copies, from number `from` on.
     ///
@@ -511,9 +511,9 @@ pub(crate) unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
 }
 
 /// Garbles AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives
-/// the tweaks with the key's whitening, `labels` the false labels of both operands, `offset` Δ and what
-/// `hash` prepares of it; `store` takes the false label of the result, and `table` says where the table of
-/// each block goes.
+/// the tweaks with the key's whitening, `labels` the false labels of both operands, and `offset` Δ and its
+/// form that `hash` prepares. `store` takes the false label of the result, and `table` says where the table
+/// of each block goes.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.

@@ -59,7 +59,7 @@ fn either(bit: usize, zero: u128, one: u128) -> u128 {
     zero ^ (zero ^ one) & equal(bit, 1)
 }
 
-/// What is added to the node at a secret place.
+/// The correction that is added to the node at a secret place.
 #[derive(Clone, Copy)]
 struct Missing {
     place: usize,
@@ -213,7 +213,7 @@ impl Task for Complete<'_> {
     unsafe fn run<V: Vector>(self) {
         let Complete { key, path, known, leaves } = self;
         let bit = |level: usize| path >> level & 1;
-        // What is on the path is rubbish everywhere, at first nothing.
+        // The node on the path is rubbish everywhere, and zero at first.
         (leaves[0], leaves[1]) = (either(bit(0), 0, known[0]), either(bit(0), known[0], 0));
         let (mut missing, mut total) = (Missing::NONE, known[0]);
         // SAFETY: as in `Grow::run`.

@@ -1,10 +1,10 @@
-//! What the system's allocator does with buffers that are no mappings of their own.
+//! The behaviour of the system's allocator with buffers that are no mappings of their own.
 
-/// Tells the system's allocator, where it is that of glibc, to keep up to 64 MiB of what is freed instead of
-/// giving it back at once, and to make mappings of a mebibyte and more only, which are
-/// [`LargePages`](crate::LargePages)': a run takes and frees many buffers below that, and to make their pages
-/// anew each time takes it longer than much that is done with them. For a program's first line; what is
-/// embedded leaves the allocator as its host has it.
+/// Tells the system's allocator, where it is that of glibc, to keep up to 64 MiB of freed memory instead of
+/// giving it back at once. It also makes it use mappings only from a mebibyte on, which are
+/// [`LargePages`](crate::LargePages)'. A run takes and frees many smaller buffers, and making their pages
+/// anew each time takes longer than much of the work on them. For a program's first line; what is embedded
+/// leaves the allocator as its host has it.
 pub fn keep_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {

@@ -20,7 +20,7 @@ pub struct MaskWords<'a> {
     pub macs: &'a [u128],
 }
 
-/// What one hash of leaky ANDs is made with.
+/// The parameters of one hash of leaky ANDs.
 #[derive(Clone, Copy)]
 pub struct LeakyHash<'a> {
     /// The key, of all of these.

@@ -14,7 +14,7 @@ const PLACE_BITS: u32 = 21;
 /// Rows whose places are made at a time: two blocks each.
 const ROWS: usize = 32;
 
-/// Adds to each of these words the sum of twelve of `message`. Which ones is public: row `r`, of which the
+/// Adds to each of these words the sum of twelve of `message`. Their choice is public: row `r`, of which the
 /// first is number `first`, has its places in the encryptions of 2r and 2r + 1. The words are secret: nothing
 /// depends on them.
 ///

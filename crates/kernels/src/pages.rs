@@ -5,8 +5,8 @@
 //! machine spends more time on making pages known and on finding them than on the data. Linux gives larger
 //! ones to those who ask.
 //!
-//! What holds a secret in this project erases it. But inputs go through parsers, keys through libraries, and
-//! these erase nothing.
+//! Types that hold a secret in this project erase it. But inputs go through parsers, keys through libraries,
+//! and these erase nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,8 +101,8 @@ unsafe impl GlobalAlloc for LargePages {
 struct Pages<S>(S);
 
 // SAFETY: every method either forwards to the system's allocator or, for sizes that a layout alone decides
-// on, to `mapping`, which keeps what the trait asks for: fresh memory of its own, aligned, freed with the
-// layout it was made for.
+// on, to `mapping`. That keeps the trait's contract: fresh memory of its own, aligned, freed with the layout
+// that it was made for.
 unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -205,7 +205,7 @@ mod mapping {
             start
         }
 
-        /// Whether a mapping of this length fits in.
+        /// Returns whether a mapping of this length fits in.
         fn has_room(&self, length: usize) -> bool {
             self.count < PLACES && self.bytes + length <= KEPT
         }
@@ -249,7 +249,7 @@ mod mapping {
         layout.size() >= LARGE && layout.align() <= PAGE
     }
 
-    /// Whether any mapping was made.
+    /// Says whether any mapping was made.
     static ANY: AtomicBool = AtomicBool::new(false);
 
     /// Returns whether a block of so many bytes is a mapping. The allocators of the system begin none with a
@@ -259,7 +259,7 @@ mod mapping {
     }
 
     /// The length of a mapping for so many bytes: one of four between two powers of two, so that mappings are
-    /// found again. What is not written to takes no memory, but for the rest of a large page.
+    /// found again. Pages that are not written to take no memory, but for the rest of a large page.
     fn length(size: usize) -> Option<usize> {
         let step = (size.checked_next_power_of_two()? / 8).max(4096);
         size.checked_next_multiple_of(step)
@@ -292,9 +292,9 @@ mod mapping {
     fn map_anew(length: usize) -> *mut u8 {
         let Some(reserved) = length.checked_add(PAGE) else { return std::ptr::null_mut() };
         ANY.store(true, Ordering::Relaxed);
-        // SAFETY: a new private mapping where the system wants it takes nothing from anybody. What is
-        // unmapped are the parts of it before the first large page and behind the last page needed, both of
-        // whole small pages. Advice changes no contents.
+        // SAFETY: a new private mapping where the system wants it takes nothing from anybody. Only the parts
+        // before the first large page and behind the last page needed are unmapped, both of whole small
+        // pages. Advice changes no contents.
         unsafe {
             let Ok(start) = mmap_anonymous(
                 std::ptr::null_mut(),

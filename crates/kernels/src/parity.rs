@@ -61,7 +61,7 @@ impl Task for Parity<'_> {
             let here = V::BLOCKS.min(blocks - first);
             // SAFETY: the caller vouches for the features of `V`. A row has `here` blocks from `first` on,
             // and a register is read from or written to it only where those are `V::BLOCKS`; `padded` holds
-            // any register. `sums` has places for `GROUPS * ENTRIES` of them, and half a byte of a mask picks
+            // any register. There are `GROUPS * ENTRIES` places in `sums`, and half a byte of a mask picks
             // one of a group.
             unsafe {
                 for (group, rows) in message.chunks_exact(GROUP * blocks).enumerate() {

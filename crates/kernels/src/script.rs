@@ -142,7 +142,7 @@ impl GateList {
 /// Puts a [`GateList`] together.
 pub struct GateListBuilder {
     script: GateList,
-    /// Which gates of the present section have been added.
+    /// The gates of the present section that have been added.
     seen: [bool; SECTION],
     /// For each slot the last layer, counted from 1, whose AND gates write it, and the last one whose gates
     /// read it.

@@ -10,8 +10,8 @@ use crate::pages::erases_pages_of;
 
 /// A list of secrets, erased when dropped at the speed of memory: preprocessing erases more than it computes.
 /// Pages of what is [stopped](crate::Erasing) go back to the system as they are, which clears them before
-/// anybody has them again. What is collected into a list must be of known length: growing leaves copies
-/// behind.
+/// anybody has them again. An iterator that is collected into a list must know its length: growing leaves
+/// copies behind.
 #[derive(Clone, Default)]
 pub struct Secrets<T: Copy + Default>(Vec<T>);
 

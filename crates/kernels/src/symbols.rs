@@ -2,7 +2,7 @@
 //!
 //! A symbol is a byte. A *word* has so many symbols, in whole blocks: what stands behind the last one is 0.
 //! An entry of a matrix is a [`Factor`], which is what multiplication with an element of a field of
-//! characteristic 2 makes of the bits of a byte. Which field it is does not matter here.
+//! characteristic 2 makes of the bits of a byte. The field itself does not matter here.
 //!
 //! Time and memory accesses depend on sizes alone: words may be secret, and so may factors.
 

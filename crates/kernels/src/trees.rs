@@ -286,7 +286,7 @@ macro_rules! loops {
                 }
             }
 
-            /// What four leaves give of trees of less than four.
+            /// The results of four leaves, of trees that have fewer.
             #[inline(always)]
             unsafe fn write_streams<V: Vector, const K: usize, const M: usize>(
                 &mut self,

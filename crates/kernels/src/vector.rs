@@ -1,4 +1,4 @@
-//! What the inner loops need from a vector register.
+//! The operations that the inner loops need of a vector register.
 
 use crate::factors::Factors;
 use crate::tile::Tile;
@@ -73,8 +73,8 @@ pub(crate) trait Vector: Copy {
         unsafe { self.shuffle(places).colours() }
     }
     /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first`
-    /// plus that of `second`, each of which has `bit` as its only bit of interest, in the low half of a
-    /// block. With `REDUCED` there are three, and that of number 0 is zero.
+    /// plus that of `second`. Of both only `bit` is looked at, which lies in the low half of a block. With
+    /// `REDUCED` there are three, and that of number 0 is zero.
     unsafe fn choose<const REDUCED: bool>(
         first: Self,
         second: Self,
@@ -148,7 +148,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn bytes(self) -> Self::Bytes;
     /// Returns what factor number `k`, which must be there, makes of every byte.
     unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
-    /// Whether there is [`Vector::times_eight`]; only where a register has four blocks.
+    /// Says that there is [`Vector::times_eight`], which needs registers of four blocks.
     const EIGHTS: bool = false;
     /// Returns what each of the factors from number `k` on makes of eight bytes, those of one factor after
     /// the other: as many of them as a register has room for, which must be there.
@@ -221,7 +221,7 @@ pub(crate) trait Vector: Copy {
 
 /// A loop over vectors, to be run by [`crate::Kernel::run`].
 pub(crate) trait Task {
-    /// What it returns.
+    /// The result of the task.
     type Output;
     /// Runs the loop; implementations are `#[inline(always)]`.
     ///

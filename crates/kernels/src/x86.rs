@@ -1,8 +1,8 @@
 //! The kernels of x86-64: AES-NI with 128-bit registers, VAES with 256-bit and with 512-bit ones.
 //!
-//! Every block of `unsafe` in the [`Vector`] implementations rests on the same two promises of the caller,
-//! which the trait states: the machine has the features of the register's kind, and pointers lead to as many
-//! blocks as the method accesses. All loads and stores are unaligned ones.
+//! Every block of `unsafe` in the [`Vector`] implementations rests on two promises of the caller, which the
+//! trait states. The machine has the features of the register's kind, and pointers lead to as many blocks as
+//! the method accesses. All loads and stores are unaligned ones.
 
 mod mix;
 mod register;
@@ -1266,9 +1266,9 @@ impl Vector for X4 {
 /// gives rows `4·i` to `4·i + 3`.
 ///
 /// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a
-/// word; the 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then
-/// GF2P8AFFINEQB, given the rows as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It
-/// takes the last row of a matrix first, so rows are taken in reverse within each eight.
+/// word. The 16 × 16 words are transposed, so that register `k` has byte `k` of all rows. Then GF2P8AFFINEQB,
+/// given the rows as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It takes the last row of
+/// a matrix first, so rows are taken in reverse within each eight.
 #[inline(always)]
 unsafe fn words_of_columns(rows: impl Fn(usize) -> __m512i) -> [__m512i; 16] {
     // SAFETY: AVX-512 with VBMI and GFNI.

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
-/// What is asked for is what is used; without a wish it is the fastest.
+/// The kernel that is asked for is the one that is used; without a wish it is the fastest.
 #[test]
 fn the_kernel_is_the_one_that_is_asked_for() {
     let asked = std::env::var(KERNEL_VARIABLE).ok();

@@ -1,10 +1,10 @@
 //! No secret is left in memory that was given back.
 //!
 //! The allocator of this test keeps what every freed block held. Whole runs are played, and then the secrets,
-//! which hooks have told meanwhile, are looked for in it. What went over the wire is no secret. With
+//! which hooks have told meanwhile, are looked for in it. Bytes that went over the wire are no secret. With
 //! `BRICKWORK_BACKTRACE` set a find says where the block was freed.
 //!
-//! What this cannot see: registers, the stack, and what the operating system swaps out.
+//! This test cannot see registers, the stack, and memory that the operating system swaps out.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -31,7 +31,7 @@ static WATCHING: AtomicBool = AtomicBool::new(false);
 static FREED: Mutex<Freed> = Mutex::new(Freed { bytes: Vec::new(), blocks: Vec::new() });
 
 thread_local! {
-    /// Whether this thread is at remembering; what that allocates is not remembered.
+    /// Says that this thread is remembering: its own allocations are not remembered.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -85,7 +85,7 @@ fn alone() -> Alone {
     Alone(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is remembered while `run` runs.
+/// Returns the blocks that are freed while `run` runs.
 fn freed_by(_: &Alone, run: impl FnOnce()) -> Freed {
     WATCHING.store(true, Ordering::SeqCst);
     run();
@@ -232,7 +232,7 @@ fn what_is_not_erased_is_found() {
         });
         assert_eq!(freed.find(&secrets).len(), 1, "at {place}");
     }
-    // What grows leaves a copy behind.
+    // A list that grows leaves a copy behind.
     let freed = freed_by(&alone, || {
         let mut block = vec![secret];
         block.extend(std::hint::black_box([1; 8]));

@@ -1,8 +1,8 @@
 //! Row 18: whatever a peer or a stranger sends, no more memory is taken than the protocol needs.
 //!
-//! The allocator of this test counts. A party is attacked, and the most that was allocated at a time is
-//! compared with what the same party takes for a peer that says nothing at all: the difference is bounded by
-//! the longest message that could have come.
+//! The allocator of this test counts. A party is attacked, and its largest allocation is compared with that
+//! of the same party for a peer that says nothing at all. The difference is bounded by the longest message
+//! that could have come.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read, Write};
@@ -96,7 +96,7 @@ const HELLO: u8 = 1;
 /// More than any message of the protocol before the parties agree.
 const FLOOD: usize = 64 << 20;
 
-/// What a party allocates at most, and how it ends.
+/// Returns the most that a party allocates, and how it ends.
 fn attacked(party: Party, job: &Job, says: &[u8], left: usize) -> (usize, Error) {
     most(|| {
         let channel = Channel::new(vec![Box::new(Flood { says: says.to_vec(), at: 0, left })]);
@@ -113,8 +113,8 @@ fn frame(tag: u8, length: u32, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &length.to_le_bytes(), body].concat()
 }
 
-/// What the machinery around a message may differ by: buffers of output, errors, threads that end a little
-/// later.
+/// The machinery around a message may differ by this much: buffers of output, errors, threads that end a
+/// little later.
 const SLACK: usize = 64 << 10;
 
 #[test]
@@ -160,7 +160,7 @@ struct Turning {
     socket: UnixStream,
     /// Messages of the honest peer that are still to come.
     messages: usize,
-    /// What is known of the head of the next one, and how much of its body is to come.
+    /// The known part of the next message's head, and how much of its body is to come.
     head: Vec<u8>,
     body: usize,
     then: Then,
@@ -217,7 +217,7 @@ impl Write for Turning {
 
 impl Stream for Turning {}
 
-/// What both parties together allocate at most, be it at the same time or not, where the other one turns
+/// Returns the most that both parties together allocate, at the same time or not, where the other one turns
 /// after so many messages, and how this one ends.
 fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
     let program = ands(2, Recipient::Both);
@@ -331,7 +331,7 @@ fn row_18_a_crowd_of_half_open_connections() {
                     let mut stranger = TcpStream::connect(address).unwrap();
                     // The beginning of a long TLS record, rubbish, or nothing.
                     let says: &[u8] = [&[0x16, 3, 1, 0x3f, 0xff][..], &[0xff; 600], &[]][i % 3];
-                    // Who is refused at once may find the line closed.
+                    // A stranger that is refused at once may find the line closed.
                     let _ = stranger.write_all(says);
                     crowd.push(stranger);
                     std::thread::sleep(Duration::from_millis(1));

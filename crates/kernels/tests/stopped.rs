@@ -1,5 +1,5 @@
-//! What is stopped ends at once, however much it holds: with the allocator of the command, lists of secrets
-//! are erased when they are dropped, but while something is stopped their pages go back to the system.
+//! A stopped task ends at once, however much memory it holds. With the allocator of the command, lists of
+//! secrets are erased when they are dropped, but while a task is stopped their pages go back to the system.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::alloc::Layout;
@@ -25,7 +25,7 @@ fn forget() {
     write("/proc/self/clear_refs", "5").unwrap();
 }
 
-/// Whether anything is mapped at this address.
+/// Returns whether anything is mapped at this address.
 fn is_mapped(address: usize) -> bool {
     read_to_string("/proc/self/maps").unwrap().lines().any(|line| {
         let (begin, rest) = line.split_once('-').unwrap();

@@ -1,4 +1,4 @@
-//! What a list of steps takes, on two machines alike and a link.
+//! The time of a list of steps, on two machines alike and a link.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(crate) struct Clock<'m> {
     /// When each party was at work, and with which part of the cores; without what the other can no longer
     /// meet.
     busy: [VecDeque<Busy>; 2],
-    /// What was posted to each party: when it has arrived, and the work of receiving it.
+    /// For each message posted to a party: when it has arrived, and the work of receiving it.
     posted: [VecDeque<(f64, f64)>; 2],
     /// All work so far.
     pub cpu: f64,
@@ -87,8 +87,7 @@ impl<'m> Clock<'m> {
                 self.line[from] = self.line[from].max(departs) + seconds;
                 let arrives = self.line[from] + self.link.rtt_seconds / 2.0 + self.machine.message_seconds;
                 self.work(from, bytes * self.machine.send_seconds_a_byte, 1);
-                // What the line lets through, the receiver has decrypted when the last byte arrives, but for
-                // the last slice.
+                // The receiver has decrypted all but the last slice when the last byte arrives.
                 let receiving = bytes * self.machine.receive_seconds_a_byte;
                 let arrives = arrives - receiving.min(seconds);
                 if posted {

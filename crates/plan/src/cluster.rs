@@ -1,4 +1,4 @@
-//! What a job of many workers takes: an event simulation of stocks that are made and of partitions that run
+//! The time of a job of many workers: an event simulation of stocks that are made and of partitions that run
 //! from them, over lines and cores that may be shared.
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cost::Cost;
 
-/// What a worker does at a stretch, if it has its line and its core for itself.
+/// The time of one piece of a worker's work, if it has its line and its core for itself.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Stretch {
     /// Wall time in seconds.
@@ -40,7 +40,7 @@ pub struct Lanes {
     pub retries: u32,
 }
 
-/// What the workers share, and what happens to them.
+/// The resources that the workers share, and the rate of their failures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Surroundings {
     /// Bits a second of all lines together, both ways, if there is a limit.
@@ -53,7 +53,7 @@ pub struct Surroundings {
     pub spread: f64,
 }
 
-/// What a job is predicted to take.
+/// The prediction of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Makespan {
     /// Seconds from the beginning to the last output: half of all jobs take at most so long.
@@ -106,7 +106,7 @@ struct Under {
     fills: bool,
     /// Bits and seconds of CPU that it takes each second, if nothing holds it up.
     rates: [f64; 2],
-    /// Whether its worker is lost at its end.
+    /// Says that its worker is lost at its end.
     fails: bool,
 }
 
@@ -200,7 +200,7 @@ impl<'s> Simulation<'s> {
             let Under { fills, rates, fails } = self.under[worker as usize];
             self.demand.iter_mut().zip(rates).for_each(|(all, rate)| *all = (*all - rate).max(0.0));
             if fails {
-                // What it ran is in doubt, and runs no more; its stock is gone.
+                // Its partition is in doubt, and runs no more; its stock is gone.
                 self.in_doubt += u32::from(!fills);
                 self.stocked[worker as usize] = 0;
                 if self.waiting > 0 {
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Of what is scarce no more is used than there is, and all of it as long as all are at work.
+    /// Scarce resources are never used beyond their limit, and fully as long as all are at work.
     #[test]
     fn what_is_scarce_is_shared() {
         let cpu = 16.0 * 8.0 + 64.0;

@@ -1,4 +1,4 @@
-//! What a run costs: a script, read with the constants of a machine and of a link.
+//! The cost of a run: a script, read with the constants of a machine and of a link.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::rounds::Hops;
 use crate::script::{Action, Script};
 use brickwork_base::Party;
 
-/// What one phase will take.
+/// The predicted cost of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseCost {
     /// Its name, one of the protocol's.
@@ -31,7 +31,7 @@ impl PhaseCost {
     }
 }
 
-/// What a whole computation will take.
+/// The predicted cost of a whole computation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     /// In their order.
@@ -174,9 +174,9 @@ impl<'m> Reading<'m> {
     }
 }
 
-/// What another cut of a program must be predicted to take at most, as a part of the time of the cut that was
-/// asked for. Two predictions for one program err by less against each other (`docs/concepts/cost-model.md`
-/// has the table), so a run is hardly ever slower than it would be without any choice.
+/// The largest part of the given cut's time that another cut may be predicted to take if it is to replace it.
+/// Two predictions for one program err by less against each other (`docs/concepts/cost-model.md` has the
+/// table), so a run is hardly ever slower than it would be without any choice.
 pub const WORTH_ANOTHER_CUT: f64 = 0.85;
 
 /// Returns the place of the cut that is taken among those with these costs, of which the first is the one
@@ -195,7 +195,7 @@ mod tests {
 
     static WORK: crate::Work = crate::Work { name: "test.repeated", known: [1e-6; KNOWN_KERNELS.len()] };
 
-    /// What happens often costs what it costs when it is written out, bytes and crossings to the last.
+    /// Repeated steps cost as much as when they are written out, bytes and crossings to the last.
     #[test]
     fn what_is_repeated_is_what_is_written_out() {
         let machine = Machine::known(KNOWN_KERNELS[0], 2);

@@ -1,10 +1,10 @@
-//! What a computation costs, known before it runs: bytes exactly, rounds exactly, seconds and memory as
+//! The cost of a computation, known before it runs: bytes and rounds exactly, seconds and memory as
 //! estimates.
 //!
 //! A protocol writes itself down as a [`Script`], a list of steps, messages and work, for a program and its
-//! parameters. Three readings of that one list give everything else: the sum of its messages is the traffic,
-//! the length of the chain of messages that wait for each other is the number of rounds, and with the
-//! constants of a [`Machine`] and of a [`Link`] its longest path is the time. The model is derived in
+//! parameters. Three readings of that one list give everything else. The sum of its messages is the traffic.
+//! The longest chain of messages that wait for each other is the number of rounds. With the constants of a
+//! [`Machine`] and of a [`Link`] its longest path is the time. The model is derived in
 //! `docs/concepts/cost-model.md`.
 //!
 //! No protocol is known here. Kinds of [`Work`] belong to the part that does them, a protocol or what several

@@ -1,8 +1,8 @@
-//! What lies between the parties.
+//! The link between the parties.
 
 use serde::{Deserialize, Serialize};
 
-/// What lies between the parties.
+/// The link between the parties.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// In each direction; none is as fast as the machine's own loopback.

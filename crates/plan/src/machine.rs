@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::work::{Measured, Work, known_as};
 
-/// What work costs on a machine, in seconds.
+/// The cost of work on a machine, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Which kernel the constants are of.
+    /// The kernel that the constants were measured with.
     kernel: String,
     /// Of one thread for a unit of each kind of work that was measured here.
     seconds: Measured,
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::work::{READ_BACK, SPILL, TOUCH};
 
-    /// What takes no measurement is a sound machine, too, and a slower one is slower in everything.
+    /// A machine that takes no time is sound, too, and a slower one is slower in everything.
     #[test]
     fn a_machine_is_estimated() {
         for kernel in Kernel::all_available() {

@@ -1,4 +1,4 @@
-//! What work costs on this machine, measured by doing a little of each kind.
+//! Measures the cost of work on this machine, by doing a little of each kind.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ pub trait Measure: Sync {
     /// Returns all kinds of work that are measured here.
     fn kinds(&self) -> &'static [&'static Work];
 
-    /// Measures them on one thread, while the other cores do the same. What takes both parties is left to
-    /// [`Measure::runs`].
+    /// Measures them on one thread, while the other cores do the same. Kinds that take both parties are left
+    /// to [`Measure::runs`].
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
@@ -41,7 +41,7 @@ pub const REPEATS: usize = 5;
 /// Cores that measure at the same time, at most.
 const MEASURED_AT_ONCE: u32 = 8;
 
-/// What a phase takes besides its work is at most so many times what is usual: more is another's work.
+/// A phase takes besides its work at most so many times the usual: more is the work of other programs.
 const MOST_BUSY: f64 = 3.0;
 
 /// Returns the CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
@@ -209,10 +209,10 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// Measures what each phase of a small run takes beyond the sum of its parts: threads that start, memory in
-/// small pages, parties that wait for a core. `kinds` has the kind of work that stands for it, in the order
-/// of the script's phases, of which a unit is measured; `run` does what the script says and returns the name
-/// and the seconds of each phase.
+/// Measures the overhead of each phase of a small run beyond the sum of its parts: threads that start, memory
+/// in small pages, parties that wait for a core. For each phase of the script, in order, `kinds` has the kind
+/// of work that stands for it, of which a unit is measured. `run` does as the script says and returns the
+/// name and the seconds of each phase.
 ///
 /// # Errors
 /// Those of the run.

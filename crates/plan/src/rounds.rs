@@ -1,4 +1,4 @@
-//! Which messages wait for which.
+//! The chain of messages that wait for each other.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ pub(crate) struct Hops {
     garbler: u64,
     pub evaluator: u64,
     turn: Turn<u64>,
-    /// What was posted to each party: how many messages wait for each other up to its arrival.
+    /// For each message posted to a party: how many messages wait for each other up to its arrival.
     posted: [VecDeque<u64>; 2],
 }
 
@@ -32,7 +32,7 @@ impl<T: Copy> Turn<T> {
     /// sent last.
     pub fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
-            // Whatever the other one sends next is behind it, and begins anew.
+            // The next message of the other one is behind it, and begins anew.
             self.of = None;
             return self.before;
         }

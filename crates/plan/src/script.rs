@@ -11,9 +11,9 @@ pub enum Action {
     Phase(&'static str),
     /// So many units of work, which at most `tasks` threads can share.
     Work {
-        /// Who does it.
+        /// The party that does it.
         by: Party,
-        /// Of which kind it is.
+        /// Its kind.
         work: &'static Work,
         /// How much of it.
         units: f64,
@@ -22,29 +22,29 @@ pub enum Action {
     },
     /// Messages of one length, one behind the other.
     Message {
-        /// Who sends them.
+        /// The party that sends them.
         from: Party,
         /// Bytes of each, without frames.
         payload: u64,
         /// How many.
         times: u64,
-        /// Whether they use all lanes.
+        /// Says that they use all lanes.
         bulk: bool,
-        /// Whether they do not wait for the messages that the peer sent last.
+        /// Says that they do not wait for the messages that the peer sent last.
         crossing: bool,
-        /// Whether the peer does something else first, and takes them with an [`Action::Read`].
+        /// Says that the peer does something else first, and takes them with an [`Action::Read`].
         posted: bool,
     },
     /// A party reads messages that were posted to it: the oldest ones.
     Read {
-        /// Who reads.
+        /// The party that reads.
         by: Party,
         /// How many [`Action::Message`]s.
         messages: usize,
     },
     /// The phase takes so many units longer than its work and its messages say, at nobody's clock.
     Beyond {
-        /// Of which kind the units are.
+        /// The kind of the units.
         work: &'static Work,
         /// How many.
         units: f64,
@@ -72,8 +72,8 @@ pub fn share(whole: u64, k: u64, parts: u64) -> u64 {
     (k + 1) * whole / parts - k * whole / parts
 }
 
-/// What a protocol will do in a run: its steps, in an order in which both parties go through them, and what
-/// they hold. All of it follows from what is public.
+/// The plan of a run of a protocol: its steps, in an order in which both parties go through them, and the
+/// memory that they hold. All of it follows from what is public.
 #[derive(Clone, Debug)]
 pub struct Script {
     phases: &'static [&'static str],
@@ -152,7 +152,7 @@ impl Script {
                 |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing, posted: false };
             payloads.iter().map(one).collect()
         };
-        // Who sent last waits for nothing, so what the other one sends is what it crosses.
+        // The party that sent last waits for nothing, so the messages of the other one cross its own.
         let last = self.steps.iter().rev().find_map(|step| match step {
             Action::Message { from, .. } => Some(*from),
             _ => None,

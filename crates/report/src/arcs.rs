@@ -1,4 +1,4 @@
-//! What is soldered to what: kinds one below the other, and an arc for each pair of them.
+//! Solderings between kinds of component: kinds one below the other, and an arc for each pair of them.
 
 use std::fmt::Write as _;
 

@@ -27,7 +27,7 @@ impl Row {
     }
 }
 
-/// What stands below the rows.
+/// The axis below the rows.
 #[derive(Default)]
 pub(crate) struct Axis {
     /// Where, from 0 to 1, and what.
@@ -92,7 +92,7 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> 
             let y = top + 25.0 + (BAR + GAP) * k as f64;
             let _ = writeln!(svg, "<rect class=\"rail\" x=\"0\" y=\"{y}\" width=\"100%\" height=\"{BAR}\"/>");
             for segment in segments.iter().filter(|segment| segment.to > segment.from) {
-                // What is short is still to be seen.
+                // A short bar is still to be seen.
                 let width = (segment.to.min(1.0) - segment.from).max(0.003);
                 let from = segment.from.min(1.0 - width);
                 let _ = writeln!(
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(ticks(2048.0), ["0 KiB", "0.5 KiB", "1 KiB", "1.5 KiB", "2 KiB"]);
     }
 
-    /// Whatever the numbers are, nothing lies outside or is no number, and names are text.
+    /// Nothing lies outside or is no number, for any numbers, and names are text.
     #[test]
     fn bars_stay_within() {
         let rows: Vec<Row> = [-1.0, 0.0, 1e-12, 0.5, 1.0, 7.0, f64::NAN, f64::INFINITY]

@@ -10,7 +10,7 @@ pub struct Point {
     pub x: f64,
     /// Its place along the second one.
     pub y: f64,
-    /// What it stands for, shown when a pointer rests on it.
+    /// Its meaning, shown when a pointer rests on it.
     pub title: String,
     /// The same in a word or two, written beside it.
     pub label: String,
@@ -20,7 +20,7 @@ pub struct Point {
 
 /// Points that belong together.
 pub struct Series {
-    /// What they are; shown where there are several series.
+    /// Their meaning; shown where there are several series.
     pub name: String,
     /// In the order in which the curve runs.
     pub points: Vec<Point>,
@@ -28,7 +28,7 @@ pub struct Series {
 
 /// A chart. Curves are drawn from left to right in the order of their points.
 pub struct Chart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The axis from left to right.
     pub x: Axis,
@@ -40,7 +40,7 @@ pub struct Chart {
 
 /// An axis.
 pub struct Axis {
-    /// What it measures.
+    /// The quantity that it measures.
     pub label: String,
     /// How.
     pub scale: Scale,
@@ -289,7 +289,7 @@ const STEPS: u32 = 40;
 struct Labels {
     /// The axes' ends: left, top, right, bottom.
     frame: [f64; 4],
-    /// What is taken, as left, top, right, bottom.
+    /// The areas that are taken, as left, top, right, bottom.
     taken: Vec<[f64; 4]>,
 }
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::words::{self, number};
 
-/// Escapes text within HTML or SVG, in an attribute too. What moves a cursor or turns the direction of
-/// writing is replaced: a name could pretend to be another one by it.
+/// Escapes text within HTML or SVG, in an attribute too. Characters that move a cursor or turn the direction
+/// of writing are replaced: by them a name could pretend to be another one.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -27,7 +27,7 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
-/// What stands in a table or among the facts: text, or a number with its exact value.
+/// A cell of a table or of the facts: text, or a number with its exact value.
 pub(crate) struct Cell {
     /// As in the record.
     exact: Option<String>,

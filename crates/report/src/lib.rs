@@ -1,4 +1,4 @@
-//! What a run, a plan, a comparison or a program was, as one page of HTML that can be looked at anywhere.
+//! Pages of a run, a plan, a comparison or a program: one file of HTML each, which can be looked at anywhere.
 //!
 //! [`page`] makes it of what the command prints with `--json`, and of nothing else. The page is one file: no
 //! script, no address, nothing that is loaded. Each picture has a title, a description and its data as a

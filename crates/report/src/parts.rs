@@ -1,4 +1,4 @@
-//! What pages of several kinds have.
+//! The parts that pages of several kinds share.
 
 use serde_json::Value;
 
@@ -132,7 +132,7 @@ pub(crate) fn budget(page: &mut Page, promise: &Value) {
     each_check(page, &spent, asked, &table);
 }
 
-/// What each check leaves to chance.
+/// Returns the table of the probability that each check leaves.
 fn checks_table(promise: &Value) -> Table {
     let cells = |one: &Value| {
         let percent = 100.0 * (real(one, "bound_log2") + real(promise, "statistical_bits")).exp2();

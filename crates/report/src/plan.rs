@@ -121,7 +121,7 @@ fn buckets_chart(options: &[Value]) -> Chart {
     }
 }
 
-/// What else could be chosen.
+/// Adds the other choices.
 fn alternatives(page: &mut Page, record: &Value) {
     let (cuts, buckets) = (list(record, "decompositions"), list(record, "alternatives"));
     if cuts.len() < 2 && buckets.is_empty() {
@@ -200,7 +200,7 @@ pub(crate) fn draw(page: &mut Page, title: &str, about: &str, chart: &Chart, tab
     page.figure(title, about, &[], table, |attributes, first| chart::element(attributes, first, chart));
 }
 
-/// What the predictions rest on.
+/// Adds the constants that the predictions rest on.
 fn machine(page: &mut Page, record: &Value) {
     page.section("What this rests on");
     let (link, machine) = (&record["link"], &record["machine"]);

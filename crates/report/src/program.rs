@@ -29,7 +29,7 @@ pub(crate) fn page(record: &Value) -> String {
     page.document(&format!("{name}: a program"))
 }
 
-/// What it takes and gives.
+/// Returns the table of its inputs and outputs.
 fn ports(program: &Value) -> Table {
     let fields = [("garbler_inputs", "the garbler gives"), ("evaluator_inputs", "the evaluator gives")];
     let mut rows = Vec::new();
@@ -54,7 +54,7 @@ fn ports(program: &Value) -> Table {
 /// Kinds that have a bar of their own.
 const MOST_BARS: usize = 24;
 
-/// What its kinds of component take.
+/// Adds the table of its kinds of component.
 fn kinds(page: &mut Page, program: &Value) {
     let components = list(program, "components");
     let ands = |component: &Value| real(component, "and_gates") * real(component, "slots");

@@ -60,7 +60,7 @@ pub(crate) fn holds_against(promise: &Value) -> &'static str {
     }
 }
 
-/// What the parties learnt: only if it was asked for.
+/// Adds the outputs of the parties, which are there only if they were asked for.
 fn show_outputs(page: &mut Page, outputs: &Value) {
     page.section("Outputs");
     page.warning("This page holds what was computed. Show it to nobody who may not know that.");

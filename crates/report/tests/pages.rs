@@ -1,9 +1,9 @@
-//! What pages show and what they never do.
+//! Pages show everything that they should, and never a secret.
 
 use brickwork_report::{Unknown, page, page_with_outputs};
 use serde_json::{Value, json};
 
-/// What a name may try.
+/// Texts that a hostile name may try.
 const HOSTILE: [&str; 5] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -176,7 +176,7 @@ fn numbers(value: &Value, at: &str, into: &mut Vec<(String, String)>) {
         Value::Number(number) => into.push((at.into(), number.to_string())),
         Value::Array(all) => all.iter().for_each(|value| numbers(value, at, into)),
         Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-            // Which bit is which wire belongs to `info`; places of components are shown by their names.
+            // The places of wires belong to `info`; places of components are shown by their names.
             if !["input_map", "output_map", "input_ports", "output_ports", "from", "to"].contains(&&**name) {
                 numbers(value, &format!("{at}.{name}"), into);
             }
@@ -202,7 +202,7 @@ fn all_numbers_are_there_exactly() {
 
 #[test]
 fn hostile_names_are_text() {
-    // What the page itself is made of, whatever the names are.
+    // The tags of the page itself do not depend on the names.
     let tags = |html: &str| {
         let mut tags: Vec<String> = html
             .split('<')

@@ -28,7 +28,7 @@ type Value = [u128; 2];
 /// A part of an input that makes a whole subtree of its tree, but not all of it.
 #[derive(Clone, Copy)]
 pub struct Subtree<'a> {
-    /// What is hashed: 1, 2, 4, 8 or 16 chunks.
+    /// The data to hash: 1, 2, 4, 8 or 16 chunks.
     pub bytes: &'a [u8],
     /// The number of its first chunk in the input: a multiple of its own number of chunks.
     pub first_chunk: u64,
@@ -179,7 +179,8 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) 
     // Lanes without a chunk do the last one again.
     let chunk = |i: usize| (first + i).min(last);
     let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start(chunk(i)));
-    // What comes after these, to be fetched in time: so many streams are more than the machine foresees.
+    // The streams that follow these, to be fetched in time: the machine foresees fewer streams than there
+    // are.
     let next: [*const u8; MOST_LANES] =
         std::array::from_fn(|i| inputs.start((first + 2 * lanes::<V>() + i).min(inputs.count() - 1)));
     let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];

@@ -1,4 +1,4 @@
-//! What is garbled, how, and with which cipher.
+//! A garbling: its circuit, its style and its cipher.
 
 use crate::Aes128;
 use crate::script::GateList;
@@ -38,7 +38,7 @@ impl Style {
     }
 }
 
-/// What 2A is.
+/// The definition of 2A, the doubling of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubling {
     /// A itself: keys add up.
@@ -51,15 +51,15 @@ pub enum Doubling {
     Right(Carry),
 }
 
-/// What goes on where the halves of a block are shifted: each half gets its half of `value` if the other half
-/// has a bit of what `test` has in the place of this one; then bits that are not in `keep` go.
+/// The carry where the halves of a block are shifted: each half gets its half of `value` if the other half
+/// has a bit of `test` at the same place; then the bits that are not in `keep` go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carry {
     /// Bits that are looked for in the other half.
     pub test: u128,
-    /// What is added where there is one.
+    /// The value that is added where there is a carry.
     pub value: u128,
-    /// What remains.
+    /// The bits that remain.
     pub keep: u128,
 }
 

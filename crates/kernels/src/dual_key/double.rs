@@ -5,7 +5,7 @@ use crate::vector::Vector;
 
 /// How 2A is computed.
 pub(super) trait Double: Copy {
-    /// Whether a token is known to fill its block, so that nothing of a mask is cut off.
+    /// Says that a token is known to fill its block, so that nothing of a mask is cut off.
     const IS_LONG: bool = false;
     /// Constants in registers.
     type Constants<V: Vector>: Copy;

@@ -30,7 +30,7 @@ impl<'a> Evaluate<'a, (), ()> {
     }
 }
 
-/// What an evaluator has in registers besides [`Walk`].
+/// The registers of an evaluator besides [`Walk`].
 pub(super) struct Evaluator<'a, V: Vector, D: Double> {
     walk: Walk<'a, V, D, 1>,
     rows: [*const u128; 4],

@@ -30,7 +30,7 @@ impl<'a> Garble<'a, (), (), 0> {
     }
 }
 
-/// What a garbler has in registers besides [`Walk`].
+/// The registers of a garbler besides [`Walk`].
 pub(super) struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
     walk: Walk<'a, V, D, EACH>,
     /// Round keys of the tokens.
@@ -117,7 +117,7 @@ impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
             for ands in ands.chunks(4 / EACH) {
                 let mut blocks = [V::splat(0); 4];
                 for (k, both) in blocks.chunks_exact_mut(EACH).enumerate() {
-                    // What is too much is not kept.
+                    // Surplus results are not kept.
                     let and = ands.get_unchecked(k.min(ands.len() - 1));
                     let tweak = self.walk.tweak(first + and.gate as usize);
                     if EACH == 2 {
@@ -301,7 +301,7 @@ impl<const REDUCED: bool> Free<REDUCED> {
                 let [type_a, type_b] = types[n];
                 let in_01 = garbler.with_quadrupled[y & 1].xor_if(type_a, p);
                 let in_10 = garbler.with_doubled[x & 1].xor_if(type_b, p);
-                // What the token of row 00 has beyond that for 0.
+                // The difference of row 00's token to that for 0.
                 let beyond = c.xor_if(type_a, times(x)).xor_if(type_b, in_01.xor(garbler.quadrupled));
                 // The token of row 00, and key.
                 let masked = if REDUCED {

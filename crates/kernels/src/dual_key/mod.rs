@@ -70,8 +70,8 @@ impl Tokens {
         self.lanes
     }
 
-    /// Sets the tokens of all lanes in so many slots from a first one on: `token` gives for a lane, a slot,
-    /// counted from 0, and a bit the token; a garbler with [`Style::Ga`] gives those of both bits, and others
+    /// Sets the tokens of all lanes in so many slots from a first one on. For a lane, a slot, counted from 0,
+    /// and a bit, `token` gives the token: a garbler with [`Style::Ga`] gives those of both bits, and others
     /// that for 0. The evaluator's, for bit 0, are the active ones.
     ///
     /// # Panics

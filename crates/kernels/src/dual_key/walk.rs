@@ -1,4 +1,4 @@
-//! What both parties' walks through a script have in common.
+//! The part that both parties' walks through a script share.
 
 use super::cipher::{DualKey, Gates};
 use super::double::Double;
@@ -7,8 +7,8 @@ use crate::garble::Hash;
 use crate::script::{And, Xor};
 use crate::vector::Vector;
 
-/// What both walks have in registers. Tokens are read and written through `tokens`, which has `EACH`
-/// registers for a slot.
+/// The registers of both walks. Tokens are read and written through `tokens`, which has `EACH` registers for
+/// a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
     pub gates: Gates<'a>,

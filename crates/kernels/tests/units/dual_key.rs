@@ -21,7 +21,7 @@ fn doublings(bits: u32) -> Vec<Doubling> {
 
 const STYLES: [Style; 5] = [Style::Ga, Style::GaX, Style::GaXR, Style::HalfGates, Style::PrivacyFree];
 
-/// Whether the loops have them together.
+/// Returns whether the loops have them together.
 fn go_together(style: Style, doubling: Doubling) -> bool {
     match style {
         Style::Ga => true,
@@ -148,7 +148,7 @@ fn walks(
     made
 }
 
-/// What the loops take for granted is checked before they begin.
+/// The preconditions of the loops are checked before they begin.
 #[test]
 fn walks_that_do_not_fit_are_refused() {
     let mut next = 0;
