@@ -3,9 +3,9 @@
 //! GenKeyAuth).
 //!
 //! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has
-//! its own offset and authenticates itself: its false label is H(Δ). Who learns both labels of a wire learns
-//! every offset, and then tells from the label that the garbler sent which input bit it stood for (section
-//! 5.2).
+//! its own offset and authenticates itself: its false label is H(Δ). A party that learns both labels of a
+//! wire learns every offset, and then tells from the label that the garbler sent which input bit it stood for
+//! (section 5.2).
 //!
 //! DEVIATION: the pair of hashes is ordered by colour instead of unordered. A label is accepted only by the
 //! hash of its own colour, so two different accepted labels differ in colour. The order tells nothing:
@@ -27,14 +27,14 @@ pub const BYTES: usize = 32;
 pub struct Authenticator([u128; 2]);
 
 impl Authenticator {
-    /// Whether this is the hash at the place of a label's colour.
+    /// Returns whether this is the hash at the place of a label's colour.
     fn has(&self, label: Label, hash: u128) -> Choice {
         let [zero, one] = self.0;
         (zero ^ ((zero ^ one) & u128::from(label.colour()).wrapping_neg())).ct_eq(&hash)
     }
 }
 
-/// What an authenticator is for; authenticators of different kinds never share a hash.
+/// The purpose of an authenticator; authenticators of different kinds never share a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AuthenticatorKind {
@@ -44,7 +44,7 @@ pub enum AuthenticatorKind {
     Input = 1,
 }
 
-/// What is hashed: a label, or an offset.
+/// The input of a hash: a label, or an offset.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Purpose {
@@ -194,7 +194,7 @@ impl Hasher {
     }
 }
 
-/// What keeps an evaluator from going on at a wire.
+/// A reason why an evaluator cannot go on at a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLabel {
     /// No label is accepted.
@@ -266,7 +266,7 @@ mod tests {
         assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later authenticator");
     }
 
-    /// Who asks for few is told what who asks for many is, for any number of labels.
+    /// An attacker that asks for few labels is told as much as one that asks for many.
     #[test]
     fn votes_are_what_is_accepted() {
         let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain).after(11);

@@ -1,10 +1,10 @@
 //! Binds OTs to commitments: the labels that the sender of correlated OTs committed to are those that the
 //! receiver gets, and their offset is the committed one.
 //!
-//! The receiver draws, after the commitments, random sets of the OTs. Of each set, and of one more OT that is
-//! in no other set and masks its choice bit, it reveals the sum of its labels and of its choice bits, and
-//! claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that is
-//! not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
+//! The receiver draws, after the commitments, random sets of the OTs. To each set it adds one more OT that is
+//! in no other set and masks its choice bit. It reveals the sum of the set's labels and of its choice bits.
+//! It claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that
+//! is not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
 //! receiver accepts does not depend on its choices (docs/concepts/security.md, section 7). The sender checks
 //! the labels of all sums before it opens any: a receiver that names the other bit would get the offset.
 
@@ -25,7 +25,7 @@ const OTS_A_TASK: usize = 4096;
 /// OTs whose commitments become columns at a time.
 const OTS_IN_HAND: usize = 64 * OTS_A_TASK;
 
-/// Which OTs are in which random combination: bit k of an OT's word says whether it is in combination k.
+/// The OTs of each random combination: bit k of an OT's word says whether it is in combination k.
 pub struct Combinations {
     /// Of each OT; the last ones mask, each a combination of its own.
     words: Vec<u128>,
@@ -108,7 +108,7 @@ impl Combinations {
     }
 }
 
-/// What was revealed of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
+/// The revealed combinations, `C_R ⊕ b·D_ot` summed up, on either side.
 pub struct RevealedCombinations {
     sums: Vec<Column>,
     bits: Vec<u8>,
@@ -199,8 +199,8 @@ mod tests {
         (0..count).map(|_| rng.label()).collect()
     }
 
-    /// What a garbler's commitments are off by shows in the sums: for this seed, whether all claims would
-    /// hold all the same.
+    /// Returns whether, for this seed, all claims would hold although the garbler's commitments are off by
+    /// these words: they show in the sums.
     fn unseen(seed: &Seed, choices: &[u8], wrong: &[Label], offset: Label) -> bool {
         let combinations = Combinations::expand(seed, choices.len() - MASKS, MASKS);
         let bits = combinations.bits(choices);
@@ -268,8 +268,8 @@ mod tests {
             assert!(!unseen(&seed, &choices, &one, offset));
             one[39] = off;
             assert!(!unseen(&seed, &choices, &one, zero));
-            // Who knew all choices could lie: that is what hides them, and why each sum has one that nobody
-            // guesses.
+            // A garbler that knew all choices could lie: that is why choices are hidden, and why each sum has
+            // one that nobody guesses.
             let guessed: Vec<Label> = choices.iter().map(|&b| if b == 1 { offset } else { zero }).collect();
             assert!(unseen(&seed, &choices, &guessed, offset));
             let mut one_wrong = guessed;

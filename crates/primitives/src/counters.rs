@@ -1,4 +1,4 @@
-//! What a session with cut-and-chosen items counts: indices of authenticators, and serials.
+//! The counters of a session with cut-and-chosen items: indices of authenticators, and serials.
 
 use brickwork_base::Error;
 use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
@@ -6,7 +6,7 @@ use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
 /// The counter of a session's authenticators: those of one kind have different indices.
 const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
 
-/// What a session counts besides the blocks of its streams; both parties count alike.
+/// The counters of a session besides the blocks of its streams; both parties count alike.
 pub struct Counters {
     /// Indices of authenticators.
     authenticators: Numbers,

@@ -1,6 +1,6 @@
-//! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, interactive hashes,
-//! cut-and-choose, authenticators, soldering, and files for what does not fit into memory; and what each of
-//! them costs.
+//! The parts that protocols are made of: garbling, oblivious transfer, homomorphic commitments, interactive
+//! hashes, cut-and-choose, authenticators, soldering, and files for data that does not fit into memory; and
+//! the cost of each.
 #![forbid(unsafe_code)]
 
 // Files of tests that other crates include, too, name this crate as those do.
@@ -24,6 +24,6 @@ pub mod spill;
 use brickwork_base::label::Label;
 use brickwork_kernels::Secrets;
 
-/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves
-/// copies behind.
+/// Labels that are erased when dropped. An iterator that is collected into them must know its length: growing
+/// leaves copies behind.
 pub type Labels = Secrets<Label>;

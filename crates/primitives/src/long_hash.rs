@@ -1,7 +1,7 @@
 //! BLAKE3 of what is long and comes piece by piece. The result is that of [`blake3::Hasher`], which is at its
-//! best only where pieces begin and end at large powers of two: a few bytes in front of all that follows,
-//! which name it, leave every piece across such a place, and much of it is then hashed a chunk or a few at a
-//! time. Here what lies across waits until a whole section of the tree is there.
+//! best only where pieces begin and end at large powers of two. A few bytes of a name in front leave every
+//! later piece across such a place, and much of it is then hashed a chunk or a few at a time. Here what lies
+//! across waits until a whole section of the tree is there.
 
 use blake3::Hasher;
 use brickwork_kernels::Secrets;
@@ -17,7 +17,7 @@ const FEW: usize = 512;
 pub struct LongHash {
     /// It has taken in whole sections.
     hasher: Hasher,
-    /// What lies behind them, less than a section.
+    /// The bytes behind them, less than a section.
     waiting: Secrets<u8>,
 }
 

@@ -5,8 +5,8 @@
 //! Both fit one value: `C_w = base_w`, its lowest bit replaced by `σ_w`.
 //!
 //! To solder i to j the garbler sends `V = base_i ⊕ base_j ⊕ s·Δ_j` with `s = σ_i ⊕ σ_j`, whose lowest bit is
-//! s (the paper's s^σ and S^K in one value). Who has a label of wire i, V and `Δ_i ⊕ Δ_j` has the label of
-//! wire j for the same bit, and nothing else. Where all wires have one offset V alone is enough: the
+//! s (the paper's s^σ and S^K in one value). A party that has a label of wire i, V and `Δ_i ⊕ Δ_j` has the
+//! label of wire j for the same bit, and nothing else. Where all wires have one offset V alone is enough: the
 //! difference of the two false labels, one label a wire.
 //!
 //! **A pair is soldered once and in one way**: V for the other s would give Δ_j away.
@@ -116,7 +116,7 @@ mod tests {
                 assert_eq!(solder.carry(i.of_bit(bit), offsets), j.of_bit(bit));
                 assert_eq!(solder.carry_back(j.of_bit(bit), offsets), i.of_bit(bit));
             }
-            // What is opened is what the commitments add up to.
+            // The opened value is the sum of the commitments.
             assert_eq!(i.value ^ j.value ^ dj.times(solder.flip()), solder.opening());
             assert_eq!(GarblerWire::from_false_label(i.false_label(), di).value, i.value);
         }

@@ -1,5 +1,5 @@
 //! Temporary files without a name, for what does not fit the share of memory that a party wants to use. They
-//! are gone with the process, however it ends. What goes into them is either no secret or sealed before.
+//! are gone with the process, however it ends. Their contents are either no secret or sealed before.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -111,8 +111,8 @@ impl Drop for Held {
     }
 }
 
-/// What went wrong where nobody could be told: what could not be read is wrong, and whatever is proven of it
-/// after that fails for another reason than the peer.
+/// A fault where nobody could be told: an unread value is wrong, and any later proof of it fails for another
+/// reason than the peer.
 #[derive(Default)]
 pub struct Fault(Mutex<Option<Error>>);
 
@@ -127,7 +127,7 @@ impl Fault {
     /// Checks that nothing went wrong.
     ///
     /// # Errors
-    /// What went wrong first since this was asked last.
+    /// Returns the first fault since this was asked last.
     pub fn check(&self) -> Result<(), Error> {
         let first = self
             .0
@@ -155,7 +155,7 @@ impl Spill {
         Spill(None)
     }
 
-    /// Makes a spill in a file. What cannot be read where nobody can be told is noted as this fault.
+    /// Makes a spill in a file. A failed read where nobody can be told is noted as this fault.
     ///
     /// # Errors
     /// [`Error::Resource`] if there can be no file.

@@ -11,15 +11,15 @@ use super::rows::{BLOCK, Column, DIMENSION};
 use super::shares::Shares;
 use brickwork_base::label::Label;
 
-/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the
-/// receiver what was opened to it (or, in [`Claims::bits`], only its lowest bit); for the sender the
-/// committed value where the receiver does not know it, anything where it does.
+/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim. For the
+/// receiver that is the value that was opened to it (or, in [`Claims::bits`], only its lowest bit). For the
+/// sender it is the committed value where the receiver does not know it, and anything where it does.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
 /// Of some wires of an item the values of the claims about them.
 type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
 
-/// Whether a commitment is part of the claim about this wire of this item: 0 or 1.
+/// The coefficient, 0 or 1, of a commitment in the claim about this wire of this item.
 pub(super) type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
 /// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part
@@ -146,7 +146,7 @@ pub struct Claims<'a> {
     pub(super) bits: Vec<(usize, Claim<'a>)>,
     pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
     pub(super) values: Vec<(usize, GiveValues<'a>)>,
-    /// What was opened and rests on them.
+    /// The opened values that rest on them.
     pub(super) about: Vec<Name>,
 }
 
@@ -154,8 +154,9 @@ pub struct Claims<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimGroup(usize);
 
-/// What a proof multiplies each claimed value with, an element of GF(2^128): for claim k of a group `x^(k mod
-/// 128)` times a random element of each 128 claims. They follow from the proof's seed and are no secret.
+/// The weights of a proof: it multiplies each claimed value with an element of GF(2^128), for claim k of a
+/// group `x^(k mod 128)` times a random element of each 128 claims. They follow from the proof's seed and are
+/// no secret.
 pub struct Weights(Vec<Vec<u128>>);
 
 /// x^128 in GF(2^128).
@@ -262,9 +263,9 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for all other
-    /// claims, keep the claims of that block apart: what all sums and values come to, each times its weight,
-    /// has in bit k what claim k is off by.
+    /// Returns whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for
+    /// all other claims, keep the claims of that block apart. All sums and values, each times its weight,
+    /// then come to a word whose bit k is the error of claim k.
     fn has_wrong_values(&self, value_of: impl Fn(&Column) -> u128) -> bool {
         let counts: Vec<usize> = self.known.iter().map(Known::count).collect();
         let blocks =

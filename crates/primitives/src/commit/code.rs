@@ -155,8 +155,8 @@ fn shortened_bch(m: u32, t: usize) -> Code {
 }
 
 /// Construction X3 on the extended BCH codes `[256, 131, 38]` ⊃ `[256, 123, 40]` ⊃ `[256, 115, 44]` with
-/// tails `[13, 8, 4]` and `[9, 8, 2]`: a word outside the middle code gains 4, one of the middle code outside
-/// the inner one 2.
+/// tails `[13, 8, 4]` and `[9, 8, 2]`. A word outside the middle code gains 4, and one of the middle code
+/// outside the inner one 2.
 fn construction_x3() -> Code {
     let (outer, middle, inner) = (generator(8, 18), generator(8, 19), generator(8, 21));
     let mut rows = Vec::new();

@@ -34,7 +34,7 @@ impl Sums {
     }
 }
 
-/// What is combined: claims, or new commitments with the values that their sender knows.
+/// The words to combine: claims, or new commitments with the values that their sender knows.
 pub(super) enum Group<'a> {
     Claims(usize, &'a Claim<'a>),
     Each(&'a Each<'a>),
@@ -118,7 +118,7 @@ fn weighted_values(
             (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
         give(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
         for (values, weights) in values.chunks_exact(BLOCK).zip(weights.chunks_exact(BLOCK)) {
-            // Which values are in which sum.
+            // For each sum, the values that are in it.
             let (mut masks, mut product) = ([0u128; BLOCK], [0u128; BLOCK]);
             kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
             kernels::parity_rows(&masks, bytemuck::cast_slice(values), &mut product, 1);

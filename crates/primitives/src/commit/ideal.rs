@@ -46,8 +46,8 @@ impl Scheme for Ideal {
     }
 }
 
-/// What a stock keeps: values of this party's choice, by their place in the stream; random ones follow from
-/// the seed.
+/// The state that a stock keeps: values of this party's choice, by their place in the stream; random ones
+/// follow from the seed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SenderState {
     seed: [u8; 32],

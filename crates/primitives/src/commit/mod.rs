@@ -1,6 +1,6 @@
 //! XOR-homomorphic commitments: the garbler commits, the evaluator holds it to what it committed to.
 //!
-//! What a [`Scheme`] promises, whatever it is made of ([`Split`](split::Split) is the one that `duplo` uses):
+//! The promise of a [`Scheme`], for any construction ([`Split`](split::Split) is the one that `duplo` uses):
 //!
 //! * [`Sender::commit_random`] commits to values that the protocol itself draws, [`Sender::commit`] to
 //!   values of the sender's choice; the receiver learns nothing of either.
@@ -8,10 +8,9 @@
 //!   "the lowest bit of this sum is this". Claims cost no traffic by themselves; [`Sender::prove`] and
 //!   [`Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
-//! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
-//!   [`Proof`] of a successful verification that it was part of; and what was opened to it is [`Claimed`]
-//!   until the proof of the claims that it rests on. A proof names all that it covers, and is of use for that
-//!   alone.
+//! * A receiver may read shares that are not proven yet. But [`Pending`] only becomes [`Shares`] by the
+//!   [`Proof`] of a successful verification that it was part of. An opened value is [`Claimed`] until the
+//!   proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
 
 mod claims;
 pub mod code;
@@ -39,7 +38,7 @@ pub use scheme::{Level, Receiver, Scheme, Sender};
 pub use shares::{FEW_COLUMNS, Selection, Shares, keep_columns};
 
 cheats! {
-    /// What a cheater can do with commitments.
+    /// Cheats with commitments.
     pub enum Cheat of "commitments" {
         /// Commitments (FJNT16): something that was sent as a commitment is none.
         Commitment = "commitments: a correction leaves the code",
@@ -50,7 +49,7 @@ cheats! {
     }
 }
 
-/// What the lowest bit of a random committed value is.
+/// The rule for the lowest bit of a random committed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lsb {
     /// Random, like the other bits.

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Places {
     /// The blocks at which the batch's commitments begin: to wires, and to offsets where each item has one.
     pub rows: [u64; 2],
-    /// Which item of the batch each one is.
+    /// The item of the batch that each one is.
     pub items: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What a verification settled: tokens that nobody else can make.
+//! The results of a verification: tokens that nobody else can make.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,8 +63,9 @@ pub struct Pending {
     shares: Shares,
 }
 
-/// What [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are commitments, and
-/// that others were opened rightly. Nobody else can make one for what this receiver was sent.
+/// The facts that [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are
+/// commitments, and that others were opened rightly. Nobody else can make one for what this receiver was
+/// sent.
 ///
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());
@@ -92,7 +93,7 @@ impl Pending {
     }
 }
 
-/// What a sender opened to a receiver, while the claims that it rests on are not settled: it can be
+/// A value that a sender opened to a receiver, while the claims that it rests on are not settled. It can be
 /// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no
 /// other.
 ///

@@ -14,8 +14,8 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 
-/// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
-/// receiver: the values that were opened to it, and its own shares.
+/// The sender's part of a row of commitments: the values and its shares. An opened row has the same form at
+/// the receiver: the values that were opened to it, and its own shares.
 #[derive(Default)]
 pub struct Committed {
     /// The committed values.
@@ -64,7 +64,7 @@ impl Committed {
     }
 }
 
-/// A row of commitments, or some of one. What it keeps of each is little or nothing.
+/// A row of commitments, or some of one. It keeps little or nothing of each.
 pub struct Row {
     values: Storage,
     shares: Shares,

@@ -40,7 +40,7 @@ pub(super) trait Rows: Send + Sync {
     fn coordinates(&self) -> usize;
 
     /// Makes the rows of a chunk, one for each coordinate; `rows` is overwritten, and what stands behind the
-    /// last commitment is arbitrary. What cannot be read is noted where the party looks before it proves or
+    /// last commitment is arbitrary. A failed read is noted where the party looks before it proves or
     /// accuses.
     fn rows(&self, chunk: usize, rows: &mut Vec<u128>);
 
@@ -97,8 +97,8 @@ pub(super) trait ValueRows: Send + Sync {
     #[cfg(test)]
     fn as_any(&self) -> &dyn std::any::Any;
 
-    /// Does what [`ValueRows::message`] does of a whole chunk, zero behind the last commitment. What cannot
-    /// be read is noted.
+    /// Does what [`ValueRows::message`] does of a whole chunk, zero behind the last commitment. A failed read
+    /// is noted.
     fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
         let blocks = blocks(self.count(), chunk);
         self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault().note(error));
@@ -132,9 +132,9 @@ pub(super) trait ValueRows: Send + Sync {
 pub(super) struct Room {
     /// The rows of value bits.
     pub message: Zeroizing<Vec<u128>>,
-    /// For whoever makes them.
+    /// Room for the values' other shares, for the code that makes them.
     pub others: Zeroizing<Vec<u128>>,
-    /// What was read from a file.
+    /// The blocks that were read from a file.
     pub read: Vec<u128>,
     values: Labels,
 }

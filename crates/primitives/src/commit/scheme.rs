@@ -1,5 +1,5 @@
-//! What the protocols ask of a commitment scheme: a [`Scheme`] is its two parties, and what a level of
-//! security costs.
+//! The interface of a commitment scheme for the protocols: a [`Scheme`] is its two parties, and the cost of a
+//! level of security.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use brickwork_wire::Channel;
 
 /// A homomorphic commitment scheme.
 pub trait Scheme: Sized + Send + Sync + 'static {
-    /// What people call it.
+    /// The name that people use.
     const NAME: &'static str;
 
     /// The party that commits.
@@ -34,7 +34,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     fn level(security: u32) -> Option<Level>;
 }
 
-/// What a level of security takes.
+/// The cost of a level of security.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Length, dimension and distance of the code, in bits; a scheme without one has the values as they are.
@@ -61,7 +61,7 @@ pub struct Level {
 /// stream has *ranges*, which never meet: whoever goes on with a stock [enters](Sender::enter) one that was
 /// not entered before.
 pub trait Sender: Sized + Send {
-    /// What a stock keeps of it.
+    /// The state that a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;
     /// A row of commitments to values that come one after the other.
     type Committing;
@@ -157,7 +157,7 @@ pub trait Sender: Sized + Send {
 
 /// The party that holds the other to its word: the evaluator.
 pub trait Receiver: Sized + Send {
-    /// What a stock keeps of it.
+    /// The state that a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;
 
     /// Begins, with OTs in which it draws its choices with `rng`. At most `memory` bytes of what comes are

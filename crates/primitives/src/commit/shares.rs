@@ -267,7 +267,8 @@ impl Shares {
         }
     }
 
-    /// What claims about these are weighted in: of several about the same commitments one pass is enough.
+    /// The row in which claims about these are weighted: of several claims about the same commitments one
+    /// pass is enough.
     fn row(&self) -> *const () {
         match &self.0 {
             Form::Columns { columns, .. } => columns.as_ptr().cast(),
@@ -358,7 +359,7 @@ impl Shares {
             assert_eq!(*words, other_words, "shares under different codes");
             let all = columns.len() + theirs.len();
             if columns.capacity() < all {
-                // What grows by itself leaves a copy behind.
+                // A list that grows by itself leaves a copy behind.
                 let mut larger = Vec::with_capacity(2 * all);
                 larger.extend_from_slice(columns);
                 columns.zeroize();
@@ -474,7 +475,7 @@ impl Weighted {
                     .zip(packed.chunks_exact(words))
                     .for_each(|(to, from)| to[..words].copy_from_slice(from)),
             }
-            // Which columns are in which sum. Weights behind the last commitment are 0.
+            // For each sum, the columns that are in it. Weights behind the last commitment are 0.
             let mut masks = [0; BLOCK];
             kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
             kernels::parity_rows(&masks, &self.columns, &mut self.product, COLUMN_BLOCKS);
@@ -483,7 +484,7 @@ impl Weighted {
     }
 }
 
-/// What adds the weights of a list of commitments, place after place of the row that they are in.
+/// A reader that adds the weights of a list of commitments, place after place of the row that they are in.
 enum Listed<'a, W> {
     /// That follow the row, or of which every item has many that do.
     Runs(&'a W, Option<&'a Selection>),

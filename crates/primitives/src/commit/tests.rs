@@ -1,4 +1,4 @@
-//! What every scheme does: each test runs against all of them, through one function.
+//! The properties of every scheme: each test runs against all of them, through one function.
 
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn begin<S: Scheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
     })
 }
 
-/// What a script of commitments and claims comes to: the same script runs against every scheme.
+/// The result of a script of commitments and claims: the same script runs against every scheme.
 pub(super) struct Script {
     pub security: u32,
     /// Sizes of the rows: random, ending in 0, ending in 1, chosen.
@@ -266,9 +266,9 @@ pub(super) fn two_ways<'a>(
     [sums, each]
 }
 
-/// What was opened is had for the proof of the claims about it, from the receiver to whom it was opened: not
-/// for a proof before or after that, of other claims, or of another receiver's; and no receiver verifies what
-/// is another's.
+/// An opened value is had for the proof of the claims about it, from the receiver to whom it was opened. It
+/// is not had for a proof before or after that, of other claims, or of another receiver's; and no receiver
+/// verifies another's values.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -312,7 +312,7 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
     for (claimed, wrong) in
         [(first, &proof), (third, &before), (never, &before), (receiver.claimed(value), &theirs)]
     {
-        // What more rests on it changes nothing.
+        // Further values that rest on it change nothing.
         let mut claimed = Some(claimed.map(|value| (value, "more")));
         assert!(refused(&mut || _ = claimed.take().unwrap().proven(wrong)));
     }
@@ -395,8 +395,8 @@ fn words(shares: &Shares) -> Vec<u64> {
 /// Compares what a sender makes again.
 type MadeAgain<S> = Box<dyn Fn(&<S as Scheme>::Sender)>;
 
-/// What a row is: the commitments that came at its place in the stream, whose values can be had in any way
-/// and made again by whoever has the state that a stock keeps.
+/// A row is the commitments that came at its place in the stream. Their values can be had in any way, and
+/// made again from the state that a stock keeps.
 fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
     let (mut sender, mut receiver) = begin::<S>(40, memory);
     let (mut left, mut right) = memory_pair();

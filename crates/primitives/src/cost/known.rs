@@ -1,5 +1,5 @@
-//! What work takes on the machine that is known, in seconds and for each of its kernels, where several
-//! semi-honest protocols do the same and each measures it under a name of its own.
+//! The time of work on the machine that is known, in seconds and for each of its kernels. It is for work that
+//! several semi-honest protocols do and measure under names of their own.
 
 /// A label of a wire, drawn, moved or carried to a slot.
 pub const WIRE: [f64; 4] = [1.34e-9, 1.33e-9, 1.34e-9, 1.32e-9];

@@ -1,4 +1,4 @@
-//! What the primitives cost: the messages that they send, for the script of a protocol, and the work.
+//! The cost of the primitives: the messages that they send, for the script of a protocol, and the work.
 
 pub mod known;
 mod measure;
@@ -142,7 +142,7 @@ pub const DIGEST: u64 = 32;
 pub const INTENT: u64 = 1 + 2 * DIGEST;
 
 /// Writes the messages of two stores that meet, share so many epochs that are not used up, and in which
-/// nothing was broken off: otherwise the parties tell each other a little more of where they stand.
+/// nothing was broken off. Otherwise the parties tell each other a little more of where they stand.
 /// `greeting` are the bytes of the garbler's first messages and of the evaluator's greeting.
 pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epochs: u64) {
     // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
@@ -165,7 +165,7 @@ pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epoc
 pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     script.phase(agreement);
     script.exchange([DIGEST], [DIGEST]); // the program
-    // What it takes from where.
+    // The items that it takes, and from where.
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 

@@ -3,8 +3,8 @@
 //! An adversary makes `t` of the `L = N·B + c` copies bad before it knows the challenge. A uniform choice
 //! sends `i` of them into buckets and `j = t − i` among the opened copies with probability `C(N·B, i)·C(c, j)
 //! / C(L, t)`. Each of the `j` stays undetected with probability `u`: 0, or 1/2 where opening shows only one
-//! of two halves. It wins if some bucket then holds `m` bad copies, `m = B` where one good copy saves the
-//! bucket and `(B + 1)/2` where the majority rules; by the union bound that has probability at most `w_i =
+//! of two halves. It wins if some bucket then holds `m` bad copies: `m = B` where one good copy saves the
+//! bucket, and `(B + 1)/2` where the majority rules. By the union bound that has probability at most `w_i =
 //! min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
 //!
 //! ```text
@@ -46,8 +46,8 @@ impl Bucketing {
         if game.is_bounded_by(limit) {
             return limit;
         }
-        // The guess is right but for rounding, unless the bucketing is too bad to look at all of it. What was
-        // not looked at survives no more often than the last that was.
+        // The guess is right but for rounding, unless the bucketing is too bad to look at all of it. The rest
+        // survives no more often than the last that was looked at.
         limit = limit.max(game.outcome(Game::last(self, rule), 0).survival).max(Upper::limit(-1000.0));
         while !game.is_bounded_by(limit) {
             limit = (limit * Upper::integer(2)).min(Upper::ONE);
@@ -69,7 +69,7 @@ impl Bucketing {
     }
 }
 
-/// What `t` bad copies, or a few more, achieve.
+/// The result of `t` bad copies, or a few more.
 struct Outcome {
     success: Upper,
     survival: Upper,
@@ -110,7 +110,7 @@ impl Game {
         most_bad(rule).min(bucketing.copies())
     }
 
-    /// Whether all outcomes are successes with at most this probability.
+    /// Returns whether all outcomes are successes with at most this probability.
     fn is_bounded_by(&mut self, limit: Upper) -> bool {
         let last = Self::last(&self.bucketing, self.rule);
         // Each step covers the numbers of bad copies from t to t + d.

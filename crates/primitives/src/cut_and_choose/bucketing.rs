@@ -19,7 +19,7 @@ pub enum Detection {
 pub struct Rule {
     /// How surely a bad copy is noticed when it is opened.
     pub detection: Detection,
-    /// Whether the majority of a bucket must be good; if not, one good copy is enough.
+    /// Says that the majority of a bucket must be good; if not, one good copy is enough.
     pub majority: bool,
 }
 

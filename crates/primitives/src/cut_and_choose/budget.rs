@@ -6,7 +6,7 @@ use super::search::is_sensible;
 use super::{Bucketing, Rule, Upper, cheapest};
 use brickwork_base::{Error, Security, at_most};
 
-/// What a batch consists of.
+/// The kind of item that a batch consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum BatchKind {
     /// Copies of a component.
@@ -39,7 +39,7 @@ impl BatchKind {
 /// A batch to come: all that shares one cut-and-choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchSpec {
-    /// What it consists of.
+    /// The kind of its items.
     pub kind: BatchKind,
     /// How many slots it must fill.
     pub slots: u32,
@@ -83,9 +83,9 @@ impl Budget {
         &self.checks
     }
 
-    /// Returns the bucketings of least cost for these batches so that all of the session stays below
-    /// `2^-s`. `cost` is given the position of a batch and a bucketing of it. What the checks leave is shared
-    /// equally by the batches; what one leaves of its share goes to the next.
+    /// Returns the bucketings of least cost for these batches so that all of the session stays below `2^-s`.
+    /// `cost` is given the position of a batch and a bucketing of it. The batches share equally the part of
+    /// the budget that the checks leave, and the unspent part of one batch's share goes to the next.
     ///
     /// # Errors
     /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many

@@ -4,7 +4,8 @@ use super::Bucketing;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
 
-/// Which copies of a batch are opened, and in which bucket each of the others sits.
+/// The outcome of a challenge: the copies of a batch that are opened, and the bucket in which each of the
+/// others sits.
 ///
 /// Both parties draw it from the same public stream, so there are no counts or indices that a peer could send
 /// wrong.

@@ -1,4 +1,4 @@
-//! What the formula of module `bound` gives in floating point, and where its maximum is taken to be.
+//! The formula of module `bound` in floating point, and the place where its maximum is taken to be.
 //!
 //! Only additions, multiplications and divisions, so that both parties find the same on any machine.
 

@@ -137,8 +137,8 @@ impl Add for Upper {
         if small == Self::ZERO {
             return great;
         }
-        // 63 bits below the greater mantissa. What reaches lower may be cut off there: at least one unit of
-        // it is left, below the 64 bits that stay, so that the sum is rounded up in any case.
+        // 63 bits below the greater mantissa. Bits below that may be cut off: at least one unit of the sum is
+        // left, below the 64 bits that stay, so that it is rounded up in any case.
         let great_bits = u128::from(great.mantissa) << 63;
         let small_bits = u128::from(small.mantissa) << 63;
         let aligned = small_bits >> (great.exponent - small.exponent).min(126);

@@ -1,7 +1,7 @@
 //! AND gates one by one, each a copy of a circuit of one gate: many of them, that are evaluated in any order.
 //!
-//! What comes out is what [`HalfGates`](super::HalfGates) makes of such copies. Their blocks lie side by side
-//! here, those under one key together, so that every register is full whatever the order.
+//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. Their blocks lie side
+//! by side here, those under one key together, so that every register is full whatever the order.
 
 use brickwork_kernels::{Aes128, Kernel, erase};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -178,7 +178,7 @@ impl AndGates {
     }
 }
 
-/// Gives room for so many blocks. What grows leaves no copy behind.
+/// Gives room for so many blocks. Growing leaves no copy behind.
 fn fresh(blocks: &mut Vec<u128>, count: usize) {
     if blocks.capacity() < count {
         erase(blocks);

@@ -92,14 +92,14 @@ fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     }
 }
 
-/// Whether tables of so many bytes come in several sections.
+/// Returns whether tables of so many bytes come in several sections.
 fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES
 }
 
-/// Hashes the tables of each copy and keeps nothing else: no `blake3::Hasher`, of whose 1.9 KB most are never
-/// written, so that a list of them takes to the heap what lay on the stack, such as the offsets that a kernel
-/// spilled there.
+/// Hashes the tables of each copy and keeps nothing else. It keeps no `blake3::Hasher`, of whose 1.9 KB most
+/// are never written: a list of them would take to the heap the former contents of the stack, such as the
+/// offsets that a kernel spilled there.
 pub struct HashTables {
     kernel: Kernel,
     hashes: Hashes,
@@ -191,7 +191,7 @@ impl Tree {
         self.push(value(bytes, self.chunks), 0);
     }
 
-    /// Whether the last two subtrees are of the same size; there are always two then.
+    /// Returns whether the last two subtrees are of the same size; there are always two then.
     fn join_is_due(&self) -> bool {
         self.stack.len() > self.chunks.count_ones() as usize
     }

@@ -27,7 +27,7 @@ impl GarblingKeys {
     /// Makes the keys of a batch of `copies` copies of a circuit with `and_gates` AND gates.
     ///
     /// The group is the whole batch, rounded up to a power of two, but at most 1024 copies, so that a chunk
-    /// has at least 8 gates and new keys stay cheap; circuits below 8 gates fill their keys with more copies.
+    /// has at least 8 gates and new keys stay cheap. Circuits below 8 gates fill their keys with more copies.
     pub fn new(start: u128, copies: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let most = (CELLS / gates).max(1024);

@@ -1,4 +1,4 @@
-//! Which copies go through a component together.
+//! The copies that go through a component together.
 
 use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
 

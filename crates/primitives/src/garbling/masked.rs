@@ -2,9 +2,9 @@
 //! party's for every AND gate (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018).
 //!
 //! The label of a masked value 0 ends in 0, so that half-gates leave out what depends on colours, and an
-//! active label ends in the masked value. What masks add to a row of the table is added by who knows it; what
-//! they add to the label of a gate's result must be added on the way, as the next gates are garbled with the
-//! sum.
+//! active label ends in the masked value. The party that knows the masks adds their part to a row of the
+//! table. Their part of the label of a gate's result must be added on the way, as the next gates are garbled
+//! with the sum.
 //!
 //! ```text
 //!   garbler     T_G = H(A) ⊕ H(A ⊕ Δ)     T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A     C' = H(A) ⊕ H(B) ⊕ w,  C = ⌊C'⌋
@@ -41,7 +41,7 @@ struct Walk<'s> {
     wires: Wires,
     copies: Range<usize>,
     lanes: usize,
-    /// What lanes without a copy write.
+    /// Room for the blocks that lanes without a copy write.
     idle: Vec<u128>,
 }
 
@@ -155,7 +155,7 @@ pub fn carry(
     }
 }
 
-/// Which copies these are, for the keys of the hash: numbers from `first` on.
+/// The numbers of these copies, for the keys of the hash: from `first` on.
 #[derive(Clone, Copy)]
 pub struct Numbered<'k> {
     /// The keys of the copies.

@@ -1,4 +1,4 @@
-//! What the protocols ask of a garbling scheme.
+//! The interface of a garbling scheme for the protocols.
 
 use bytemuck::Pod;
 
@@ -18,11 +18,11 @@ pub struct GateBytes {
     pub inv: usize,
 }
 
-/// What the lowest bit of a label, its *colour*, says. The two labels of a wire differ in it, always.
+/// The meaning of the lowest bit of a label, its *colour*. The two labels of a wire differ in it, always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
-    /// Which of the wire's two labels this one is, in an order that is random for each wire: whoever
-    /// evaluates learns nothing of it (point-and-permute).
+    /// The place of this label among the wire's two, in an order that is random for each wire: the evaluator
+    /// learns nothing of it (point-and-permute).
     Random,
     /// The wire's bit.
     Bits,
@@ -50,21 +50,21 @@ pub struct HashUse {
 /// Copies of a circuit are garbled and evaluated many at a time, as the scheme likes best; lists of wires are
 /// `[copy][wire]`.
 pub trait Scheme: Sized + Send + Sync + 'static {
-    /// What people call it.
+    /// The name that people use.
     const NAME: &'static str;
     /// Bytes of the tables.
     const TABLE_BYTES: GateBytes;
     /// Bytes of a label on the wire.
     const LABEL_BYTES: usize;
-    /// What the lowest bit of a label says.
+    /// The meaning of the lowest bit of a label.
     const COLOURS: Colours;
-    /// Whether it hides the wires' bits from whoever evaluates. If not, it serves where the evaluator knows
+    /// Says that it hides the wires' bits from the evaluator. If not, it serves where the evaluator knows
     /// them all.
     const PRIVATE: bool;
     /// How the hash is used.
     const HASH: HashUse;
 
-    /// What all wires of a copy have in common, at the garbler.
+    /// The value that all wires of a copy share, at the garbler.
     type Offset: Copy + Send + Sync;
     /// A wire at the garbler.
     type Wire: Copy + Send + Sync;

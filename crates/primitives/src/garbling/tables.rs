@@ -10,7 +10,7 @@ pub trait TableSink {
     /// list that the garbling was given. The bytes of a copy come in order, those of different copies mixed.
     ///
     /// # Errors
-    /// Whatever keeps the sink from taking them; the walk ends there.
+    /// The error that keeps the sink from taking them; the walk ends there.
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error>;
 
     /// Takes the next bytes of the tables of several copies, all of one length; by default one after the
@@ -29,7 +29,7 @@ pub trait TableSource {
     /// `bytes` of each of them is next. A source that streams gets them here.
     ///
     /// # Errors
-    /// Whatever keeps the source from having them; the walk ends there.
+    /// The error that keeps the source from having them; the walk ends there.
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error>;
 
     /// Returns these bytes of the tables of a copy; `copy` is its position in the list that the evaluation

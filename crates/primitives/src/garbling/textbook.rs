@@ -1,5 +1,5 @@
 //! Two more schemes, for tests, gate by gate from the textbook: four rows a gate with labels that differ by
-//! no offset, and privacy-free half-gates. What every scheme does is tested on all of them alike.
+//! no offset, and privacy-free half-gates. The properties of every scheme are tested on all of them alike.
 
 use brickwork_testing::Replayable as _;
 use proptest::prelude::*;
@@ -241,8 +241,8 @@ impl Scheme for PrivacyFree {
     }
 }
 
-/// What every scheme does: it evaluates to the labels of what the circuit computes, with tables of as many
-/// bytes as it says, and the lowest bit of a label is what it says.
+/// A scheme evaluates to the labels of the circuit's result, with tables of as many bytes as it says, and the
+/// lowest bit of a label means what it says.
 fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
     let mut rng = Rng::replayable("test schemes");
     let copies: Vec<u32> = (0..count).collect();

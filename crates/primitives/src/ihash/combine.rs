@@ -35,7 +35,7 @@ impl Coefficients {
     }
 
     /// Adds to each of `sums`, one for each combination, the combination of these words, each with the next
-    /// coefficients. Whatever is added with the same `at` has the same ones.
+    /// coefficients. Words that are added with the same `at` have the same ones.
     fn add(&self, at: &[[Vec<u8>; 2]], words: &Words, sums: &mut Words) {
         let blocks = words.blocks();
         let lanes: Vec<Vec<u8>> = at.iter().map(|lists| lists[1].clone()).collect();

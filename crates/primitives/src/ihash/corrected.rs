@@ -1,4 +1,4 @@
-//! What corrected random words, where it is kept.
+//! The place where the corrections of random words are kept.
 
 use brickwork_kernels::words_of_rows;
 
@@ -6,7 +6,7 @@ use super::code::Code;
 use super::sender::Stream;
 use super::words::Words;
 
-/// What the sender said of random words: where they begin in the streams, and the corrections of their
+/// The sender's message about random words: where they begin in the streams, and the corrections of their
 /// parity symbols.
 pub(super) struct Corrected {
     first: u64,

@@ -7,11 +7,11 @@ use brickwork_kernels::{Factor, Scale};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     bits: u32,
-    /// What x^bits is.
+    /// The value of x^bits.
     reduction: u8,
 }
 
-/// What x^bits is, from 2 bits on: an irreducible polynomial without its leading term.
+/// The value of x^bits, from 2 bits on: an irreducible polynomial without its leading term.
 const REDUCTIONS: [u8; 7] = [0b11, 0b11, 0b11, 0b101, 0b11, 0b11, 0b1_1011];
 
 impl Field {

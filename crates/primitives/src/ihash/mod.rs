@@ -32,7 +32,7 @@
 //! which fits the hash with the probability of [`Parameters::binding`]. Nothing needs a mask: both parties
 //! know all of what is opened.
 //!
-//! # What the combinations are for
+//! # The purpose of the combinations
 //!
 //! Parity symbols could be corrected to something that is no codeword, which would then pass for several
 //! words, each on another set of symbols. Let A be the symbols in which the combinations that the sender
@@ -101,7 +101,7 @@ pub mod msg {
 }
 
 cheats! {
-    /// What a cheater can do with interactive hashes.
+    /// Cheats with interactive hashes.
     pub enum Cheat of "interactive hashes" {
         /// A message out of its place, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,

@@ -1,4 +1,4 @@
-//! Who gets to know the seeds of all symbols reads what was hashed.
+//! A party that gets to know the seeds of all symbols reads the hashed words.
 //!
 //! A hash tells all but ℓ − w symbols of a word, and the streams of symbols that are not watched tell these:
 //! symbol i of a codeword is what its stream says, plus its correction. That is so of an honest sender. One

@@ -1,4 +1,4 @@
-//! Who holds the hashes.
+//! The party that holds the hashes.
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
@@ -486,7 +486,7 @@ impl Receiver {
         lists.iter().for_each(|Pending(words)| coefficients.combine(words, &mut sums, None));
         let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
         let answer = self.code.unpack(sums.count(), &packed);
-        // Which of the combinations differ is secret; that one does is not.
+        // It is secret which of the combinations differ, and no secret that one does.
         if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
         }
@@ -582,7 +582,7 @@ impl Receiver {
     }
 }
 
-/// Whether one of many differs.
+/// Returns whether one of many differs.
 fn any(differ: &[u8]) -> bool {
     differ.iter().fold(0, |all, differ| all | differ) != 0
 }

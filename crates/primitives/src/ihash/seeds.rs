@@ -7,12 +7,12 @@
 //! is it S?                                        ◀──   S
 //! ```
 //!
-//! The seed of symbol i is k_{i,1}. Whoever knows n − w shares chose that many times the key that is none.
-//! Fewer shares say nothing of S. The hash is what binds the sender: without it the sender could send shares
-//! of no secret, and learn from the answer which of them it was made of. So all that a sender learns by wrong
-//! shares is whether the receiver notices; what that tells of the watched symbols, it pays with the risk of
-//! being found out, which the bound of the hash counts: in the end all symbols that were watched lie in a set
-//! that the sender named, with probability `C(ℓ − 1, w) / C(n, w)`, whatever it asked before.
+//! The seed of symbol i is k_{i,1}. A party that knows n − w shares chose that many times the key that is
+//! none. Fewer shares say nothing of S. The hash is what binds the sender: without it the sender could send
+//! shares of no secret, and learn from the answer which of them it was made of. So all that a sender learns
+//! by wrong shares is whether the receiver notices. It pays for what that tells of the watched symbols with
+//! the risk of being found out, which the bound of the hash counts. In the end all watched symbols lie in a
+//! set that the sender named, with probability `C(ℓ − 1, w) / C(n, w)`, whatever it asked before.
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};

@@ -1,4 +1,4 @@
-//! Who hashes.
+//! The party that hashes.
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
@@ -31,7 +31,7 @@ pub struct Sender {
     security: u32,
 }
 
-/// What will mask the combinations of random words, each of which has one of its own.
+/// The words that will mask the combinations of random words, one for each combination.
 #[must_use = "the receiver waits for the combinations"]
 pub struct Masks(Words);
 
@@ -83,7 +83,7 @@ impl Stream {
     }
 
     /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
-    /// and how many blocks a row has, whole registers. What stands behind the last word belongs to nobody.
+    /// and how many blocks a row has, whole registers. The bytes behind the last word belong to nobody.
     /// Returns where they begin.
     pub(super) fn draw(
         &mut self,
@@ -270,7 +270,7 @@ impl Sender {
     }
 
     /// Begins to answer the receiver's seed to openings of words that were not proven before the seed was
-    /// said: the sender may still choose the symbols for which it answers, so there are as many combinations
+    /// said. The sender may still choose the symbols for which it answers, so there are as many combinations
     /// as of words that are proven ([`Parameters::check`]).
     pub fn openings_unproven(&self, seed: &Seed) -> Openings<'_> {
         let parameters = self.code.parameters();

@@ -342,8 +342,8 @@ fn read_from(
     })
 }
 
-/// Who knows the seeds of all symbols reads the words at points that are never sent; who knows others reads
-/// nothing.
+/// A party that knows the seeds of all symbols reads the words at points that are never sent; one that knows
+/// others reads nothing.
 #[test]
 fn who_knows_all_seeds_reads_what_is_hidden() {
     let in_use = [(49, 31, 6, 30), (75, 48, 7, 47), (102, 48, 8, 31)];
@@ -409,7 +409,7 @@ fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
     // The first one of the word only, whose place would be taken before all others.
     let (_, end, expected) = read_from(&parameters, watch.clone(), 40, &[29], |_, _| {});
     assert_eq!(end.unwrap()[0], expected);
-    // What is watched agrees, or it is refused.
+    // Watched symbols agree, or the words are refused.
     let (_, end, _) = read_from(&parameters, watch, 40, &[3], |_, _| {});
     assert!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
 }
@@ -563,8 +563,8 @@ fn printed_bit(word: &[u8]) -> u32 {
     word.iter().map(|symbol| symbol.count_ones()).sum::<u32>() & 1
 }
 
-/// What a receiver that watches w = ℓ − 1 symbols knows of a word: one that has these symbols. The others
-/// differ from it by multiples of the polynomial that is 0 where it watches.
+/// A receiver that watches w = ℓ − 1 symbols knows this much of a word: one word that has these symbols. The
+/// others differ from it by multiples of the polynomial that is 0 where it watches.
 fn guess(field: Field, watched: &[(u8, u8)], spare: u8) -> Vec<u8> {
     let values: Vec<(u8, u8)> = watched.iter().copied().chain([(spare, 0)]).collect();
     (0..20).map(|at| interpolated(field, &values, at)).collect()
@@ -724,7 +724,7 @@ fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
     }
 }
 
-/// What is seen of words is what is seen of what opens them: values first, then hashes, symbol by symbol.
+/// Words and their openings are seen in the same form: values first, then hashes, symbol by symbol.
 #[test]
 fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     let mut rng = Rng::replayable("test sight");
@@ -761,9 +761,9 @@ fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     }
 }
 
-/// A sender that opens another word goes through with it if all that is watched is among what the two words
-/// have in common, as when it sends the word itself; and a wrong value that its combinations do not know of
-/// shows unless the combination of the errors is 0.
+/// A sender that opens another word goes through with it if all watched symbols are among those that the two
+/// words share, as when it sends the word itself. A wrong value that its combinations do not know of shows
+/// unless the combination of the errors is 0.
 #[test]
 fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     let (parameters, mut rng) = (small(), Rng::replayable("test openings"));
@@ -797,8 +797,8 @@ fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     assert!(missed.abs_diff(937) < 140, "{missed}");
 }
 
-/// Whatever is watched, its symbols are held in the order of the points, and the hash of a known word is the
-/// same.
+/// The watched symbols are held in the order of the points, and the hash of a known word is the same for all
+/// of them.
 #[test]
 fn hashes_are_the_watched_symbols_in_order() {
     let mut rng = Rng::replayable("test");
@@ -878,7 +878,7 @@ fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
     assert_eq!(Parameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
 }
 
-/// Whoever is asked to stop does not go through all words first.
+/// A task that is asked to stop does not go through all words first.
 #[test]
 fn what_computes_with_words_looks_whether_to_stop() {
     let parameters = Parameters::new(40, 20, 6, 19).unwrap();

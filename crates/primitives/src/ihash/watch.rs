@@ -1,4 +1,4 @@
-//! What a receiver watches.
+//! The symbols that a receiver watches.
 
 use brickwork_base::random::{Rng, Seed};
 use subtle::{ConstantTimeEq, ConstantTimeLess};
@@ -6,7 +6,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::parameters::Parameters;
 
-/// Which symbols a receiver watches.
+/// The symbols that a receiver watches.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Watch {
     /// For each symbol 1 or 0.

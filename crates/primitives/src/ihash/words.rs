@@ -108,7 +108,7 @@ impl Words {
         &self.data[k * blocks..][..blocks]
     }
 
-    /// Returns the blocks of a word, to write. What is written behind the last symbol must be 0.
+    /// Returns the blocks of a word, to write. The bytes behind the last symbol must be 0.
     #[inline]
     pub fn word_mut(&mut self, k: usize) -> &mut [u128] {
         let blocks = self.blocks();
@@ -224,7 +224,7 @@ impl Words {
         Words { symbols: self.symbols, count: steps.len(), data }
     }
 
-    /// Puts other words behind these. What grows leaves no copy behind: it is made anew.
+    /// Puts other words behind these. Growing leaves no copy behind: the list is made anew.
     ///
     /// # Panics
     /// If they have another length.
@@ -361,7 +361,7 @@ impl Words {
     fn put_together(&self, message: &mut Vec<u8>) {
         let (start, blocks) = (message.len(), self.blocks());
         let end = start + self.symbols * self.count;
-        // What stands behind a word's last symbol is written over by the next word.
+        // The next word overwrites the bytes behind a word's last symbol.
         message.resize(end + BLOCK, 0);
         for (k, word) in looking(self.data.chunks_exact(blocks.max(1)).enumerate()) {
             for (block, symbols) in word.iter().enumerate() {
@@ -381,7 +381,7 @@ impl Words {
         let eights = (symbols * count).div_ceil(8);
         let mut all = Secrets::<u8>::zeros(8 * eights);
         for (k, to) in looking(all.as_chunks_mut::<8>().0.iter_mut().enumerate()) {
-            // What follows the eighth symbol is left out by `unpack8`.
+            // The bits behind the eighth symbol are left out by `unpack8`.
             let eight = u64::from_le_bytes(bytes_at(packed, k * bits as usize));
             *to = unpack8(eight, bits).to_le_bytes();
         }

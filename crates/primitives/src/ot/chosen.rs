@@ -12,8 +12,8 @@ use super::{CotReceiver, CotSender, Series, extension, pcg, softspoken};
 
 pub use super::rows::ReceiverState;
 
-/// What correlated OTs are made by. The more bits of the offset share a row, the fewer bytes an OT takes, and
-/// the more streams have to be computed for it.
+/// The construction of correlated OTs. The more bits of the offset share a row, the fewer bytes an OT takes,
+/// and the more streams have to be computed for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cot {
     /// [`extension`]: a row for each bit of the offset.
@@ -175,7 +175,7 @@ impl Sender {
     }
 }
 
-/// What a stock keeps of a [`Sender`], which says of which kind it is.
+/// The state that a stock keeps of a [`Sender`], which says of which kind it is.
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub enum SenderState {
     /// Of [`Cot::Extension`].

@@ -1,15 +1,15 @@
-//! Correlated OT: many OTs whose two labels differ by one offset, which the sender chose. What the protocols
-//! ask of whatever makes them, in either direction.
+//! Correlated OT: many OTs whose two labels differ by one offset, which the sender chose. This is the
+//! interface of every construction for the protocols, in either direction.
 //!
 //! ```text
 //!   sender:    R_0, R_1, …  and the offset Δ
 //!   receiver:  b_0, b_1, …  and T_j = R_j ⊕ b_j·Δ
 //! ```
 //!
-//! Whatever makes them promises that the receiver learns of Δ no more than it guesses, at the price of being
-//! found out when it guesses wrong, and that it uses one choice in all bits of an OT; and that the sender
-//! learns nothing of the choices. The labels are correlated, and so they must never be keys before they have
-//! been hashed: [`CotSender::keys`], [`CotReceiver::keys`].
+//! Every construction makes two promises. The receiver learns of Δ no more than it guesses, at the price of
+//! being found out when it guesses wrong, and it uses one choice in all bits of an OT. The sender learns
+//! nothing of the choices. The labels are correlated, and so they must never be keys before they have been
+//! hashed: [`CotSender::keys`], [`CotReceiver::keys`].
 //!
 //! A session may have two series side by side, one in each direction: a [`Series`] names the one that a
 //! message, a hash or a stored state belongs to.
@@ -27,7 +27,7 @@ use brickwork_kernels::Secrets;
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
-/// Names one of a session's series of correlated OTs. Whatever is hashed for one is of no use in another.
+/// Names one of a session's series of correlated OTs. A hash for one series is of no use in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
     hashed: [u8; 32],
@@ -78,7 +78,7 @@ impl Series {
 
 /// The party that chooses the offset: the garbler or the evaluator.
 pub trait CotSender: Sized + Send {
-    /// What a stock keeps of it, besides the session.
+    /// The state that a stock keeps of it, besides the session.
     type State: Serialize + DeserializeOwned + Zeroize;
 
     /// Base-2 logarithm of the probability that, in one call, a receiver whose choices contradict each other
@@ -154,7 +154,7 @@ pub trait CotSender: Sized + Send {
 
 /// The party that chooses the bits.
 pub trait CotReceiver: Sized + Send {
-    /// What a stock keeps of it, besides the session.
+    /// The state that a stock keeps of it, besides the session.
     type State: Serialize + DeserializeOwned + Zeroize;
 
     /// Begins a series. `seeds` are what this party sent in [`BASE_OTS`](super::BASE_OTS) base OTs.
@@ -258,8 +258,8 @@ mod tests {
         })
     }
 
-    /// What every series of correlated OTs does, in either direction, from its beginning and from a stock, of
-    /// choices that are given and of random ones. Returns all labels for choice 0.
+    /// The behaviour of every series of correlated OTs, in either direction, from its beginning and from a
+    /// stock, of choices that are given and of random ones. Returns all labels for choice 0.
     fn is_correlated_ot<S: CotSender, R: CotReceiver>(direction: Direction, offset: Delta) -> HashSet<u128> {
         let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);
         let (mut labels_seen, mut keys_seen) = (HashSet::new(), HashSet::new());
@@ -310,8 +310,8 @@ mod tests {
         labels_seen
     }
 
-    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for,
-    /// also if that is a part of a list only.
+    /// The behaviour of every series with random bits: keys end in 0 and macs in the bit, both where they
+    /// were asked for, also if that is only a part of a list.
     fn is_authenticated<S: CotSender, R: CotReceiver>(offset: Delta) {
         let direction = Direction::EvaluatorSends;
         let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);

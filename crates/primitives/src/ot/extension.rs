@@ -20,23 +20,24 @@
 //! in constant time. The seed is a hash of the session, of the number of the call's first block and of all
 //! rows, a random oracle's answer (Fiat–Shamir), so that everything is one message.
 //!
-//! **What survives.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i ⊕
-//! h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows with
-//! `d_i ≠ 0` the receiver has named the bit Δ_i. So it survives with probability 2^-g, and then knows these g
-//! bits: nothing that 2^-g guesses would not give (the lowest bit is 1 and known anyway). All other rows have
-//! `h(x_i) = x~`. Two different ones of them hash alike with probability 2^-128, as `h` is linear and was
-//! drawn later; no pair of the 128 rows does so but with probability 2^[`CHECK_LOG2`], for each set of rows
-//! that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with probability 2^(q -
-//! 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a wrong answer ends the
-//! session.) Then they contain one x, which is the receiver's input, and it knows how far the labels deviate
-//! in the g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the functionality that Roy proves
-//! sufficient: correlated OT whose receiver may guess bits of Δ and is caught if it is wrong.
+//! **Cheats that survive.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i
+//! ⊕ h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows
+//! with `d_i ≠ 0` the receiver has named the bit Δ_i. So it survives with probability 2^-g, and then knows
+//! these g bits: nothing that 2^-g guesses would not give (the lowest bit is 1 and known anyway). All other
+//! rows have `h(x_i) = x~`. Two different ones of them hash alike with probability 2^-128, as `h` is linear
+//! and was drawn later. Some pair of the 128 rows does so with probability at most 2^[`CHECK_LOG2`], for each
+//! set of rows that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with
+//! probability 2^(q - 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a
+//! wrong answer ends the session.) Then they contain one x, which is the receiver's input, and it knows how
+//! far the labels deviate in the g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the
+//! functionality that Roy proves sufficient: correlated OT whose receiver may guess bits of Δ and is caught
+//! if it is wrong.
 //!
 //! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is
 //! wrong, as Roy shows. Here each row is compared.
 //!
-//! **What the answer tells.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what the sender
-//! can compute itself.
+//! **The information in the answer.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what
+//! the sender can compute itself.
 //!
 //! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
 //! refuses to go on.
@@ -62,14 +63,14 @@ pub use super::rows::{CHECK_LOG2, KeysAgain, ReceiverState, SenderState, msg};
 /// The party that chooses the offset.
 pub struct Sender {
     side: SenderSide,
-    /// What the streams are made of, for a store.
+    /// The seeds of the streams, for a store.
     seeds: Vec<Seed>,
 }
 
 /// The party that chooses the bits.
 pub struct Receiver {
     side: ReceiverSide,
-    /// What the streams are made of, for a store.
+    /// The seeds of the streams, for a store.
     pairs: Vec<[Seed; 2]>,
 }
 
@@ -419,7 +420,7 @@ mod tests {
         }
     }
 
-    /// What is left of base OTs whose messages were replayed or of another session: unrelated seeds.
+    /// Base OTs whose messages were replayed or are of another session leave unrelated seeds.
     #[test]
     fn row_01_seeds_of_another_session_are_refused() {
         let ((mut sender, ..), (_, mut receiver, _)) = (deal(), deal());

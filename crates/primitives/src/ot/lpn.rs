@@ -11,16 +11,16 @@
 //!   small such a set can be follows from the expected number of such sets; finding one, and linear algebra,
 //!   for nothing.
 //! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
-//!   decoding with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang,
-//!   Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint
-//!   2022/712), sections on the non-asymptotic costs. Regular noise has one parity a block known, so they are
-//!   against n - t samples of k - t unknown bits.
+//!   decoding with collisions of p errors on l positions) and *BJMM* (with representations). The source is
+//!   Liu, Wang, Yang, Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*,
+//!   EUROCRYPT 2024 (eprint 2022/712), sections on the non-asymptotic costs. Regular noise has one parity a
+//!   block known, so they are against n - t samples of k - t unknown bits.
 //! * *algebraic*: Briaud and Øygarden, EUROCRYPT 2023 (eprint 2023/176): in f blocks μ places are guessed to
 //!   be without error, and a Macaulay matrix of the degree at which the system is expected to be solved is
 //!   taken for block Wiedemann's.
-//! * *hybrid*: Wang, Wang, Yang, Liu, Yu, Zhang, Wang, ASIACRYPT 2025 (eprint 2025/1284): u places a block
-//!   are guessed to be without error (in f blocks u + 1), q blocks are tried out whole, and what is left
-//!   follows from quadratic equations by linearization.
+//! * *hybrid*: Wang, Wang, Yang, Liu, Yu, Zhang, Wang, ASIACRYPT 2025 (eprint 2025/1284). The attacker
+//!   guesses u places a block to be without error (in f blocks u + 1), tries q blocks out whole, and solves
+//!   quadratic equations in the rest by linearization.
 //!
 //! We had the formulas from the papers' public estimators and descriptions, not all of the papers; the tests
 //! compare with the figures that these publish.
@@ -38,7 +38,7 @@ pub struct Lpn {
     pub ones: Option<u64>,
 }
 
-/// What an attack costs.
+/// The cost of an attack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// The attack.
@@ -237,9 +237,10 @@ impl Lpn {
         -(self.blocks as f64) * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
-    /// Columns of the Macaulay matrix of this degree, with f blocks of which μ places are known; and those
-    /// that would be left of it if all equations of the degree were independent: the sum of the coefficients
-    /// of (1 + (β-μ-1)·z)^f · (1 + (β-1)·z)^(t-f) / (1 + z)^(n-k), and of the first two factors alone.
+    /// Counts the columns of the Macaulay matrix of this degree, with f blocks of which μ places are known,
+    /// and those that would be left of it if all equations of the degree were independent. They are the sums
+    /// of the coefficients of (1 + (β-μ-1)·z)^f · (1 + (β-1)·z)^(t-f) / (1 + z)^(n-k), and of the first two
+    /// factors alone.
     fn macaulay(&self, f: f64, mu: f64, degree: usize) -> [f64; 2] {
         const MOST: usize = 7;
         let (t, beta) = (self.blocks as f64, self.block as f64);
@@ -342,8 +343,8 @@ mod tests {
         lpn.attacks().iter().find(|cost| cost.attack == attack).unwrap().bits
     }
 
-    /// What emp-ot chose in 2026 against the hybrid attack, the best one on each: the most blocks for which
-    /// it takes 2^128, 2^128.7 for the first.
+    /// The parameters that emp-ot chose in 2026, against the hybrid attack, the best one on each: the most
+    /// blocks for which it takes 2^128, 2^128.7 for the first.
     #[test]
     fn the_hybrid_attack_costs_what_others_say() {
         for (log_k, t, depth, bits) in
@@ -448,9 +449,9 @@ mod tests {
             assert!(lpn.guess_within() < lpn.guess() && lpn.bits() == lpn.guess_within());
         }
         assert_eq!(Lpn { ones: None, ..with(10) }.part(), 1.0);
-        // Columns that fewest rows need are taken out one by one, with all of their rows: as long as there
-        // are fewer rows than columns the set is too large, and what is left at the end is no smaller than
-        // the part.
+        // Columns that fewest rows need are taken out one by one, with all of their rows. The set is too
+        // large as long as there are fewer rows than columns, and the set that is left at the end is no
+        // smaller than the part.
         let (k, samples, mut rng) = (1 << 11, 1 << 14, Rng::replayable("test code"));
         let rows: Vec<[usize; 10]> =
             (0..samples).map(|_| std::array::from_fn(|_| rng.below(k) as usize)).collect();

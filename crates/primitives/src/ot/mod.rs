@@ -26,8 +26,8 @@ pub const BASE_OT: Tag = Tag(16);
 /// Base OTs that a series of correlated ones is made of: the bits of the offset.
 pub const BASE_OTS: usize = 128;
 
-/// Which of the parties sends, in base OTs or in correlated ones: of two series in a session, one each way,
-/// nothing of one has to do with anything of the other.
+/// The party that sends, in base OTs or in correlated ones. Two series in a session, one each way, have
+/// nothing to do with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The garbler sends: the evaluator chooses.
@@ -47,7 +47,7 @@ impl Direction {
 }
 
 cheats! {
-    /// What a cheater can do in an oblivious transfer.
+    /// Cheats in an oblivious transfer.
     pub enum Cheat of "oblivious transfer" {
         /// A message out of its place, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,

@@ -1,9 +1,9 @@
-//! What OT extensions have in common, whatever their rows are made of: 128 rows at the sender, whose columns
-//! are its labels, and a check of each row (module [`extension`](super::extension) has the argument).
+//! The part that OT extensions share, for rows of any origin: 128 rows at the sender, whose columns are its
+//! labels, and a check of each row (module [`extension`](super::extension) has the argument).
 //!
-//! A row of the sender's is `q = t ⊕ Δ_i·x`, where t is the receiver's and x its choices, a bit each, and
-//! a block of random ones behind them. What the receiver sends to make it so are corrections: a row of them
-//! for each tree of streams, which makes a row or several.
+//! A row of the sender's is `q = t ⊕ Δ_i·x`, where t is the receiver's and x its choices, a bit each, and a
+//! block of random ones behind them. The receiver sends corrections to make it so: a row of them for each
+//! tree of streams, which makes a row or several.
 //!
 //! Rows are made in tiles of 512 OTs, in the place of the labels that they will become. When the check's seed
 //! is known, each tile is hashed and transposed, where it stands: a label is written twice and read once.
@@ -126,7 +126,7 @@ impl KeyHash {
     }
 }
 
-/// What makes keys of OTs again, of other labels than the keys that were made: who gets to know the offset
+/// The seed that makes keys of OTs again, of other labels than before: a party that gets to know the offset
 /// makes the keys that it did not choose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Zeroize)]
 pub struct KeysAgain {
@@ -176,7 +176,7 @@ pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
 
-/// What OTs a call makes.
+/// The OTs that a call makes.
 #[derive(Clone, Copy)]
 pub(super) struct Flavour {
     /// The first tree chooses in the place of the receiver: its corrections are 0, and are not sent.
@@ -315,7 +315,7 @@ impl Corrections<'_> {
     }
 }
 
-/// What a stock keeps of a sender: what base OTs gave it.
+/// The state that a stock keeps of a sender: the result of the base OTs.
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct SenderState {
     seeds: Vec<[u8; SEED_BYTES]>,
@@ -336,7 +336,7 @@ impl SenderState {
     }
 }
 
-/// What a stock keeps of a receiver: what base OTs gave it.
+/// The state that a stock keeps of a receiver: the result of the base OTs.
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct ReceiverState {
     pairs: Vec<[[u8; SEED_BYTES]; 2]>,
@@ -661,7 +661,8 @@ mod tests {
         assert_eq!(seeds.iter().collect::<std::collections::HashSet<_>>().len(), seeds.len());
     }
 
-    /// Who could ask for the same question twice, with other rows, would choose its rows after the question.
+    /// A receiver that could ask the same question twice, with other rows, would choose its rows after the
+    /// question.
     #[test]
     fn row_02_the_question_depends_on_every_row() {
         let question = |parts: &[&[u128]]| {

@@ -24,15 +24,15 @@
 //! ```
 //!
 //! 4128 bytes for every K. The seeds of the first base OT of a tree are the two nodes of its first level,
-//! crosswise: a child is named by a bit of y, and the sender knows the one that is *not* named like its bit.
+//! crosswise. A child is named by a bit of y, and the sender knows the one that is *not* named like its bit.
 //! On each deeper level the sums of the left and of the right children are sent, each masked by a seed of
-//! that level's base OT, again crosswise; the sender takes the one it can, and subtracts all that it has. So
-//! it completes the level but for the child that leads to D. What it computes has a node everywhere, rubbish
+//! that level's base OT, again crosswise. The sender takes the one it can, and subtracts all that it has. So
+//! it completes the level but for the child that leads to D. Its computation has a node everywhere, rubbish
 //! on the way to D, and nowhere does a bit of D choose an address.
 //!
 //! **The check.** Each leaf gives a proof of 32 bytes beside its stream. The sender computes all proofs, that
 //! of leaf D from their sum, and compares the digest before it uses anything. A receiver whose tree is not
-//! one tree for all D names with it the set of blocks for which the check passes, and is found out if the
+//! one tree for all D names with it the set of blocks for which the check passes. It is found out if the
 //! sender's is not among them: docs/protocols/ot.md says what it learns, and proves it.
 
 use brickwork_base::cheats;
@@ -53,7 +53,7 @@ use brickwork_wire::Channel;
 pub use super::rows::{CHECK_LOG2, ReceiverState, msg};
 
 cheats! {
-    /// What a receiver can do when a series is set up.
+    /// Cheats of a receiver when a series is set up.
     pub enum Cheat of "oblivious transfer" {
         /// SoftSpokenOT (Roy 2022): the trees that the sender completed are not those that were proven.
         OtTrees = "OT extension: inconsistent trees",
@@ -80,7 +80,7 @@ const fn trees<const K: usize>() -> usize {
     ROWS / K
 }
 
-/// What the oracle is asked for: no two answers are for the same question.
+/// The question to the oracle: no two answers are for the same one.
 #[derive(Clone, Copy)]
 enum Question {
     /// A mask of a sum.
@@ -263,7 +263,7 @@ fn complete<const K: usize>(
 /// The party that chooses the offset; K bits of it are a block: 2, 4 or 8.
 pub struct Sender<const K: usize> {
     side: SenderSide,
-    /// What the streams are made of, for a store.
+    /// The seeds of the streams, for a store.
     seeds: Vec<Seed>,
     setup: Vec<Pair>,
 }
@@ -271,11 +271,11 @@ pub struct Sender<const K: usize> {
 /// The party that chooses the bits.
 pub struct Receiver<const K: usize> {
     side: ReceiverSide,
-    /// What the streams are made of, for a store.
+    /// The seeds of the streams, for a store.
     seeds: Vec<[Seed; 2]>,
 }
 
-/// What a stock keeps of a [`Sender`]: the trees are completed anew.
+/// The state that a stock keeps of a [`Sender`]: the trees are completed anew.
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct SenderState {
     ots: super::rows::SenderState,
@@ -454,7 +454,7 @@ mod tests {
         Series::new(&[session; 32], Direction::GarblerSends)
     }
 
-    /// What base OTs give: the sender's seeds, the receiver's, and the offset.
+    /// Returns the results of base OTs: the sender's seeds, the receiver's, and the offset.
     fn base_ots(rng: &mut Rng) -> (Vec<Seed>, Vec<[Seed; 2]>, Delta) {
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
@@ -497,7 +497,7 @@ mod tests {
         (sender.unwrap(), receiver, delta)
     }
 
-    /// What is asked of a call: choices that are given, or so many random ones.
+    /// The request of a call: choices that are given, or so many random ones.
     #[derive(Clone, Copy)]
     enum Call<'a> {
         Extend(&'a [u8]),
@@ -601,8 +601,8 @@ mod tests {
         labels_are_correlated::<8>();
     }
 
-    /// What a setup and a call cost, to the byte: 4128 for every K, and for each begun block of 128 OTs, and
-    /// one more, a row of 16 bytes a tree; one less where choices are random.
+    /// A setup and a call cost so much, to the byte: 4128 for every K, and for each begun block of 128 OTs,
+    /// and one more, a row of 16 bytes a tree; one less where choices are random.
     fn costs<const K: usize>() {
         let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
         let (mut left, mut right) = memory_pair();
@@ -702,9 +702,8 @@ mod tests {
         wrong_sums::<8>();
     }
 
-    /// A receiver that proves another leaf D than the tree has names the whole block: the check passes if it
-    /// is D, which has probability 2^-K, and if it is another one the sender has the proof of that leaf
-    /// itself.
+    /// A receiver that proves another leaf D than the tree has names the whole block. The check passes if it
+    /// is D, which has probability 2^-K. If it is another one, the sender has the proof of that leaf itself.
     fn wrong_leaf<const K: usize>(trials: usize) {
         let mut survived = 0;
         for trial in 0..trials {
@@ -893,7 +892,7 @@ mod tests {
         assert!(refused(&|state| state.setup[3][1] ^= 1));
         assert!(matches!(Sender::<4>::restored(&series(4), &sender.state()), Err(Error::Stock(_))));
         assert!(matches!(Sender::<2>::restored(&series(3), &sender.state()), Err(Error::Stock(_))));
-        // Who has entered no range makes nothing, and sends nothing.
+        // A party that has entered no range makes nothing, and sends nothing.
         let mut sender = Sender::<4>::restored(&series(3), &sender.state()).unwrap();
         let mut receiver = Receiver::<4>::restored(&series(3), &receiver.state()).unwrap();
         let (mut left, mut right) = memory_pair();

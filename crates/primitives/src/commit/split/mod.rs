@@ -21,9 +21,9 @@
 //! blocks of GF(2^128) and each block is multiplied by its own random element. That hash is F_2-linear, so it
 //! commutes with the code. A false statement survives it with probability 2^-128.
 //!
-//! If the check of the combinations were missing, the sender could "commit" to words off the code and later
-//! open them in several ways; if it combined values that the receiver does not know without a mask, the
-//! receiver would learn relations of hidden labels, among them an offset.
+//! Without the check of the combinations, the sender could "commit" to words off the code and later open them
+//! in several ways. If the check combined values that the receiver does not know without a mask, the receiver
+//! would learn relations of hidden labels, among them an offset.
 
 mod again;
 mod origin;

@@ -1,6 +1,6 @@
-//! Values made again: random ones follow from the seeds like the shares, for a few nanoseconds each; those of
-//! the sender's choice from the corrections, too, which lie in a temporary file: they are what was sent, and
-//! hide the values from everybody who does not know the seeds.
+//! Values made again. Random ones follow from the seeds like the shares, for a few nanoseconds each. Those of
+//! the sender's choice need the corrections, too, which lie in a temporary file. Corrections are what was
+//! sent, and hide the values from everybody who does not know the seeds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::commit::rows::{CHUNK, CHUNK_BLOCKS, DIMENSION, Room, Rows, ValueRows,
 use crate::spill::{Fault, SpillFile};
 use brickwork_base::Error;
 
-/// What the values of a row are made of.
+/// The source of the values of a row.
 pub(super) struct Origin {
     pub recipe: Arc<Recipe>,
     pub second: Arc<Vec<kernels::Aes128>>,

@@ -27,7 +27,7 @@ use brickwork_wire::Channel;
 /// The party that holds the other to its word: the evaluator.
 pub struct Receiver {
     code: &'static Code,
-    /// What the keys are made of, for a store.
+    /// The seeds of the keys, for a store.
     chosen: Vec<Seed>,
     source: Arc<Source>,
     blocks: Range,
@@ -38,7 +38,7 @@ pub struct Receiver {
     fault: Arc<Fault>,
 }
 
-/// What a stock keeps of a [`Receiver`].
+/// The state that a stock keeps of a [`Receiver`].
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct ReceiverState {
     seeds: Vec<[u8; SEED_BYTES]>,
@@ -110,7 +110,8 @@ impl Receiver {
         Ok(self.names.pending(Shares::of_recipe(Arc::new(recipe))))
     }
 
-    /// Whether the sender's combined shares and the values' codeword agree with the shares that were watched.
+    /// Returns whether the sender's combined shares and the values' codeword agree with the shares that were
+    /// watched.
     fn agrees(&self, mine: &[u128], theirs: &[u128], values: &[u128]) -> Choice {
         let mut codeword = values.to_vec();
         codeword.resize(self.code.length(), 0);

@@ -34,7 +34,7 @@ use brickwork_wire::Channel;
 /// The committing party: the garbler.
 pub struct Sender {
     code: &'static Code,
-    /// What the keys are made of, for a store.
+    /// The seeds of the keys, for a store.
     pairs: Vec<[Seed; 2]>,
     first: Arc<Source>,
     second: Arc<Vec<Aes128>>,
@@ -44,7 +44,7 @@ pub struct Sender {
     fault: Arc<Fault>,
 }
 
-/// What a stock keeps of a [`Sender`].
+/// The state that a stock keeps of a [`Sender`].
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct SenderState {
     pairs: Vec<[[u8; SEED_BYTES]; 2]>,

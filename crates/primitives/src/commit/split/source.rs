@@ -30,8 +30,8 @@ pub(super) struct Recipe {
     pub corrections: Option<Corrections>,
 }
 
-/// What the sender sent, chunk after chunk, for the last coordinates: one row of blocks each. To others than
-/// the two parties it says nothing, since both shares hide it.
+/// The corrections that the sender sent, chunk after chunk, for the last coordinates: one row of blocks each.
+/// To others than the two parties it says nothing, since both shares hide it.
 pub(super) struct Corrections {
     storage: Storage,
     /// Coordinates that are corrected.

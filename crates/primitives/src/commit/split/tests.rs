@@ -26,7 +26,7 @@ fn deal(s: u32) -> (Sender, Receiver) {
     (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &chosen, &watch, u64::MAX).unwrap())
 }
 
-/// What is said of a lie about a value and about a bit: the value says more.
+/// A lie about a value and one about a bit are told apart: the value says more.
 #[test]
 fn row_11_a_value_and_a_bit_that_are_wrong() {
     let (sender, receiver) = deal(40);
@@ -535,7 +535,7 @@ fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     assert_eq!(left.sent_bytes(), sent);
 }
 
-/// What makes the values of a row again.
+/// Returns the source that makes the values of a row again.
 fn origin(row: &Row) -> &Origin {
     row.origin().and_then(|origin| origin.as_any().downcast_ref()).expect("they are many")
 }
@@ -614,7 +614,7 @@ fn values_made_again_are_those_that_were_committed_to() {
     }
 }
 
-/// What a file has lost is told as that, before anything is proven of it.
+/// A file that has lost bytes is told as that, before anything is proven of it.
 #[test]
 fn lost_corrections_are_an_error() {
     let [_, mut sender] = twins(40, 0);
@@ -693,7 +693,7 @@ fn every_form_of_shares_has_the_same_rows() {
         let rows = |shares: &Shares| {
             let mut rows = vec![0; 275 * recipe.blocks(chunk)];
             shares.rows(chunk, &mut rows);
-            // What stands there is arbitrary.
+            // The bits there are arbitrary.
             clear_behind_the_last(count, chunk, &mut rows);
             rows
         };
@@ -753,7 +753,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
     }
 }
 
-/// Whatever is made again is what was made, wherever it lies.
+/// Values and shares that are made again are the same as before, wherever they lie.
 #[test]
 fn commitments_made_again_are_the_same() {
     for s in [40, 80] {

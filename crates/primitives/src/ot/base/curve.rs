@@ -39,7 +39,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::shared::{Instance, Transcript, in_parallel};
 use crate::ot::Cheat;
 
-/// What the messages look like.
+/// The form of the messages.
 pub mod msg {
     /// Bytes of a compressed point.
     pub const POINT: usize = 32;
@@ -136,7 +136,7 @@ pub struct Receiver {
     message: Vec<u8>,
 }
 
-/// What the receiver keeps of one OT.
+/// The receiver's part of one OT.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 struct ReceiverSecret {
     choice: u8,

@@ -16,9 +16,9 @@
 //! flight later: with whatever the sender has to say next.
 //!
 //! **Privacy of the choice** rests on module LWE: t looks like a random vector, and then both `r` are uniform
-//! for either choice. **The sender's other key**: whichever of the two `H` is asked last is out of the
+//! for either choice. **The sender's other key**: one of the two `H` is asked last and is out of the
 //! receiver's hands, so the other t is a uniform vector, under which a ciphertext looks random by module LWE,
-//! too; that it has a short secret at all has a probability of about 2^-5000. ρ may be ground by the
+//! too. The probability that such a vector has a short secret at all is about 2^-5000. ρ may be ground by the
 //! receiver: A is SHAKE128's answer on it. **Chosen ciphertexts**: each key decapsulates one ciphertext, and
 //! ML-KEM answers a bad one with a key that nobody knows, so what follows fails as if the sender had used
 //! another key of its own.
@@ -39,7 +39,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::shared::{Instance, in_parallel};
 use crate::ot::Cheat;
 
-/// What the messages look like.
+/// The form of the messages.
 pub mod msg {
     /// Bytes of ρ.
     pub const SEED: usize = 32;
@@ -188,11 +188,11 @@ pub struct Receiver {
     message: Vec<u8>,
 }
 
-/// What the receiver keeps of one OT.
+/// The receiver's part of one OT.
 #[derive(Clone, ZeroizeOnDrop)]
 struct ReceiverSecret {
     choice: u8,
-    /// What its key is made of.
+    /// The seed of its key.
     seed: [u8; 64],
 }
 
@@ -388,8 +388,8 @@ mod tests {
         }
     }
 
-    /// What was altered, mixed up or of another session gives keys that have nothing to do with each other;
-    /// of one bad ciphertext only that key, and not even whether it was chosen shows.
+    /// Altered, mixed up or foreign messages give keys that have nothing to do with each other. A bad
+    /// ciphertext spoils only its own key, and not even whether it was chosen shows.
     #[test]
     fn row_01_replayed_messages_and_bad_ciphertexts_give_unrelated_keys() {
         let choices = choices(16);

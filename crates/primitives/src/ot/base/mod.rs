@@ -6,9 +6,9 @@
 //! own keys; an honest party's keys stay hidden, and nothing here needs more.
 //!
 //! **Replay.** Greeting, session, direction, index and all that is sent enter the hashes. Messages of another
-//! session, reflected ones or ones in another order are valid, so nothing can be seen here: the peers
-//! end up with unrelated keys. What is built on the keys sees it: the consistency check of the OT extension
-//! for the evaluator's, that of the commitments for the garbler's.
+//! session, reflected ones or ones in another order are valid, so nothing can be seen here: the peers end up
+//! with unrelated keys. The user of the keys sees it: the consistency check of the OT extension for the
+//! evaluator's, that of the commitments for the garbler's.
 
 pub mod curve;
 pub mod lattice;
@@ -141,7 +141,7 @@ mod tests {
     fn evaluator(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
         let begun = Begun::send(channel, Direction::EvaluatorSends, &GREETINGS[1], choices, lattice, 1)?;
         let keys = begun.receive(channel, &GREETINGS[0], &SESSION, send)?;
-        // What is answered travels with what is sent next.
+        // The answer travels with the message that is sent next.
         channel.flush()?;
         Ok(keys)
     }

@@ -1,4 +1,4 @@
-//! What both ways have in common: the oracles' names, the keys' derivation, and threads.
+//! The parts that both constructions share: the oracles' names, the keys' derivation, and threads.
 
 use blake3::Hasher;
 use brickwork_base::random::{SEED_BYTES, Seed};

@@ -1,4 +1,4 @@
-//! What sender and receiver keep of iterations.
+//! The parts of iterations that sender and receiver keep.
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
@@ -6,7 +6,7 @@ use brickwork_kernels::Secrets;
 
 use super::{Cheat, Parameters, Pool};
 
-/// What a party has of iterations: OTs that are kept for the next one, and those that are ready.
+/// The iterations of a party: OTs that are kept for the next one, and those that are ready.
 pub(super) struct Iterations {
     pub parameters: Parameters,
     /// OTs of the next iteration; none before the first one.

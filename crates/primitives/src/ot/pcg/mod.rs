@@ -15,9 +15,10 @@
 //! the receiver has an OT, key K and mac M = K ⊕ r·Δ. Of the first level K is the left node, so M is the left
 //! node for r = 0 and the right one for r = 1. Of the others the sender sends `c = K ⊕ (sum of the left
 //! nodes)`; `c ⊕ M` is the sum of the left nodes or of the right ones. So the receiver learns all nodes of a
-//! level but the one whose path takes the other child each time; of the last level all leaves v but that of a
-//! path α, and there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α and 0 elsewhere: `w
-//! = v ⊕ e·Δ`, e with one 1 a tree. All last bits are written: 0 at the sender, e at the receiver.
+//! level but the one whose path takes the other child each time. Of the last level it learns all leaves v but
+//! that of a path α, and there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α and 0
+//! elsewhere: `w = v ⊕ e·Δ`, e with one 1 a tree. All last bits are written: 0 at the sender, e at the
+//! receiver.
 //!
 //! Several iterations are made at once where enough OTs are left to begin them, so that crossings are few.
 //!
@@ -38,10 +39,10 @@
 //! ```
 //!
 //! are the same. The receiver draws χ when it has the words. It compares hashes: nothing that a wrong x'
-//! would bring a receiver is in the clear. What either learns by cheating is in docs/protocols/ot.md.
+//! would bring a receiver is in the clear. docs/protocols/ot.md says how much either learns by cheating.
 //!
 //! The receiver's paths are secret: they steer no branch and no address
-//! ([`brickwork_kernels::complete_tree`]). Which bits of u a row of A adds is public.
+//! ([`brickwork_kernels::complete_tree`]). It is public which bits of u a row of A adds.
 
 mod both;
 mod iterations;
@@ -80,7 +81,7 @@ pub mod msg {
 }
 
 cheats! {
-    /// What a sender can do in an iteration.
+    /// Cheats of a sender in an iteration.
     pub enum Cheat of "oblivious transfer" {
         /// PCG (Yang et al. 2020, Guo et al. 2023): the trees that the receiver completed are not the
         /// sender's.
@@ -88,7 +89,7 @@ cheats! {
     }
 }
 
-/// What an iteration is keyed by: a hash of all that was sent before.
+/// The key of an iteration: a hash of all that was sent before.
 struct Keys {
     /// Of each tree.
     trees: Vec<Aes128>,
@@ -130,7 +131,7 @@ impl Keys {
     }
 }
 
-/// What an iteration has sent: keys of labels that are made of it depend on it.
+/// The digest of an iteration's messages: keys of labels that are made of it depend on it.
 fn transcript(corrections: &[u128], challenge: &[u128; 2]) -> Seed {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 PCG transcript");
     hasher.update(bytemuck::cast_slice(corrections)).update(bytemuck::cast_slice(challenge));

@@ -10,7 +10,7 @@ use crate::ot::lpn::Lpn;
 /// OTs that hide the receiver's answer to the check.
 pub(super) const CHECK: usize = 128;
 
-/// What a run is refused below: base-2 logarithm of the cost of the best attack on an iteration.
+/// The least cost of the best attack on an iteration, as base-2 logarithm: a run below it is refused.
 pub const LEAST_BITS: f64 = 128.0;
 
 /// Iterations that are made at once, at most.
@@ -27,9 +27,9 @@ pub struct Parameters {
     pub dimension: usize,
 }
 
-/// Those of every honest run: chosen so that samples without errors that determine the unknown bits, or part
-/// of them, are not found by fewer than 2^128 guesses, whatever a guess costs. docs/protocols/ot.md has what
-/// all attacks cost, and what others take.
+/// The parameters of every honest run. Fewer than 2^128 guesses, at any cost of a guess, do not find samples
+/// without errors that determine the unknown bits, or part of them. docs/protocols/ot.md has the cost of all
+/// attacks, and the parameters of others.
 pub const PARAMETERS: Parameters = Parameters { depth: 10, trees: 1024, dimension: 1 << 17 };
 
 impl Parameters {

@@ -16,7 +16,7 @@ use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed
 use crate::ot::cot::{CotReceiver, Series};
 use crate::ot::softspoken;
 
-/// What the first iteration takes its OTs from.
+/// The OTs that the first iteration takes.
 type Base = softspoken::Receiver<8>;
 
 /// The party that has the choices.
@@ -29,7 +29,7 @@ pub struct Receiver {
 /// An iteration whose trees are completed, and not checked.
 pub(crate) struct Completed {
     labels: Secrets<Label>,
-    /// What the sender's is compared with.
+    /// The proof that the sender's is compared with.
     proof: [u8; 32],
     sent: Seed,
 }
@@ -175,7 +175,7 @@ impl CotReceiver for Receiver {
         self.base.state()
     }
 
-    /// What is left of an entry goes with it.
+    /// The rest of an entry goes with it.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.iterations.forget();
         self.base.enter(ranges)

@@ -14,7 +14,7 @@ use super::{Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed, produ
 use crate::ot::cot::{CotSender, Series};
 use crate::ot::softspoken;
 
-/// What the first iteration takes its OTs from.
+/// The OTs that the first iteration takes.
 type Base = softspoken::Sender<8>;
 
 /// The party that chooses the offset.
@@ -158,7 +158,7 @@ impl CotSender for Sender {
         self.base.offset()
     }
 
-    /// What is left of an entry goes with it.
+    /// The rest of an entry goes with it.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.iterations.forget();
         self.base.enter(ranges)

@@ -35,7 +35,7 @@ fn ends(rng: &mut Rng, parameters: Parameters) -> Ends {
     Ends { sender, receiver, left, right, delta }
 }
 
-/// What a cheating sender alters: what it sends, and V by what it knows of the iteration.
+/// The messages that a cheating sender alters, and V by its knowledge of the iteration.
 type Offers<'a> = &'a mut dyn FnMut(&mut [u128]);
 type Answers<'a> = &'a mut dyn FnMut(&Elements, u128) -> u128;
 
@@ -145,8 +145,8 @@ fn both_directions_are_made_at_once() {
     }
 }
 
-/// What a receiver that takes this path sees of a tree, by what a sender that knows everything sent: its
-/// leaves without what the offset is for, which are the sender's if nothing was altered.
+/// The view of a tree by a receiver that takes this path, of the messages of a sender that knows everything:
+/// its leaves without the part that the offset is for. They are the sender's if nothing was altered.
 fn view(
     ends: &Ends,
     keys: &Keys,
@@ -225,8 +225,8 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     }
 }
 
-/// Whatever is altered without an answer that fits is found out: words of any level, the proof; nothing of
-/// what was made is left, and both refuse to go on with it.
+/// An alteration without an answer that fits is found out, in words of any level and in the proof. Nothing of
+/// the iteration is left, and both refuse to go on with it.
 #[test]
 fn row_02_altered_messages_are_found_out_and_end_the_series() {
     let words = SMALL.depth - 1;
@@ -339,7 +339,7 @@ fn row_18_malformed_messages_are_refused() {
     }
 }
 
-/// Who enters another range forgets what was made in the one before, and begins from outside again.
+/// A party that enters another range forgets the outcome of the one before, and begins from outside again.
 #[test]
 fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     let mut ends = ends(&mut Rng::replayable("test"), SMALL);
