@@ -192,7 +192,9 @@ fn division_truncates_and_the_remainder_follows_the_dividend() {
 fn division_by_zero_is_defined() {
     assert_eq!((u8s("x / y", 9, 0), u8s("x % y", 9, 0)), (255, 9));
     assert_eq!((s8s("x / y", 9, 0), s8s("x % y", 9, 0)), (-1, 9));
-    assert_eq!((s8s("x / y", -9, 0), s8s("x % y", -9, 0)), (1, -9));
+    assert_eq!((s8s("x / y", -9, 0), s8s("x % y", -9, 0)), (-1, -9));
+    assert_eq!((s8s("x / y", -128, 0), s8s("x % y", -128, 0)), (-1, -128));
+    assert_eq!((s8s("x / 0", -9, 0), s8s("x % 0", -9, 0)), (-1, -9));
     assert_eq!((u8s("x / 0", 9, 0), u8s("x % 0", 9, 0)), (255, 9));
 }
 

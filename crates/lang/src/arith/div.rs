@@ -12,8 +12,8 @@ pub enum Want {
     Remainder,
 }
 
-/// Returns `a / b` or `a % b`, of their common width. A quotient by zero is all ones before its sign is
-/// applied, the remainder the dividend; signed quotients are cut towards zero.
+/// Returns `a / b` or `a % b`, of their common width. By zero the quotient is all ones, which is -1 of a signed
+/// type, and the remainder is the dividend. Signed quotients are cut towards zero.
 pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))
@@ -49,7 +49,17 @@ fn with_signs(
     let (sign_a, sign_b) = (a[a.len() - 1], b[b.len() - 1]);
     let (abs_a, abs_b) = (absolute(g, a), absolute(g, b));
     let result = divide(g, &abs_a, &abs_b);
-    let sign = if want == Want::Quotient { g.xor(sign_a, sign_b) } else { sign_a };
+    let sign = match want {
+        Want::Remainder => sign_a,
+        Want::Quotient => {
+            let differ = g.xor(sign_a, sign_b);
+            // Only a division by zero sets both the highest and the lowest bit of |a| / |b|, since |a| is at
+            // most a power of two. Its quotient is all ones already and must not be negated.
+            let may_be = a.len() == b.len() && a.len() > 1 && !b.contains(&Bit::ONE);
+            let by_zero = if may_be { g.and(result[a.len() - 1], result[0]) } else { Bit::ZERO };
+            g.and(differ, !by_zero)
+        }
+    };
     negate_if(g, sign, &result)
 }
 

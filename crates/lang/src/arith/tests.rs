@@ -75,13 +75,7 @@ fn quotient(a: u64, b: u64, w: u32, is_signed: bool, remainder: bool) -> u128 {
     let (x, y) = (signed(a, w), signed(b, w));
     fit(
         match (y, remainder) {
-            (0, false) => {
-                if x < 0 {
-                    1
-                } else {
-                    -1
-                }
-            }
+            (0, false) => -1,
             (0, true) => x,
             (_, false) => x / y,
             (_, true) => x % y,

@@ -481,13 +481,7 @@ impl Interpreter {
             Add => x + y,
             Sub => x - y,
             Mul => x.wrapping_mul(y),
-            Div if y == 0 => {
-                if signed && x < 0 {
-                    1
-                } else {
-                    -1
-                }
-            }
+            Div if y == 0 => -1,
             Div => x / y,
             Rem if y == 0 => x,
             _ => x % y,

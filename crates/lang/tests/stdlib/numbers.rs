@@ -80,7 +80,7 @@ fn mean_variance() {
 fn regression() {
     let (program, _) = load("regression.wir");
     assert_cut(&program, &[("constants", 1), ("stat_add_point", 24), ("stat_fit", 1)]);
-    assert_eq!(program.and_gates(), 24 * 902 + 8_773);
+    assert_eq!(program.and_gates(), 24 * 902 + 8_775);
     let mut state = 41;
     let mut cases = vec![
         // y = 2 x + 1, y = -3 x - 100
