@@ -164,17 +164,8 @@ class Integer(Value):
         return self._shift("<<", amount)
 
     def __rshift__(self, amount: object) -> Integer:
-        if self.type.signed:
-            if not isinstance(amount, int):
-                refuse("shifts a signed number by a secret", "shift an unsigned one: .astype(bw.u…)")
-            if amount < 0:
-                refuse("shifts by a negative number", "shift the other way")
-            kept = builtins.max(self.type.width - amount, 1)
-            # The bits are moved, wherever the point is.
-            moved = self.bits(self.type.width - kept, kept)._as(IntegerType(kept, True))
-            moved = moved.astype(IntegerType(self.type.width, True))
-            return moved if self.type.point == 0 else moved._as(self.type)
-        return self._shift(">>", amount)
+        # The language shifts zeros into a signed number by `>>`, and copies of its sign by `>>>`.
+        return self._shift(">>>" if self.type.signed else ">>", amount)
 
     def _shift(self, symbol: str, amount: object) -> Integer:
         if isinstance(amount, int):

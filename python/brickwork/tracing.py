@@ -167,8 +167,9 @@ class Source:
 
 _TAKEN = frozenset(
     "main void uint_t int_t struct_t typedef function if else for while return int bit uint32 int32 "
-    "division less less_signed min max min_signed max_signed abs distance popcount divide sort_pair sort "
-    "fixed_multiply fixed_divide fixed_from fixed_floor fixed_round input1 input2 output1 output2".split()
+    "division less less_signed min max min_signed max_signed abs distance popcount divide shift_right "
+    "sort_pair sort fixed_multiply fixed_divide fixed_from fixed_floor fixed_round input1 input2 "
+    "output1 output2".split()
 )
 """Names that the language or its standard library has."""
 

@@ -109,7 +109,7 @@ def shift(of: Programmer) -> Typed:
 
 
 def shift_in_secret(of: Programmer) -> Typed:
-    type, a = of.one(lambda type: type.width > 2 and not type.signed)
+    type, a = of.one(lambda type: type.width > 2)
     _, b = of.one(lambda type: type.width > 2 and not type.signed)
     by = b & 3 if of.plain else b.bits(0, 2)
     return type, a << by if of.draw.random() < 0.5 else a >> by

@@ -133,6 +133,7 @@ FUNCTIONS: list[Case] = [
     ("integers", "uint32 abs(int32)", [i32], word32, lambda a: flipped(a.bits(0, 32), a < 0)),
     ("integers", "uint32 distance(uint32, uint32)", [word32] * 2, word32, lambda a, b: flipped(a - b, a < b)),
     ("integers", "uint32 popcount(uint32)", [word32], word32, bw.popcount),
+    ("integers", "int32 shift_right(int32, uint32)", [i32, word32], i32, lambda a, b: a >> b),
     (
         "integers",
         "division divide(uint32, uint32)",

@@ -28,6 +28,8 @@ pub enum BinaryOp {
     Shl,
     Shr,
     Rotl,
+    /// `>>>`: arithmetic shift to the right.
+    Sar,
     Add,
     Sub,
     Mul,
@@ -58,6 +60,7 @@ impl BinaryOp {
             Shl => "<<",
             Shr => ">>",
             Rotl => "<<>",
+            Sar => ">>>",
             Add => "+",
             Sub => "-",
             Mul => "*",
@@ -78,7 +81,7 @@ impl BinaryOp {
             And => 3,
             Eq | Ne => 4,
             Lt | Gt | Le | Ge => 5,
-            Shl | Shr | Rotl => 6,
+            Shl | Shr | Rotl | Sar => 6,
             Add | Sub => 7,
             Mul | Div | Rem | WideMul | WideDiv | WideRem => 8,
         }

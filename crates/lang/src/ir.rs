@@ -64,7 +64,7 @@ pub enum ExKind {
     Neg(Box<Ex>),
     /// All bits inverted.
     Not(Box<Ex>),
-    /// `<<`, `>>` or `<<>`.
+    /// `<<`, `>>`, `<<>` or `>>>`.
     Shift {
         /// Which.
         op: BinaryOp,

@@ -51,10 +51,10 @@ const KEYWORDS: [&str; 9] =
     ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
 const DIRECTIVES: [&str; 5] = ["#define", "#include", "#input", "#output", "#parties"];
 /// Longer ones first: the first that fits is the longest.
-const SYMBOLS: [&str; 41] = [
-    "<<>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&", "||",
-    "#", "+", "-", "*", "/", "%", "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}", ",",
-    ";", ":", ".",
+const SYMBOLS: [&str; 42] = [
+    "<<>", ">>>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&",
+    "||", "#", "+", "-", "*", "/", "%", "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}",
+    ",", ";", ":", ".",
 ];
 
 /// How to write a decimal fraction: as a fixed-point number, half of whose bits are behind the point.

@@ -101,8 +101,8 @@ pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Opti
         let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
         let items = expand::load(name, text, resolver, &mut sources, &mut sink);
         let root = Span { file: 0, start: 0, end: 0 };
-        let module =
-            check::check(items, root, options.reverse_structs, &mut sink).filter(|_| sink.errors() == 0)?;
+        let module = check::check(items, &sources, root, options.reverse_structs, &mut sink)
+            .filter(|_| sink.errors() == 0)?;
         let (mut reached, mut open) = (BTreeSet::new(), vec![module.main]);
         while let Some(function) = open.pop() {
             open.extend(
@@ -158,7 +158,7 @@ fn run(
     if sink.errors() > 0 {
         return None;
     }
-    let module = check::check(items, root, options.reverse_structs, sink)?;
+    let module = check::check(items, sources, root, options.reverse_structs, sink)?;
     if sink.errors() > 0 {
         return None;
     }

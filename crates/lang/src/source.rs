@@ -67,6 +67,15 @@ impl SourceMap {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
+    /// Returns the text of a span with single blanks, to be repeated in a hint; of a long one its beginning.
+    pub fn on_one_line(&self, span: Span) -> String {
+        let text = self.text(span).split_whitespace().collect::<Vec<_>>().join(" ");
+        match text.char_indices().nth(60) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+
     /// Returns where a byte offset is.
     pub fn position(&self, file: u32, offset: u32) -> Position {
         let text = &self.file(file).text;

@@ -357,6 +357,8 @@ fn warnings() {
         ("expression::order", "output1 = «x++» + x;"),
         ("index::signed", "u8 z[2]; s8 i = 0; output1 = z[«i»];"),
         ("pragma::place", "«/*@ inline */» output1 = x;"),
+        ("shift::sign", "s8 z; output1 = «z >> 3»;"),
+        ("shift::sign", "s8 z; output1 = «(z + 1) >> y{0:3}»;"),
         ("type::cast", "s8 z = «x»;"),
         ("type::cast", "s8 z; output1 = «x + z»;"),
     ] {
@@ -373,6 +375,37 @@ fn warnings() {
             marked(&unused.replace("output1 = input1;", &format!("output1 = input1; {assigned}")));
         assert!(build(&source).warnings.is_empty(), "{assigned}: {}", build(&source).warnings.render(false));
     }
+}
+
+/// The warning of `>>` says the line to write, and what it says is not warned of.
+#[test]
+fn shifts_of_signed_numbers_say_what_to_write() {
+    for (written, keeps, zeros) in [
+        ("z >> 3", "z >>> 3", "z{0:8} >> 3"),
+        ("p[1]  >>\n y{0:3}", "p[1] >>> y{0:3}", "p[1]{0:8} >> y{0:3}"),
+        ("(z + 1) >> 3", "(z + 1) >>> 3", "(z + 1){0:8} >> 3"),
+    ] {
+        let with = |e: &str| {
+            let body = format!("s8 z; z{{0:8}} = x; s8 p[2] = {{z, z}}; s8 r = {e};");
+            build(&main_with(&format!("{body} output1{{0:8}} = r; output1{{0}} = r{{0}} ^ y{{0}};")))
+        };
+        let (old, kept, logical) = (with(written), with(keeps), with(zeros));
+        let record = &old.warnings.records()[0];
+        assert_eq!((record.code.as_str(), old.warnings.list().len()), ("shift::sign", 1));
+        let shown = if zeros.starts_with('(') { "(…){0:8} >> 3" } else { zeros };
+        assert!(record.hint.contains(&format!("`{keeps}`")), "{record:?}");
+        assert!(record.hint.contains(&format!("`{shown}`")), "{record:?}");
+        for x in [0, 1, 100, 127, 128, 200, 255u128] {
+            assert_eq!(run(&old.program, x, 3), run(&logical.program, x, 3), "{written} of {x}");
+            let differ = run(&old.program, x, 3) != run(&kept.program, x, 3);
+            assert_eq!(differ, (x as i8 + i8::from(written.contains('+'))) < 0, "{written} of {x}");
+        }
+        for quiet in [kept, logical] {
+            assert!(quiet.warnings.is_empty(), "{}", quiet.warnings.render(false));
+        }
+    }
+    let unsigned = build(&main_with("output1 = x >> 3;"));
+    assert!(unsigned.warnings.is_empty(), "{}", unsigned.warnings.render(false));
 }
 
 /// Loops that run never, or for ever, because of the bits of their counter say so, and how many it needs.
@@ -627,6 +660,7 @@ fn damaged_programs_do_not_crash() {
         "<<",
         ">>",
         "<<>",
+        ">>>",
         "*",
         "/",
         "if",

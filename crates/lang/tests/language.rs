@@ -286,6 +286,22 @@ fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
     assert_eq!(run(&p, 255, 0), 248, "elements and fields keep their width");
 }
 
+/// `>>>` keeps the sign, and the type and width of its left side, whatever that is.
+#[test]
+fn arithmetic_shifts_round_down() {
+    for (x, by, want) in
+        [(-100i8, 3, -13i8), (100, 3, 12), (-1, 9, -1), (-128, 7, -1), (127, 8, 0), (-5, 0, -5)]
+    {
+        assert_eq!(s8s(&format!("x >>> {by}"), x.into(), 0), want.into(), "{x} {by}");
+        assert_eq!(s8s(&format!("(x + 0) >>> {by}"), x.into(), 0), want.into(), "{x} {by}");
+        assert_eq!(s8s(&format!("{x}#8 >>> {by}").replace("-", "0#8 - "), 0, 0), want.into(), "{x} {by}");
+    }
+    assert_eq!(u8s("x >>> 3", 200, 0), 25, "an unsigned number has no sign to keep");
+    assert_eq!(eval("s8", "s8", "(x >>> 1) + (x >>> 1)", 0x80, 0), 0x80);
+    assert!(!compiles("s8 z; u16 w = z >>> 1;"), "the type is that of the left side");
+    assert!(!compiles("output1 = x >>> -1#8;"));
+}
+
 /// With an amount of another width the result goes with numbers of every width.
 #[test]
 fn the_type_of_a_shift_is_the_type_of_its_amount() {
@@ -315,6 +331,10 @@ fn shifts_by_secret_amounts() {
         ("<<>", "output1 = x <<> y{0:3};", 2 * 8 + 4),
         ("<<", "u4 s = y{0:4}; output1 = (x + 0) << s;", 0),
         ("<<", "s8 s; s{0:8} = y; output1 = x << s;", 3 * 8 + 4 + 8),
+        // The highest bit stays what it is.
+        (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y;", 3 * 7 + 4 + 7),
+        (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y{0:3};", 3 * 7),
+        (">>", "output1 = x >>> y;", 3 * 8 + 4 + 8),
     ] {
         let p = build(&program("u8", "u8", "", body)).program;
         if ands > 0 {
@@ -331,6 +351,7 @@ fn shifts_by_secret_amounts() {
             let want = match op {
                 "<<" => x.checked_shl(s).unwrap_or(0) & 255,
                 ">>" => x.checked_shr(s).unwrap_or(0),
+                ">>>" => u32::from(((x as u8 as i8) >> s.min(7)) as u8),
                 _ => u32::from((x as u8).rotate_left(s % 8)),
             };
             assert_eq!(run(&p, x.into(), y.into()), want.into(), "{body} {x} {y}");

@@ -12,8 +12,8 @@ pub enum Want {
     Remainder,
 }
 
-/// Returns `a / b` or `a % b`, of their common width. By zero the quotient is all ones, which is -1 of a signed
-/// type, and the remainder is the dividend. Signed quotients are cut towards zero.
+/// Returns `a / b` or `a % b`, of their common width. By zero the quotient is all ones, which is -1 of a
+/// signed type, and the remainder is the dividend. Signed quotients are cut towards zero.
 pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))

@@ -111,7 +111,7 @@ mod tests {
         let (mut sources, mut sink) = (SourceMap::default(), crate::Sink::default());
         let items = crate::expand::load("test.wir", source, &crate::NoFiles, &mut sources, &mut sink);
         let root = crate::Span { file: 0, start: 0, end: 0 };
-        let module = crate::check::check(items, root, false, &mut sink).unwrap();
+        let module = crate::check::check(items, &sources, root, false, &mut sink).unwrap();
         let options = Options { inline: ["*".to_string()].into(), ..Options::default() };
         let cx = generate::templates(&module, &options, &mut sink);
         let mut trace = generate::main(&cx, &mut sink).unwrap();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::ast::{self, Item, TypeName, TypeRef};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::parser::habits::type_of_c;
-use crate::source::Span;
+use crate::source::{SourceMap, Span};
 use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types};
 
 /// What a global name stands for.
@@ -53,6 +53,8 @@ pub(super) struct Port {
 
 pub(super) struct Checker<'s> {
     pub(super) sink: &'s mut Sink,
+    /// The text that hints repeat.
+    pub(super) sources: &'s SourceMap,
     pub(super) types: Types,
     pub(super) globals: HashMap<Rc<str>, Global>,
     pub(super) signatures: Vec<Signature>,

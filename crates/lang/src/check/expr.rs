@@ -285,7 +285,7 @@ impl Body<'_, '_> {
                 let ty = Type::Int(IntType { signed: *signed, width, typedef: None });
                 Ex { kind: ExKind::Const { value: *value, width }, ty, span }
             }
-            ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl), l, r) => {
+            ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl | BinaryOp::Sar), l, r) => {
                 self.shift(span, *op, l, r)
             }
             ExprKind::Binary(op, l, r) => {
@@ -422,10 +422,23 @@ impl Body<'_, '_> {
         if left.ty == Type::Broken || right.ty == Type::Broken {
             return broken(span);
         }
+        if let (BinaryOp::Shr, Type::Int(IntType { signed: true, width, .. })) = (op, &left.ty) {
+            let [value, by] = [l.span, r.span].map(|span| self.cx.sources.on_one_line(span));
+            let name = matches!(l.kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..));
+            let bits = if name { &value } else { "(…)" };
+            self.error(
+                Diagnostic::warning("shift::sign", span, "`>>` shifts zeros into a signed number")
+                    .label("a negative number becomes a large positive one")
+                    .hint(format!(
+                        "write `{value} >>> {by}` to keep the sign; if zeros are meant, say so with \
+                         `{bits}{{0:{width}}} >> {by}`"
+                    )),
+            );
+        }
         // The type of a shift is the one of its amount: old programs depend on it. With an amount of another
-        // width, it goes with every number. Rotations keep their width, and type.
+        // width, it goes with every number. Rotations and `>>>` keep their width, and type.
         let ty = match (op, &left.ty, &right.ty) {
-            (BinaryOp::Rotl, ty, _) => ty.clone(),
+            (BinaryOp::Rotl | BinaryOp::Sar, ty, _) => ty.clone(),
             (_, Type::Int(a), Type::Int(b)) if a.width == b.width => right.ty.clone(),
             _ => Type::Untyped,
         };

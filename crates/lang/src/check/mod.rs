@@ -12,14 +12,21 @@ use std::collections::{HashMap, VecDeque};
 use crate::ast::Item;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::ir::{Func, Io, Module};
-use crate::source::Span;
+use crate::source::{SourceMap, Span};
 use crate::types::Types;
 use checker::{Checker, Port};
 
 /// Checks a program. Returns nothing if it is too broken to generate anything from it.
-pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sink) -> Option<Module> {
+pub fn check(
+    items: Vec<Item>,
+    sources: &SourceMap,
+    root: Span,
+    reverse_structs: bool,
+    sink: &mut Sink,
+) -> Option<Module> {
     let mut cx = Checker {
         sink,
+        sources,
         types: Types::default(),
         globals: HashMap::new(),
         signatures: Vec::new(),

@@ -106,7 +106,7 @@ fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         Le => Some((a <= b).into()),
         Ge => Some((a >= b).into()),
         Shl => shift(b).and_then(|s| a.checked_mul(1i64.checked_shl(s)?)),
-        Shr => Some(shift(b)?).map(|s| a >> s),
+        Shr | Sar => Some(shift(b)?).map(|s| a >> s),
         Rotl => Some(a.rotate_left((b & 63) as u32)),
         Add => a.checked_add(b),
         Sub => a.checked_sub(b),

@@ -84,6 +84,7 @@ impl Exec<'_, '_, '_> {
                 arith::negate(&mut self.graph, &bits)
             }
             ExKind::Not(a) => self.ex(f, a)?.into_iter().map(|b| !b).collect(),
+            ExKind::Shift { op: BinaryOp::Sar, operands, .. } => self.shift_with_sign(f, operands)?,
             ExKind::Shift { op, keep, open, operands } => {
                 let bits = self.ex(f, &operands.0)?;
                 match (op, keep, open) {
@@ -148,6 +149,21 @@ impl Exec<'_, '_, '_> {
         })
     }
 
+    /// Computes `>>>`, which keeps type and width. The sign bit is added to all bits before a logical shift
+    /// and again after it, so that copies of it come in; both XORs are free.
+    fn shift_with_sign(&mut self, f: &mut Frame<'_>, (value, by): &(Ex, Ex)) -> Result<Vec<Bit>, Stop> {
+        let mut bits = self.ex(f, value)?;
+        let mut sign = Bit::ZERO;
+        if let Type::Int(int) = value.ty {
+            bits = arith::extend(&bits, int.width as usize);
+            sign = bits.last().copied().filter(|_| int.signed).unwrap_or(Bit::ZERO);
+        }
+        bits.iter_mut().for_each(|bit| *bit = self.graph.xor(*bit, sign));
+        let mut bits = self.shift(f, BinaryOp::Shr, true, bits, by)?;
+        bits.iter_mut().for_each(|bit| *bit = self.graph.xor(*bit, sign));
+        Ok(bits)
+    }
+
     /// Shifts a value that is no variable by an amount that may depend on a parameter: to the right its width
     /// stays, to the left it grows by as many bits as an amount of so many bits can be.
     fn shift_openly(
@@ -197,7 +213,7 @@ impl Exec<'_, '_, '_> {
             Sub => arith::sub(g, a, b),
             Mul => arith::multiply(g, a, b, a.len()),
             Div | Rem => arith::divide(g, a, b, signed, op == Rem),
-            Shl | Shr | Rotl | WideMul | WideDiv | WideRem => {
+            Shl | Shr | Rotl | Sar | WideMul | WideDiv | WideRem => {
                 unreachable!("the checker makes other nodes of these")
             }
         }

@@ -29,8 +29,8 @@ impl Parser<'_> {
         use BinaryOp::*;
         let Tok::Sym(symbol) = self.peek() else { return None };
         [
-            Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Add, Sub, Mul, Div, Rem, WideMul, WideDiv,
-            WideRem,
+            Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Sar, Add, Sub, Mul, Div, Rem, WideMul,
+            WideDiv, WideRem,
         ]
         .into_iter()
         .find(|op| op.symbol() == *symbol)

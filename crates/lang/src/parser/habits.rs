@@ -42,9 +42,10 @@ impl Parser<'_> {
         match (self.peek(), previous) {
             (Tok::Sym("&&"), _) => Some("there is no `&&`; `&` on 1-bit values is the same"),
             (Tok::Sym("||"), _) => Some("there is no `||`; `|` on 1-bit values is the same"),
-            (Tok::Sym("="), Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>"))) => {
-                Some("there are no assignments like `+=`; write `x = x + …`")
-            }
+            (
+                Tok::Sym("="),
+                Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>" | ">>>")),
+            ) => Some("there are no assignments like `+=`; write `x = x + …`"),
             (Tok::Sym("//"), _) => Some(
                 "comments are written `/* … */`; between two values `//` divides one of double width by the \
                  other",

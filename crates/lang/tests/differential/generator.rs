@@ -625,9 +625,13 @@ impl Generator {
                 format!("({} ** {})", self.typed(w / 2, d), self.typed(w / 2, d))
             }
             12 if self.random.chance(30) => {
-                format!("({} <<> {})", self.typed(w, d), self.random.pick(&self.secrets).clone())
+                let (value, secret) = (self.typed(w, d), self.random.pick(&self.secrets).clone());
+                format!("({value} {} {secret})", self.random.pick(&["<<>", ">>>"]))
             }
-            12 => format!("({} <<> {})", self.typed(w, d), self.random.below(w + 3)),
+            12 => {
+                let (value, amount) = (self.typed(w, d), self.random.below(w + 3));
+                format!("({value} {} {amount})", self.random.pick(&["<<>", ">>>"]))
+            }
             15 => match self.random.below(3) {
                 // Functions that are generic in types, in widths, and in sizes: see the prelude.
                 0 => format!("wider({}, {})", self.typed(w, d), self.typed(w, d)),

@@ -425,6 +425,13 @@ impl Interpreter {
     fn binary(&self, op: BinaryOp, l: V, r: V, variable: bool) -> V {
         use BinaryOp::*;
         let is_signed = |t: &T| matches!(t, T::Int { signed: true, .. });
+        if op == Sar {
+            let width = if l.ty == T::Untyped { l.bits.len() } else { self.width(&l.ty) };
+            let (bits, n) = (resize(&l.bits, width), number(&r.bits) as usize);
+            let sign = is_signed(&l.ty) && bits[width - 1];
+            let bits = (0..width).map(|i| *bits.get(i.saturating_add(n)).unwrap_or(&sign)).collect();
+            return V { ty: l.ty, bits };
+        }
         if matches!(op, Shl | Shr | Rotl) {
             let n = number(&r.bits) as usize;
             let w = l.bits.len();

@@ -125,8 +125,8 @@ fn random_programs_compute_what_they_say() {
 fn random_programs_use_the_whole_language() {
     let sources: String = (0..300).map(|seed| Generator::new(seed).program()).collect();
     for piece in [
-        "wider(", "nth(", "same(", "return", "<< q", ">> q", "<<> q", "[q", "[p", "++(--", "= {{", "(++v",
-        "if (", "for (",
+        "wider(", "nth(", "same(", "return", "<< q", ">> q", "<<> q", ">>> q", ">>> 2", "[q", "[p", "++(--",
+        "= {{", "(++v", "if (", "for (",
     ] {
         assert!(sources.matches(piece).count() > 5, "{piece}");
     }

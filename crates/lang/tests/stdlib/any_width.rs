@@ -37,7 +37,7 @@ fn minimum_maximum_absolute_value_distance_and_count() {
     // Of two values of this width, and the ANDs that it may cost.
     type Model = fn(u64, u64, u32) -> u64;
     type Cost = fn(u32) -> u32;
-    let cases: [(&str, bool, Model, Cost); 8] = [
+    let cases: [(&str, bool, Model, Cost); 10] = [
         ("min(a, b)", false, |a, b, _| a.min(b), |w| 2 * w),
         ("max(a, b)", false, |a, b, _| a.max(b), |w| 2 * w),
         ("min(a, b)", true, |a, b, w| if signed(a, w) < signed(b, w) { a } else { b }, |w| 2 * w),
@@ -45,6 +45,14 @@ fn minimum_maximum_absolute_value_distance_and_count() {
         ("abs(a)", true, |a, _, w| signed(a, w).unsigned_abs() & (u64::MAX >> (64 - w)), |w| w - 1),
         ("distance(a, b)", false, |a, b, _| a.abs_diff(b), |w| 2 * w - 1),
         ("popcount(a)", false, |a, _, _| u64::from(a.count_ones()), |w| w - w.count_ones()),
+        ("shift_right(a, 3##2)", true, |a, _, w| (signed(a, w) >> 3) as u64, |_| 0),
+        // An AND for all bits but the sign, for each bit of the amount that matters; some more for a far one.
+        (
+            "shift_right(a, b{0:w})",
+            true,
+            |a, b, w| (signed(a, w) >> b.min(63)) as u64,
+            |w| (w.ilog2() + 2) * (w - 1) + w,
+        ),
         ("max(a, 5)", false, |a, _, w| a.max(5 & (u64::MAX >> (64 - w))), |w| 2 * w),
     ];
     for width in WIDTHS {
@@ -56,6 +64,7 @@ fn minimum_maximum_absolute_value_distance_and_count() {
             }
             let ty = format!("{} {width}", if is_signed { "int_t" } else { "uint_t" });
             let out = if expression.starts_with("abs") { format!("uint_t {width}") } else { ty.clone() };
+            let expression = &expression.replace("{0:w}", &format!("{{0:{width}}}"));
             let program = call("integers.wir", &ty, &out, expression);
             let most = u64::from(cost(width));
             assert!(program.and_gates() <= most, "{expression}, {width}: {} > {most}", program.and_gates());
