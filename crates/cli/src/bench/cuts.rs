@@ -253,7 +253,7 @@ fn text(json: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// As many as the table in `docs/concepts/cost-model.md` has, sources and others, each of more than one
+    /// As many as the table in `docs/project/benchmarks.md` has, sources and others, each of more than one
     /// piece.
     #[test]
     fn there_are_programs_to_compare() {
