@@ -184,7 +184,7 @@ impl World {
             let mut log = self.disks[me].lock().unwrap();
             match log.compare(&theirs) {
                 Verdict::Same | Verdict::Ahead => {}
-                Verdict::Behind(entry) => log.apply(&entry).unwrap(),
+                Verdict::Behind(entry) => log.apply_named(&entry).unwrap(),
                 Verdict::Apart => panic!("an honest end sets the logs apart"),
             }
         }

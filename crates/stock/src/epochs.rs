@@ -40,6 +40,20 @@ impl Epoch {
     }
 }
 
+/// An entry as it stands in the index.
+#[derive(Serialize, Deserialize)]
+struct LogRow {
+    entry: Entry,
+    /// True if the peer alone had begun it.
+    named: bool,
+}
+
+impl LogRow {
+    fn apply(&self, state: &mut State) -> Result<(), Error> {
+        if self.named { state.apply_named(&self.entry) } else { state.apply(&self.entry) }
+    }
+}
+
 /// Why an entry is added to a log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -111,9 +125,9 @@ impl Store {
             return Ok(known.clone());
         }
         let mut state = State::new(id);
-        let entries = self.log(id)?;
-        entries.iter().try_for_each(|entry| state.apply(entry))?;
-        Ok((state, entries.len() as u64))
+        let rows = self.log_rows(id)?;
+        rows.iter().try_for_each(|row| row.apply(&mut state))?;
+        Ok((state, rows.len() as u64))
     }
 
     /// Returns the entries of an epoch, oldest first.
@@ -121,12 +135,16 @@ impl Store {
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch or its log was altered.
     pub fn log(&self, id: &EpochId) -> Result<Vec<Entry>, Error> {
+        Ok(self.log_rows(id)?.into_iter().map(|row| row.entry).collect())
+    }
+
+    fn log_rows(&self, id: &EpochId) -> Result<Vec<LogRow>, Error> {
         if self.row::<Epoch>(EPOCHS, id)?.is_none() {
             return Err(Error::Stock("there is no such epoch".into()));
         }
         let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number)
         {
-            true => self.open_row::<Entry>(LOG, &key, &row),
+            true => self.open_row(LOG, &key, &row),
             false => Err(Error::Stock("an entry of its log is missing".into())),
         };
         (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
@@ -146,8 +164,8 @@ impl Store {
     }
 
     /// Does what [`Store::append`] does with an entry that the peer has behind this party's log: it went
-    /// away before this party had begun it. Whatever the peer says that the entry risks, this party has
-    /// answered no challenge of it, so it is no attempt with the peer; in the epoch it counts.
+    /// away before this party had begun it. A step that the peer names so counts nowhere, whatever the peer
+    /// says that it risks: this party has answered no challenge of it.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -159,8 +177,9 @@ impl Store {
     pub(super) fn append_as(&self, id: &EpochId, entry: &Entry, cause: Cause) -> Result<Taken, Error> {
         let _changing = self.change()?;
         let (before, number) = self.replay(id)?;
-        let mut after = before.clone();
-        after.apply(entry)?;
+        let (mut after, row) =
+            (before.clone(), LogRow { entry: entry.clone(), named: cause == Cause::Named });
+        row.apply(&mut after)?;
         let mut items = Vec::new();
         if let Entry::Use { taken, .. } = entry {
             let mut next = HashMap::new();
@@ -179,7 +198,7 @@ impl Store {
                 *first += u64::from(count);
             }
         }
-        let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
+        let mut rows = vec![self.sealed(LOG, with_number(id, number), &row)?];
         rows.extend(self.vain_behind(id, [&before, &after], entry, cause)?);
         let mut segments = Vec::new();
         // What no program will take any more goes: all of an epoch that is burned, and with the next step

@@ -40,7 +40,7 @@ pub(super) const PAIRS: Rows = TableDefinition::new("pairs");
 pub(super) const VAIN: Rows = TableDefinition::new("vain");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
-pub(super) const FORMAT_VERSION: u32 = 8;
+pub(super) const FORMAT_VERSION: u32 = 9;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| Error::Stock(format!("{what}: {error}"))

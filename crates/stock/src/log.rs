@@ -293,6 +293,20 @@ impl State {
         Ok(())
     }
 
+    /// Does what [`State::apply`] does with an entry that the peer has already and this party has not begun.
+    /// A step that only the peer has begun is given up at once and risks nothing: this party answers no
+    /// challenge of it.
+    ///
+    /// # Errors
+    /// As [`State::apply`].
+    pub fn apply_named(&mut self, entry: &Entry) -> Result<(), Error> {
+        self.apply(entry)?;
+        if let Entry::Fill(_) = entry {
+            self.open = None;
+        }
+        Ok(())
+    }
+
     fn extend(&mut self, entry: &Entry) {
         let head =
             Digest::of("brickwork 2026-11 stock chain").digest(&self.head).digest(&entry.digest()).done();

@@ -164,7 +164,7 @@ impl World {
             (0, _) => say = Some(Message::Standing(log.standing())),
             (1, Some(Message::Standing(peer))) => match log.compare(&peer) {
                 Verdict::Same | Verdict::Ahead => {}
-                Verdict::Behind(entry) => log.apply(&entry).expect("compared"),
+                Verdict::Behind(entry) => log.apply_named(&entry).expect("compared"),
                 Verdict::Apart => return Ok(Next::Ends),
             },
             (2, _) => say = Some(Message::Head(*log.head())),
@@ -539,7 +539,7 @@ mod pairs {
         };
         match theirs.filter(|(other, _)| other == id).map(|(_, standing)| log.compare(&standing)) {
             Some(Verdict::Same | Verdict::Ahead) => true,
-            Some(Verdict::Behind(entry)) => log.apply(&entry).is_ok(),
+            Some(Verdict::Behind(entry)) => log.apply_named(&entry).is_ok(),
             None if log.is_new() => {
                 folder.epoch = None;
                 true
@@ -717,7 +717,7 @@ mod sessions {
                 let (Some(_), Some(theirs)) = (&told[epoch], &theirs[epoch]) else { continue };
                 match self.logs[me][epoch].compare(theirs) {
                     Verdict::Same | Verdict::Ahead => {}
-                    Verdict::Behind(entry) => self.logs[me][epoch].apply(&entry).expect("compared"),
+                    Verdict::Behind(entry) => self.logs[me][epoch].apply_named(&entry).expect("compared"),
                     Verdict::Apart if self.restored => return Ok(None),
                     Verdict::Apart => return Err(format!("an innocent epoch is burned by party {me}")),
                 }

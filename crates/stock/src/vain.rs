@@ -91,7 +91,11 @@ impl Attempts {
         let counted = before.given_up().steps > 0;
         let lost = cause == Cause::Lost;
         match entry {
-            Entry::Fill(_) if cause == Cause::Named => self.settle(open),
+            // This party has answered nothing of it; a step that it gives up counts.
+            Entry::Fill(_) if cause == Cause::Named => match before.open() {
+                Some(_) => self.settle(open),
+                None => self.open.extend((open > 0).then_some((*id, open))),
+            },
             Entry::Fill(step) => {
                 if before.open().is_some() {
                     self.settle(open);
@@ -235,7 +239,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{Batch, FillStep, StoreKey, serial};
+    use crate::{Batch, FillStep, GivenUp, StoreKey, serial};
     use brickwork_base::Party;
 
     const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -308,6 +312,17 @@ mod tests {
         assert_eq!(named(fill(0, u128::MAX)), 10, "the setup was begun");
         assert_eq!(sum(path, |store| follows(store, &id, &[fill(0, 5)])), 15, "its own");
         assert_eq!(named(fill(0, u128::MAX)), 15);
+        assert_eq!(sum(path, |store| follows(store, &id, &[fill(0, 5)])), 20);
+        // In the epoch, too, its own are counted alone, also when it is opened anew.
+        let given_up = |store: &Store| store.state(&id).unwrap().given_up();
+        let own = GivenUp { steps: 2, risk: 10 };
+        sum(path, |store| {
+            assert_eq!(given_up(store), own);
+            let _ = store.append_named(&id, &fill(0, u128::MAX)).unwrap();
+            assert_eq!(given_up(store), own);
+            assert!(store.writer(&id, serial(store.state(&id).unwrap().shared(), 0)).is_err(), "it is over");
+        });
+        assert_eq!(given_up(&Store::open(path, &KEY).unwrap()), own);
     }
 
     /// Row 4: what the peer makes this party burn counts with all that was made.

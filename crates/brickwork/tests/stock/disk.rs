@@ -6,7 +6,7 @@ use brickwork::duplo::{
     FromStock, Lacking, Preprocessed, Secret, Step, Stocked, executions, in_stock, inventory,
 };
 use brickwork::session::PhaseReport;
-use brickwork::stock::{Epoch, Store, StoreKey};
+use brickwork::stock::{Entry, Epoch, FillStep, GivenUp, Store, StoreKey};
 use tempfile::TempDir;
 
 use super::*;
@@ -457,6 +457,25 @@ fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     assert!(bounds.iter().all(|(run, all)| run < all), "{bounds:?}");
     for party in BOTH {
         assert_eq!(inventory(&folders.store(party)).unwrap()[0].bound_log2, Some(bounds[0].1));
+    }
+}
+
+/// Row 4: a peer that says to have begun a step of any risk does not close an epoch for programs with it.
+#[test]
+fn row_04_a_step_that_the_peer_names_costs_no_program() {
+    for liar in [Party::Garbler, Party::Evaluator] {
+        let folders = Folders::new();
+        folders.fill(&steps(2, 1, 20));
+        let store = folders.store(liar);
+        let id = store.epochs().unwrap()[0].0;
+        let step = FillStep { job: [9; 32], number: 0, of: 1, risk: u128::MAX, workers: 1 };
+        // It does not mind what it risks itself.
+        let _ = store.append_named(&id, &Entry::Fill(step)).unwrap();
+        drop(store);
+        let _ = folders.good(&program(1, Recipient::Both), Lacking::Refuse);
+        let other = BOTH[usize::from(liar == Party::Garbler)];
+        let state = folders.store(other).state(&id).unwrap();
+        assert!(state.is_used() && state.given_up() == GivenUp::default());
     }
 }
 

@@ -259,7 +259,7 @@ impl World {
                 // The peer does not name what it has burned.
                 (None, Some(_)) => world.logs[me].apply(&Entry::Burned(apart)).ok()?,
                 (None, None) => match logs[me].compare(&stands[1 - me]) {
-                    Verdict::Behind(entry) => world.logs[me].apply(&entry).ok()?,
+                    Verdict::Behind(entry) => world.logs[me].apply_named(&entry).ok()?,
                     Verdict::Apart => world.logs[me].apply(&Entry::Burned(apart)).ok()?,
                     Verdict::Same | Verdict::Ahead => {}
                 },
