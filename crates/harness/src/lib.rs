@@ -2,8 +2,8 @@
 //! and the adversary alone: a protocol has this in builds with its feature `adversary`, and adds its points,
 //! its cuts and its lies.
 //!
-//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
-//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
+//! A party that detects a cheat ends with a typed error, does not panic, does not hang, and sends not one
+//! message more: its transcript is the beginning of an honest one. The other side sees a closed connection,
 //! whatever the cause.
 #![forbid(unsafe_code)]
 
@@ -42,8 +42,8 @@ pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Key
     }
 }
 
-/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
-/// apart before it looks at values.
+/// The actions of a party, in order. Of messages the tag and the length: all that an onlooker or the peer can
+/// tell apart before it looks at values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A phase began.
@@ -52,7 +52,7 @@ pub enum Event {
     Sent(Tag, usize),
 }
 
-/// What a party does is written down here while it runs.
+/// Actions of a party are written down here while it runs.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Mutex<Vec<Event>>>);
 
@@ -83,7 +83,7 @@ pub fn other(party: Party) -> Party {
     if party == Party::Garbler { Party::Evaluator } else { Party::Garbler }
 }
 
-/// What both parties returned, and what either did, garbler first.
+/// The results of both parties, and the actions of either, garbler first.
 pub type Ran<R> = ([Result<R, Error>; 2], [Vec<Event>; 2]);
 
 /// Runs the garbler and the evaluator in two threads. If this thread has entered a pool, both compute on it:
@@ -159,24 +159,25 @@ impl Ending {
 
 /// How a run ended.
 pub struct Outcome<P: Protocol> {
-    /// What the garbler and the evaluator returned.
+    /// The results of the garbler and the evaluator.
     pub results: [Result<Report<P>, Error>; 2],
-    /// What either did.
+    /// The actions of either.
     pub events: [Vec<Event>; 2],
-    /// What either does in an honest run of the same.
+    /// The actions of either in an honest run of the same.
     pub honest: [Vec<Event>; 2],
     /// The right outputs of either.
     pub expected: [Vec<bool>; 2],
 }
 
 impl<P: Played> Outcome<P> {
-    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
-    /// cheat: it sent the beginning of an honest transcript, and nothing after it noticed, least of all what
-    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
-    /// recovered, all of an honest transcript. (That nobody panics or hangs [`play`] has seen.)
+    /// Returns how it ended for the party that does not cheat, after it has checked the rules that hold for
+    /// every cheat. The party sent the beginning of an honest transcript, and nothing after it noticed, least
+    /// of all a message that depends on an output. The cheater sees a closed connection and no more. If the
+    /// party noticed nothing, or recovered, it sent all of an honest transcript. (That nobody panics or hangs
+    /// [`play`] has seen.)
     ///
     /// # Errors
-    /// What did not hold.
+    /// The rule that was broken.
     pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
         let victim = other(cheater);
         let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
@@ -198,7 +199,7 @@ impl<P: Played> Outcome<P> {
         if ending.is_noticed() && self.said_too_much(victim, ending) {
             return Err(format!("{ending:?}: the {victim:?} had said too much"));
         }
-        // Whoever sends last is done before the other one looks.
+        // The party that sends last is done before the other one looks.
         match &self.results[cheater as usize] {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
@@ -206,9 +207,9 @@ impl<P: Played> Outcome<P> {
         }
     }
 
-    /// Whoever noticed something has not said all, and an evaluator nothing of the garbler's outputs. But the
-    /// garbler's last message leaves before the evaluator's comes: what is wrong with that one, or that it
-    /// never comes, shows when all is said.
+    /// A party that noticed something has not said all, and an evaluator nothing of the garbler's outputs.
+    /// But the garbler's last message leaves before the evaluator's comes: what is wrong with that one, or
+    /// that it never comes, shows when all is said.
     fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
         let is_output = |event: &Event| matches!(event, Event::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
         let outputs = self.events[Party::Evaluator as usize].iter().any(is_output);
@@ -220,7 +221,7 @@ impl<P: Played> Outcome<P> {
     }
 }
 
-/// What honest parties do in runs that are known by a key: each is run once.
+/// The actions of honest parties in runs that are known by a key: each is run once.
 pub struct Known<K>(Mutex<Vec<(K, [Vec<Event>; 2])>>);
 
 impl<K> Known<K> {

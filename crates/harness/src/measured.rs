@@ -3,9 +3,9 @@
 use brickwork_plan::{KNOWN_KERNELS, Machine, Measure, Work, measure};
 use brickwork_primitives::cost::{Primitives, probe};
 
-/// Measures this machine for a protocol and checks what was found: every kind of work, each under a name of
-/// its own, takes a while, here and on the machines that are known; but what a run takes `beyond` the sum of
-/// its parts may be nothing.
+/// Measures this machine for a protocol and checks the result. Every kind of work has a name of its own and
+/// takes some time, here and on the machines that are known. The time of a run `beyond` the sum of its parts
+/// may be nothing.
 ///
 /// # Panics
 /// If it is otherwise.

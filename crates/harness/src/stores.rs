@@ -171,7 +171,7 @@ pub fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64>
     expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
 }
 
-/// What a party unwinds with that dies because a test wants it to: nobody is told, as of a panic, and only
+/// The payload with which a party unwinds that a test lets die: nobody is told, as of a panic, and only
 /// [`Stores::meet`] takes it for a death.
 struct Dies;
 

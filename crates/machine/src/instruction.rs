@@ -11,7 +11,7 @@ pub const MEMORY: usize = 16;
 /// Bits of a word.
 pub const WORD: usize = 32;
 
-/// What an instruction does. The numbers are those of `isa.wir`.
+/// The operation of an instruction. The numbers are those of `isa.wir`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
@@ -19,9 +19,9 @@ pub enum Operation {
     Nop,
     /// Writes a register to memory.
     Store,
-    /// Whether two words are equal: 0 or 1, as of all comparisons.
+    /// 1 if two words are equal, else 0, as for all comparisons.
     Eq,
-    /// Whether the first is less, both unsigned.
+    /// 1 if the first is less, both unsigned.
     Lt,
     /// Copies.
     Mov,
@@ -29,7 +29,7 @@ pub enum Operation {
     Sel,
     /// Reads memory.
     Load,
-    /// Whether the first is less, both signed.
+    /// 1 if the first is less, both signed.
     Lts,
     /// Sum modulo 2^32.
     Add,
@@ -69,7 +69,7 @@ impl Operation {
 /// The second operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// What a register holds, by its number.
+    /// The contents of a register, by its number.
     Register(u8),
     /// This word.
     Value(u32),
@@ -79,7 +79,7 @@ pub enum Operand {
 /// writes `first` to the address `second`; what an operation does not use is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it does.
+    /// Its operation.
     pub operation: Operation,
     /// The register that it writes.
     pub target: u8,

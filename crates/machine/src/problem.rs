@@ -1,4 +1,4 @@
-//! What is wrong with a source.
+//! A fault of a source.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 pub struct Problem {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub hint: String,
 }
 

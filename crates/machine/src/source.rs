@@ -38,7 +38,7 @@ pub(crate) struct Input {
     pub line: usize,
 }
 
-/// What somebody learns.
+/// An output of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Output {
     pub to: Recipient,
@@ -308,7 +308,7 @@ fn register(word: &str) -> Option<usize> {
 struct Loop {
     line: usize,
     rounds: usize,
-    /// What its round is called in it.
+    /// The name of its round in it.
     name: Option<String>,
 }
 
@@ -330,7 +330,7 @@ impl Loop {
     }
 }
 
-/// What a source is made of.
+/// The parts of a source.
 enum Node {
     Instruction(Draft),
     Loop(Loop, Vec<Node>),
@@ -452,13 +452,13 @@ fn number(word: &str) -> Option<u32> {
     }
 }
 
-/// What is known while loops are unrolled.
+/// The state while loops are unrolled.
 struct Unrolling<'s> {
     /// The names of the rounds around, the innermost last, and their numbers.
     names: Vec<(&'s str, u32)>,
     /// Rounds so far.
     rounds: usize,
-    /// Which cells hold something.
+    /// The cells that hold something.
     written: [bool; REGISTERS + MEMORY],
 }
 

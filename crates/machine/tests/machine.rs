@@ -114,7 +114,7 @@ fn loops_are_unrolled_and_name_their_rounds() {
     assert_eq!(agree(source, &[1000, 1000, 1, 2], &[100]), [[607]]);
 }
 
-/// What the peer of the holder has is the interface, and it gives the same program.
+/// The holder's peer has the interface, and it gives the same program.
 #[test]
 fn the_interface_is_enough_for_the_peer() {
     let body = "add r0, r0, r1\nmov r2, r0\n";
@@ -280,7 +280,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever stands in a source, it is read or refused.
+    /// Any source is read or refused.
     #[test]
     fn any_text_is_read_or_refused(
         words in prop::collection::vec(prop::sample::select(vec![

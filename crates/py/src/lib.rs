@@ -24,7 +24,7 @@ static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages:
 
 create_exception!(_native, Failed, PyException, "A command failed; its argument is the JSON of its error.");
 
-/// What a thread has done so far.
+/// The state of a thread so far.
 #[derive(Default)]
 struct State {
     listens: Option<SocketAddr>,
@@ -279,7 +279,7 @@ impl Session {
 
     /// Lets go of it, without a word to the peer, who sees a closed connection. A step must have ended.
     fn leave(&self, py: Python<'_>) {
-        // What is dropped closes a connection and a store. A fork has neither.
+        // Dropping it closes a connection and a store. A fork has neither.
         let Ok(session) = self.0.get() else { return };
         py.detach(|| drop(session.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
@@ -296,7 +296,7 @@ impl Session {
     }
 }
 
-/// What is done without a word.
+/// Returns the answer of a task without a result.
 fn nothing() -> (serde_json::Value, String) {
     (serde_json::Value::Null, String::new())
 }
@@ -404,11 +404,11 @@ impl Hands {
     ) -> Result<T, String> {
         Python::attach(|py| {
             let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
-            // What Python raised is its own; here it is only that, and of which kind.
+            // An exception of Python's stays Python's; only its kind is noted here.
             called.and_then(read).map_err(|error| {
                 let kind =
                     error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());
-                // Who waits for the task is told of an error of this package.
+                // The waiter for the task is told of an error of this package.
                 if !is_ours(&error, py) {
                     error.print(py);
                 }

@@ -1,5 +1,5 @@
-//! Tests that secrets stay secret: erased when freed, never shown. What is here plays a run and tells what
-//! its secrets were.
+//! Tests that secrets stay secret: erased when freed, never shown. The library plays a run and tells what its
+//! secrets were.
 #![forbid(unsafe_code)]
 
 pub mod welch;
@@ -29,7 +29,8 @@ pub struct Secrets {
     sent: HashSet<u128>,
 }
 
-/// Who notes what is secret where there is no maker; and an epoch's offsets where there are.
+/// The place of the session, which notes secrets where there is no maker; and of an epoch's offsets where
+/// there are.
 const SESSION: usize = 0;
 
 impl Secrets {
@@ -55,7 +56,7 @@ impl Secrets {
         let offset = |point| find(SESSION, point).expect("the offsets of an epoch").2[0];
         let mut known = HashMap::new();
         let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
-            // What stands under an offset that was opened is no secret any more.
+            // Values under an offset that was opened are no secrets any more.
             let hidden = values.iter().enumerate().filter(|(k, _)| !self.sent.contains(&offset(*k)));
             let labels = hidden.flat_map(|(k, &value)| [value, value & !1, value & !1 ^ offset(k)]);
             labels.map(|label| (label, name)).collect()
@@ -221,7 +222,7 @@ const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// What a run of the program takes.
+/// Returns the stock that a run of the program takes.
 fn stock_for(program: &Program) -> Request {
     Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) }
 }

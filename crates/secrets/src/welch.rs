@@ -26,7 +26,7 @@ impl Moments {
 #[derive(Default)]
 pub struct Times(Vec<(bool, f64)>);
 
-/// What a comparison gives.
+/// The result of a comparison.
 pub struct Comparison {
     /// t where it is largest in absolute value, over all cuts.
     pub t: f64,

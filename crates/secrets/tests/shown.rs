@@ -45,7 +45,7 @@ fn spellings(secret: u128) -> Vec<String> {
     ]
 }
 
-/// Whether a text has one of the secrets in it. Words are looked up, as secrets are many.
+/// Returns whether a text has one of the secrets in it. Words are looked up, as secrets are many.
 fn shows(text: &str, secrets: &HashSet<String>) -> Option<String> {
     let text = text.to_lowercase();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).flat_map(|word| {
@@ -140,7 +140,7 @@ fn what_is_shown_is_found() {
     assert!(shows("in 12 of 1234567 copies, 0, 1, 2, 3", &secrets).is_none());
 }
 
-/// What holds a secret prints none of its bytes, or cannot be printed.
+/// A type that holds a secret prints none of its bytes, or cannot be printed.
 #[test]
 fn secrets_have_no_debug_output() {
     let secret = 0xfedc_ba98_7654_3210_0f1e_2d3c_4b5a_6979_u128;

@@ -80,7 +80,7 @@ pub fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
     blake3::derive_key(domain, &parts.concat())
 }
 
-/// What all seeds of this process follow from.
+/// Returns the seed that all seeds of this process follow from.
 fn of_process() -> [u8; BYTES] {
     static ALL: OnceLock<[u8; BYTES]> = OnceLock::new();
     *ALL.get_or_init(|| match std::env::var_os(SEED_VARIABLE) {

@@ -1,4 +1,4 @@
-//! What `--json` prints, held against `docs/reference/cli.schema.json`.
+//! Holds the output of `--json` against `docs/reference/cli.schema.json`.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub fn holds(schema: &Value, name: &str, printed: &Value) {
 /// says where the value stands.
 ///
 /// # Errors
-/// What does not fit, and where.
+/// Says where a value does not fit, and why.
 ///
 /// # Panics
 /// If the schema has a keyword beyond that part, as it would not be checked.
@@ -88,7 +88,7 @@ pub fn check(all: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
                     check(all, says, value, &format!("{at}[{index}]"))?;
                 }
             }
-            // Of what has names that are not described, each is of one kind.
+            // The fields of an object with names that are not described are each of one kind.
             ("additionalProperties", Value::Object(fields)) if says.is_object() => {
                 assert!(schema.get("properties").is_none(), "{at}: some are described, and others not");
                 for (name, value) in fields {

@@ -1,5 +1,5 @@
-//! What draws from the operating system, and cannot be replayed: programs, and the few tests that are about
-//! just that.
+//! The list of code that draws from the operating system and cannot be replayed: programs, and the few tests
+//! that are about just that.
 
 use std::path::{Path, PathBuf};
 

@@ -7,8 +7,9 @@ use zeroize::Zeroize as _;
 
 use brickwork_base::{Error, Malformed};
 
-/// Which message a frame holds. One tag for each message of the protocol, so that a message out of its place
-/// is seen. The values 254 and 255 are taken: a refusal and a sign of life, which never reach the protocol.
+/// The kind of message in a frame. One tag for each message of the protocol, so that a message out of its
+/// place is seen. The values 254 and 255 are taken: a refusal and a sign of life, which never reach the
+/// protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(pub u8);
@@ -19,8 +20,8 @@ pub const FRAME_HEADER_BYTES: usize = 5;
 /// Longest payload of one frame. Longer messages travel as several frames.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
-/// What an idle party sends so that the peer can tell "computing" from "gone": an empty frame of a tag of its
-/// own.
+/// The sign of life that an idle party sends so that the peer can tell "computing" from "gone": an empty
+/// frame of a tag of its own.
 pub(super) const SIGN_OF_LIFE: [u8; FRAME_HEADER_BYTES] = [0xff, 0, 0, 0, 0];
 
 /// A peer that only gives signs of life is given up after this time.
@@ -51,7 +52,7 @@ pub trait Stream: Read + Write + Send {
     }
 }
 
-/// What a peer says that does not want to begin: why, as text.
+/// The message of a peer that does not want to begin: its reason, as text.
 pub(super) const REFUSAL: Tag = Tag(254);
 
 /// Longest reason.
@@ -68,7 +69,7 @@ fn printable(text: &str) -> String {
 pub(super) struct Framed {
     stream: Box<dyn Stream>,
     out: Vec<u8>,
-    /// Whether the stream may hold messages that the peer has not got.
+    /// Says that the stream may hold messages that the peer has not got.
     unflushed: bool,
     pub sent: u64,
     pub received: u64,

@@ -3,7 +3,7 @@
 //! Almost every length in the protocol follows from public parameters, so a receiver says which message and
 //! how many bytes it expects; anything else is the peer's fault and is refused before a byte is allocated.
 //!
-//! A [`Channel`] has a main stream, on which the messages of the protocol travel in order, and may have
+//! A [`Channel`] has a main stream, on which the messages of the protocol travel in order. It may have
 //! further lanes over which bulk data of known length goes in parallel. [`tls`] makes channels over the
 //! network, [`memory_pair`] within the process.
 #![forbid(unsafe_code)]
@@ -33,7 +33,7 @@ const MAX_FLIGHTS: usize = 1 << 10;
 /// the parties sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// Whether they come from the peer.
+    /// Says that they come from the peer.
     pub incoming: bool,
     /// When this party began to send the first one, or to wait for it.
     pub began: Instant,

@@ -1,4 +1,5 @@
-//! Which slots are garbled in which order, and which labels link them. All of it follows from what is public.
+//! The order in which slots are garbled, and the labels that link them. All of it follows from what is
+//! public.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ pub(super) struct Link {
     pub to: usize,
     /// How many.
     pub wires: usize,
-    /// Whether the inputs have the labels of the wires, so that nothing is sent.
+    /// Says that the inputs have the labels of the wires, so that nothing is sent.
     pub free: bool,
 }
 

@@ -17,8 +17,8 @@
 //!           5  E -> G  colours of the labels of the garbler's outputs
 //! ```
 //!
-//! [`Linking`] says how much of it is known when: with `standard` nothing before 3 depends on how components
-//! are linked, with `scmc` all but the inputs is known at 2, and a link serves a whole block of wires; with
+//! [`Linking`] says how much of it is known when. With `standard` nothing before 3 depends on how components
+//! are linked. With `scmc` all but the inputs is known at 2, and a link serves a whole block of wires. With
 //! `naive` keys and tables move to 4, for comparison. Only outputs are ever decoded.
 //!
 //! With `standard`, 2 may lie in the past: what it makes is kept in a store ([`Stocked`]), and taken by any

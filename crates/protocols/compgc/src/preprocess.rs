@@ -18,7 +18,7 @@ use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule,
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_primitives::receive;
 
-/// What the garbler has: false labels.
+/// The garbler's part: false labels.
 pub(super) struct Garbled {
     /// Of the OTs: the label for choice 0 of each.
     pub ots: Labels,
@@ -29,7 +29,7 @@ pub(super) struct Garbled {
     pub inputs: Labels,
 }
 
-/// What the evaluator has.
+/// The evaluator's part.
 pub(super) struct Received {
     /// The choice of each OT, and its label.
     pub choices: Secrets<u8>,
@@ -62,7 +62,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
     if layout.linking != Linking::Naive {
         inputs = Labels::zeros(layout.slot_inputs());
         for link in looking(&layout.links) {
-            // What the wires will be is known of those of the linked values and of the garbler's inputs.
+            // The labels of the wires are known for the linked values and the garbler's inputs.
             let shift = if link.free { Label::ZERO } else { party.rng.label() };
             for k in 0..link.wires {
                 inputs[link.to + k] = wires[link.from as usize + k] ^ shift;

@@ -1,4 +1,4 @@
-//! What a run promises and reports.
+//! The promise and the report of a run.
 
 use brickwork_session::{self as session, PhaseReport, Promise};
 
@@ -7,7 +7,7 @@ use crate::linking::Linking;
 /// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// What everybody who runs the protocol is to know.
+/// The warning that everybody who runs the protocol is to read.
 pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
                            or choose what this party learns; --protocol duplo holds against a cheater";
 

@@ -48,8 +48,8 @@ pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// What both parties must agree on: for a run the program, and how it is linked; for a session that makes
-/// stock it is not known yet.
+/// Returns the digests that both parties must agree on: for a run that of the program, and how it is linked.
+/// For a session that makes stock the program is not known yet.
 fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }

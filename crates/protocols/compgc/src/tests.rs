@@ -93,12 +93,12 @@ pub(crate) fn random_program(rng: &mut Rng) -> Program {
 /// A message of a party: its tag, and all of its bytes.
 type Message = (Tag, Vec<u8>);
 
-/// What a run knows inside, beside its outputs: the false labels of all wires and of the inputs of all slots,
-/// and the active ones.
+/// The inner values of a run beside its outputs: the false labels of all wires and of the inputs of all
+/// slots, and the active ones.
 struct Inside {
-    /// What the garbler draws from, with the domain `test garbler`, behind the OTs.
+    /// The garbler's source of randomness behind the OTs, with the domain `test garbler`.
     seed: Seed,
-    /// What both parties sent.
+    /// The messages of both parties.
     sent: [Vec<Message>; 2],
     /// Of the OTs the labels for choice 0, and the choices.
     ots: Labels,
@@ -112,8 +112,8 @@ struct Inside {
     told: usize,
 }
 
-/// A run, step by step as the two parties do it, which are kept. What the garbler draws behind the OTs
-/// follows from `seed`.
+/// A run, step by step as the two parties do it, which are kept. The garbler's draws behind the OTs follow
+/// from `seed`.
 fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: Seed) -> Inside {
     let job = job(program);
     let layout = Layout::new(program, linking).unwrap();

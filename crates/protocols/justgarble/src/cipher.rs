@@ -153,7 +153,7 @@ impl std::fmt::Display for Doubling {
     }
 }
 
-/// What a garbling scheme needs of a dual-key cipher.
+/// The operations that a garbling scheme needs of a dual-key cipher.
 pub trait DualKeyCipher {
     /// Returns the length of tokens.
     fn length(&self) -> Length;

@@ -2,10 +2,10 @@
 //!
 //! Wires are numbered from 0: the inputs, then one for each gate. The paper's conditions hold of every
 //! instance: a gate reads two different wires before it, the first one the smaller; an output is a gate's
-//! wire that no gate reads and that is no output twice. Whatever has another form is brought into this one by
-//! [`Circuit::normalised`], which matters for more than order: where a gate read the same wire twice, a
-//! cipher that adds up its keys (A1) would encrypt under the tweak alone, and everybody could read both rows.
-//! The paper's own program builds its negations so.
+//! wire that no gate reads and that is no output twice. [`Circuit::normalised`] brings any other form into
+//! this one. That matters for more than order: where a gate read the same wire twice, a cipher that adds up
+//! its keys (A1) would encrypt under the tweak alone, and everybody could read both rows. The paper's own
+//! program builds its negations so.
 
 use brickwork_base::Error;
 use brickwork_circuit as plain;
@@ -95,7 +95,7 @@ pub struct Gate {
     pub first: u32,
     /// The second input.
     pub second: u32,
-    /// What it computes.
+    /// Its function.
     pub function: Function,
 }
 
@@ -117,7 +117,7 @@ pub struct Circuit {
     outputs: Vec<u32>,
 }
 
-/// What a wire of a circuit in another form is in this one.
+/// The counterpart in this form of a wire of a circuit in another form.
 #[derive(Clone, Copy)]
 enum Signal {
     /// This wire, negated if that is 1.
@@ -162,7 +162,7 @@ impl Circuit {
         Ok(Circuit { inputs, gates, outputs })
     }
 
-    /// Makes a circuit of any gates, brought into the paper's form: negations go into the functions of the
+    /// Makes a circuit of any gates, brought into the paper's form. Negations go into the functions of the
     /// gates that read them, gates of one input or none disappear, and an output that has no wire of its own
     /// gets one. `gates` read wires before them.
     ///
@@ -311,7 +311,7 @@ impl Normaliser {
                 let values = |a, b| function.apply(a, b);
                 match function.table() {
                     0 | 15 => Signal::Constant(values(0, 0)),
-                    // What depends on one of them only.
+                    // The function depends on one of the two only.
                     0b1100 | 0b0011 => of_one(one, [values(0, 0), values(1, 0)]),
                     0b1010 | 0b0101 => of_one(other, [values(0, 0), values(0, 1)]),
                     // Free where XOR is; the negation goes on.

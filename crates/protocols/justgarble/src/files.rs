@@ -68,7 +68,7 @@ fn opening_of(byte: u8) -> Option<Opening> {
     }
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileType {
     Garbled = 1,
@@ -102,7 +102,7 @@ impl FileType {
     }
 }
 
-/// Which garbling something belongs to.
+/// The garbling that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     garbling: [u8; DIGEST_BYTES],
@@ -390,7 +390,7 @@ fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
     Digest::of("brickwork garbling file 2").bytes(bytes).done()
 }
 
-/// What of a file's body is not yet read.
+/// The part of a file's body that is not yet read.
 struct Reader<'f>(&'f [u8]);
 
 impl<'f> Reader<'f> {
@@ -426,7 +426,7 @@ impl<'f> Reader<'f> {
         Ok(taken)
     }
 
-    /// Whether so many bytes are there: nothing takes memory that the file does not have.
+    /// Checks that so many bytes are there: nothing takes memory that the file does not have.
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("it ends early")) }
     }

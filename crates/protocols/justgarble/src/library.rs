@@ -20,7 +20,7 @@ use crate::circuit::{Circuit, Function, Gate};
 ///
 /// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and no other numbers of them below 65 a column come out so.
 /// An S-box is the inversion in a tower of fields, with nine gates for each of three products in GF(2^4) and
-/// nine for the inversion there; all sums are made one by one, as of matrices, and the constant is that of
+/// nine for the inversion there. All sums are made one by one, as of matrices, and the constant comes from
 /// gates that negate their product. In a column the 140 XORs of its definition are told apart: 13 of them are
 /// made without XORs.
 ///
@@ -59,7 +59,7 @@ mod tower {
     pub const LEAVE: [u8; 8] = [0x31, 0x7b, 0xdf, 0x71, 0x6d, 0xac, 0x90, 0xb4];
     /// λ times the square of an element of GF(2^4).
     pub const SCALED_SQUARE: [u8; 4] = [0x1, 0x3, 0xd, 0xb];
-    /// What becomes the constant 0x63 on the way back.
+    /// The value that becomes the constant 0x63 on the way back.
     pub const CONSTANT: u8 = 0x56;
 }
 

@@ -1,4 +1,4 @@
-//! Gb and Ev with the ciphers of π, on the vectorised kernels: a circuit is made ready once, then garbled and
+//! Gb and Ev with the ciphers of π, on the vectorised kernels. A circuit is made ready once, then garbled and
 //! evaluated any number of times in the same memory, as many copies side by side as a register has blocks.
 //!
 //! Every copy has keys of its own, and is to the bit what it would be alone. Gates are taken in an order in
@@ -31,7 +31,7 @@ impl Method {
     }
 }
 
-/// What a gate is in a walk.
+/// The form of a gate in a walk.
 enum Step {
     /// It has rows, and this function, as far as it matters.
     Rows(Function),
@@ -354,7 +354,7 @@ impl Evaluator {
     pub fn with_kernel(kernel: Kernel, garbled: &Garbled) -> Result<Self, Error> {
         let (scheme, shape) = (garbled.scheme(), garbled.shape.clone());
         let step = |opening| match opening {
-            // Which function it is nobody says, nor need it be known.
+            // Nobody says which function it is, and nobody needs to know.
             Opening::Rows => Step::Rows(Function::AND),
             Opening::Sum { first, second } => Step::Sum { first, second, one: false },
             Opening::Known(function) if function.has_product() => Step::Rows(function),

@@ -1,6 +1,6 @@
 //! The garbling schemes of figure 3: Gb, En, Ev and De of Ga, GaX and GaXR.
 //!
-//! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the
+//! The figure as printed has two slips in GaXR. The token that a row stands for is E(A, B, g, 0) with the
 //! gate's number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
 //!
 //! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves
@@ -33,7 +33,7 @@ pub enum Method {
     PrivacyFree,
 }
 
-/// What an evaluator is told of a gate.
+/// The part of a gate that an evaluator is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// It has rows.
@@ -180,8 +180,8 @@ impl Scheme {
     }
 }
 
-/// What of a circuit shows to whoever evaluates it. In every instance a gate reads two wires before it, and
-/// an output is a wire.
+/// The part of a circuit that the evaluator sees. In every instance a gate reads two wires before it, and an
+/// output is a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     method: Method,
@@ -335,7 +335,7 @@ impl Garbled {
     }
 }
 
-/// e: both tokens of each input. Whoever has both of one can evaluate for both of its bits.
+/// e: both tokens of each input. A party that has both of one can evaluate for both of its bits.
 pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// d: which bit the tokens of each output stand for; and how long tokens are.
@@ -343,10 +343,11 @@ pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 pub struct Decoding(pub(crate) Vec<u8>, pub(crate) Length);
 
 /// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up
-/// (*aut*). Whoever else has them can make up outputs.
+/// (*aut*). Anybody else who has them can make up outputs.
 pub struct Checking(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
-/// What garbling a circuit gives: each part is of use by itself (*prv* needs F, X and d; *obv* is without d).
+/// The result of garbling a circuit: each part is of use by itself (*prv* needs F, X and d; *obv* is without
+/// d).
 pub struct Garbling {
     /// F.
     pub garbled: Garbled,

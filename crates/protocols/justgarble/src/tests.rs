@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::*;
 
-/// What a test draws, again if it is replayed.
+/// Returns the source of a test's draws, the same again if the test is replayed.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-/// What is insecure together is refused, with the reason.
+/// Choices that are insecure together are refused, with the reason.
 #[test]
 fn insecure_pairs_are_refused() {
     for method in [Method::GaX, Method::GaXR] {
@@ -182,7 +182,7 @@ fn what_is_told_of_a_gate_is_what_the_method_shows() {
             let expected = if function == Function::XOR { both } else { Opening::Rows };
             assert_eq!(method.opening(function), expected);
         }
-        // Which of the inputs a linear function has, and nothing else: a negation does not show.
+        // A linear function has some of the inputs, and nothing else: a negation does not show.
         let negated = Function::of_table(15 - function.table()).unwrap();
         assert_eq!(Method::HalfGates.opening(function), Method::HalfGates.opening(negated));
         let is_rows = Method::HalfGates.opening(function) == Opening::Rows;
@@ -326,7 +326,8 @@ fn is_irreducible(length: Length) -> bool {
         product
     };
     let power = |squarings: u32| (0..squarings).fold(x, |x, _| times(x, x));
-    // What is prime to the polynomial has an inverse: a^(2^k - 2), which is right only if it is one.
+    // An element that is prime to the polynomial has an inverse, a^(2^k - 2), which is right only if it is
+    // prime to it.
     let is_unit = |a: u128| {
         let mut inverse = one;
         let mut square = a;

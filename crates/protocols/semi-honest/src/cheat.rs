@@ -2,7 +2,8 @@ use brickwork_base::{Malformed, cheats};
 use brickwork_primitives::ot;
 
 cheats! {
-    /// What a peer can send that is no message of this protocol. That it follows the protocol is not checked.
+    /// A fault of the peer's messages that makes them no messages of this protocol. That it follows the
+    /// protocol is not checked.
     pub enum Cheat of "semi-honest" {
         /// A message out of its place, or of another length than it must have.
         UnexpectedMessage = Malformed::UnexpectedMessage,

@@ -29,7 +29,7 @@ pub(super) fn garbler(party: &mut Garbler, chunk: &Chunk, colours: Colours) -> R
     party.run.phase("decode");
     let count = chunk.count() * chunk.layout.places_of_outputs(Party::Garbler).count();
     if count == 0 {
-        // What was sent last has nothing behind it that would hand it to the network.
+        // The last message has nothing behind it that would hand it to the network.
         party.run.channel.flush()?;
         return Ok(Vec::new());
     }

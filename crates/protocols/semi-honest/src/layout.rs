@@ -24,7 +24,7 @@ pub(super) struct Layout<'p> {
     alive: usize,
     /// The wires of all outputs, port after port.
     outputs: Vec<Wire>,
-    /// Who learns each of them.
+    /// The recipients of each of them.
     recipients: Vec<Recipient>,
 }
 

@@ -1,11 +1,11 @@
-//! What a run promises and reports.
+//! The promise and the report of a run.
 
 use brickwork_session::{PhaseReport, Promise};
 
 /// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// What everybody who runs the protocol is to know.
+/// The warning that everybody who runs the protocol is to read.
 pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
                            or choose what this party learns; --protocol duplo holds against a cheater";
 

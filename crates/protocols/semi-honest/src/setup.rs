@@ -41,7 +41,7 @@ impl<C> Session<C> {
     }
 }
 
-/// What a run keeps of each component of its program.
+/// The part of each component of its program that a run keeps.
 #[derive(Default)]
 pub(super) struct Components {
     /// Of those that are used.
@@ -70,8 +70,8 @@ pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// What both parties must agree on: for a run the program and how often; for a session whose OTs are stocked
-/// it is not known yet.
+/// Returns the digests that both parties must agree on: for a run that of the program and how often it runs.
+/// For a session whose OTs are stocked the program is not known yet.
 fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }

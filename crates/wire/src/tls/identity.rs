@@ -1,5 +1,5 @@
-//! Who a party is: an Ed25519 key pair. The peer's public key is pinned, and travels as a raw public key (RFC
-//! 7250): there is no certificate to parse and no authority to trust.
+//! The identity of a party: an Ed25519 key pair. The peer's public key is pinned, and travels as a raw public
+//! key (RFC 7250): there is no certificate to parse and no authority to trust.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,13 +26,13 @@ use zeroize::Zeroizing;
 
 use brickwork_base::Error;
 
-/// What the text form of a public key starts with.
+/// The prefix of the text form of a public key.
 const PREFIX: &str = "brickwork1:";
 
-/// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4).
+/// The bytes before the 32 of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4).
 const SPKI_HEADER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// What stands before the 32 bytes of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
+/// The bytes before the 32 of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
 const PKCS8_HEADER: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
@@ -230,9 +230,9 @@ fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
     Some(der)
 }
 
-/// What both sides offer. AES-128 comes first: the protocol promises no more than 128 bits against computing
-/// (its labels are as long), and four fifths of what a party encrypts are tables, which a key of twice the
-/// length makes no safer.
+/// Returns the cryptography that both sides offer. AES-128 comes first: the protocol promises no more than
+/// 128 bits against computing (its labels are as long), and four fifths of what a party encrypts are tables,
+/// which a key of twice the length makes no safer.
 fn provider() -> CryptoProvider {
     let cipher_suites = vec![
         cipher_suite::TLS13_AES_128_GCM_SHA256,
@@ -269,7 +269,7 @@ impl Pinned {
         }
     }
 
-    /// Whatever key came, only a signature by the pinned one counts.
+    /// Only a signature by the pinned key counts, whatever key came.
     fn verify(
         &self,
         message: &[u8],
@@ -288,7 +288,7 @@ fn old_tls() -> rustls::Error {
     rustls::Error::General("only TLS 1.3 is spoken here".into())
 }
 
-/// What the verifiers of both sides have in common: Ed25519 of TLS 1.3, with the key that was pinned.
+/// The verification that both sides share: Ed25519 of TLS 1.3, with the key that was pinned.
 macro_rules! pinned_signatures {
     () => {
         fn verify_tls12_signature(

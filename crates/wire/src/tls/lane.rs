@@ -49,7 +49,8 @@ pub(super) struct Lane {
     linger: Arc<OnceLock<Instant>>,
     /// Keeps the thread that gives signs of life; it ends when this is dropped.
     alive: Option<Sender<()>>,
-    /// Whose it is: in a fork the next record would have the key and the number of one that this party sends.
+    /// The process that it belongs to: in a fork the next record would have the key and the number of one
+    /// that this party sends.
     process: Process,
 }
 
@@ -318,8 +319,8 @@ fn give_signs_of_life(links: &[Weak<Link>], ended: &Receiver<()>) {
             if tls.closed || tls.last_write.elapsed() < LIFE_PERIOD {
                 continue;
             }
-            // What the socket does not take stays in the buffer and nothing is added to it, so a peer that
-            // does not read cannot make it grow. A failure is found by the lane's user.
+            // Bytes that the socket does not take stay in the buffer and nothing is added to it, so a peer
+            // that does not read cannot make it grow. A failure is found by the lane's user.
             if tls.connection.wants_write() || tls.connection.writer().write_all(&SIGN_OF_LIFE).is_ok() {
                 let _ = tls.connection.write_tls(&mut &link.socket);
             }
@@ -335,7 +336,7 @@ fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// What a TLS error means for the user.
+/// Returns the meaning of a TLS error for the user.
 fn tls_error(error: rustls::Error) -> io::Error {
     match error {
         rustls::Error::InvalidCertificate(_) => {

@@ -2,8 +2,8 @@
 //!
 //! TLS keeps outsiders out; the protocol does not rely on it against the peer. One side listens, the other
 //! connects, whichever of them garbles. The first connection becomes the main stream. Its exporter gives a
-//! session id that only the two parties know, and each further lane, a connection of its own between the same
-//! keys, names this id and its number, so that it cannot join another session or take another's place.
+//! session id that only the two parties know. Each further lane is a connection of its own between the same
+//! keys, which names this id and its number, so that it cannot join another session or take another's place.
 //!
 //! ```text
 //!      connecting side                                    listening side
@@ -49,7 +49,7 @@ pub const MAX_LANES: u8 = 64;
 /// Version of what stands in this module and in the frames; the protocols have their own.
 const VERSION: u16 = 2;
 
-/// What a visit gives as its lane.
+/// The lane number of a visit.
 const VISIT: u8 = 255;
 
 /// Longest sheet, in bytes.
@@ -66,7 +66,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// all, before it tries the next: packets to one of them may go nowhere.
 const TURN: Duration = Duration::from_secs(3);
 
-/// What both kinds of endpoint need to know.
+/// The settings of both kinds of endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// This side's role; the peer must have the other one.
@@ -135,7 +135,7 @@ impl Hello {
         lane.flush()
     }
 
-    /// Whether a sheet follows: in this version, where no session is named.
+    /// Returns whether a sheet follows: in this version, where no session is named.
     fn has_sheet(&self) -> bool {
         self.version == VERSION && [0, VISIT].contains(&self.lane)
     }
@@ -158,7 +158,7 @@ impl Hello {
         )))
     }
 
-    /// Whether two parties that greet like this can work together.
+    /// Checks that two parties that greet like this can work together.
     fn agree(&self, peer: &Hello) -> Result<(), Error> {
         self.same_version(peer)?;
         if self.party == peer.party {
@@ -169,7 +169,7 @@ impl Hello {
     }
 }
 
-/// What follows a hello that has a sheet.
+/// Receives the sheet that follows a hello.
 fn receive_sheet(lane: &mut Lane) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     lane.read_exact(&mut length)?;
@@ -200,7 +200,7 @@ pub struct Met {
     pub channel: Channel,
     /// Its sheet.
     pub sheet: Vec<u8>,
-    /// Whether it wants to compare only, and no run.
+    /// Says that the peer wants to compare only, and no run.
     pub visits: bool,
 }
 
@@ -328,7 +328,7 @@ fn first_connection(
                             lane.set_timeout(timeout);
                             return Ok((lane, at));
                         }
-                        // Whoever answered in TLS will not answer otherwise the next time.
+                        // A peer that answered in TLS will not answer otherwise the next time.
                         Err(e)
                             if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
                         {
@@ -359,7 +359,7 @@ pub struct Listener {
     waiting: Mutex<Waiting>,
 }
 
-/// Who is on the way in, also between two meetings.
+/// The connections on the way in, also between two meetings.
 struct Waiting {
     pending: Pending,
     arrived: Sender<Guest>,
@@ -435,7 +435,7 @@ impl Listener {
     /// # Errors
     /// As [`Listener::accept`]; [`Error::Io`] of the kind [`ErrorKind::TimedOut`] if nobody came in time.
     pub fn meet(&self, sheet: &[u8], until: Option<Instant>) -> Result<Met, Error> {
-        // Whoever panicked in here left nothing half done.
+        // A thread that panicked in here left nothing half done.
         let mut waiting = self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let waiting = &mut *waiting;
         let here = Hello::first(&self.options);

@@ -223,7 +223,7 @@ fn close(one: impl Send, other: impl Send) {
     });
 }
 
-/// What a further lane names, so that it can join this session and no other.
+/// The name of the session in a further lane, so that it can join this one and no other.
 #[test]
 fn each_connection_has_a_session_of_its_own() {
     let parties = two();
@@ -348,8 +348,8 @@ fn a_visit_leaves_the_listener_waiting() {
     assert!(matches!(none, Err(Error::Io(e)) if e.kind() == ErrorKind::TimedOut));
 }
 
-/// Who only takes connections turns visitors away, and says so; and a refusal is heard instead of a first
-/// message alone.
+/// A listener that only takes connections turns visitors away, and says so; and a refusal is heard instead of
+/// a first message alone.
 #[test]
 fn visitors_are_turned_away() {
     let parties = two();
@@ -423,7 +423,7 @@ fn who_goes_away_before_the_handshake_is_tried_again() {
             drop(handshake(&parties, listener.accept().unwrap().0));
         });
         let found = first_connection(&address, &config, Duration::from_secs(20));
-        // Whoever is still listened for has come.
+        // The expected connection has come.
         drop(TcpStream::connect(&address));
         drop(found.unwrap());
     });
@@ -487,7 +487,7 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
             }
         });
         let result = parties.connect(&address, Options { lanes, ..options(Party::Evaluator) });
-        // Whoever is still listened for has come.
+        // The expected connections have come.
         (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
         result
     })
@@ -602,7 +602,7 @@ fn who_has_nothing_to_say_gives_signs_of_life() {
     close(lanes, peer);
 }
 
-/// Whoever is asked to stop waits for nobody: not for a call, an answer, a message or the other's end.
+/// A stopped party waits for nobody: not for a call, an answer, a message or the other's end.
 #[test]
 fn who_is_asked_to_stop_waits_no_longer() {
     let parties = two();
@@ -727,7 +727,7 @@ fn a_flipped_record_ends_the_connection() {
 
 #[test]
 fn throughput() {
-    // What is asserted is that nothing is lost or reordered; the rate is a figure to read (`--nocapture`).
+    // The test asserts that nothing is lost or reordered; the rate is a figure to read (`--nocapture`).
     let parties = two();
     for lanes in [1, 2] {
         let (mut a, mut b) = parties.pair(

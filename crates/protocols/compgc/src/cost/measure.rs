@@ -53,7 +53,7 @@ impl Measure for CompGc {
         Ok(())
     }
 
-    /// What a run of a single AES takes in each phase beyond the sum of its parts.
+    /// Measures each phase of a run of a single AES beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes_from_rounds(KeySize::Aes128)?);
         let linking = Linking::Standard;

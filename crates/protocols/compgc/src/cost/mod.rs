@@ -1,5 +1,5 @@
-//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
-//! it. Bytes and crossings are exact, the rest are estimates.
+//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
+//! through it. Bytes and crossings are exact, the rest are estimates.
 
 mod measure;
 pub mod work;
@@ -84,7 +84,7 @@ pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error
     Ok(script)
 }
 
-/// What is left for the time when the inputs are there.
+/// Writes the part that is left for the time when the inputs are there.
 fn online(script: &mut Script, layout: &Layout) {
     script.phase("prepare");
     some(script, Evaluator, bits(layout.evaluator_inputs())); // 3

@@ -7,7 +7,7 @@ use brickwork_primitives::cost::known;
 pub static INPUT: Work = Work { name: "compgc.input", known: known::WIRE };
 /// A slot, at one party, whatever it computes.
 pub static SLOT: Work = Work { name: "compgc.slot", known: known::SLOT };
-/// What each phase takes beyond its work and its messages. Of most of them the clock showed nothing.
+/// The time of each phase beyond its work and its messages. Of most of them the clock showed nothing.
 pub static BEYOND: [Work; 6] = [
     Work { name: "compgc.beyond.setup", known: known::SETUP },
     Work { name: "compgc.beyond.preprocess", known: [0.0; 4] },

@@ -4,8 +4,8 @@
 //!
 //! A session's offset is that of all programs that take from it. It may be: each call of the hash is under a
 //! key of one batch of copies, and a guess of the offset is tested against the calls under one key, however
-//! many programs there are (docs/protocols/compgc.md). What is taken is burned at both parties before either
-//! sends anything that depends on it: no copy is evaluated, and no OT corrected, twice.
+//! many programs there are (docs/protocols/compgc.md). Items that are taken are burned at both parties before
+//! either sends anything that depends on them: no copy is evaluated, and no OT corrected, twice.
 
 mod needs;
 mod records;
@@ -87,7 +87,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ours>(store)
 }
 
-/// What a program from stock gave.
+/// The result of a program from stock.
 pub type FromStock = stocked::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
@@ -116,9 +116,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
-    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
-    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
+    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
+    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
+    /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,

@@ -1,4 +1,4 @@
-//! What a program takes from stock, and what is made for it.
+//! The items that a program takes from stock, and those that are made for it.
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -10,7 +10,7 @@ use brickwork_stock::Serial;
 use super::records::Shape;
 use crate::layout::Layout;
 
-/// What the items of a batch are.
+/// The kinds of item of a batch.
 pub(super) const OTS: u8 = 0;
 pub(super) const COPIES: u8 = 1;
 
@@ -21,12 +21,11 @@ const OTS_OF_A_STEP: usize = 1 << 20;
 const BYTES_OF_A_STEP: usize = 64 << 20;
 
 /// AND gates that a program from stock has, at most, and one step makes, at most. An epoch has fewer than
-/// 2^19 entries, so that all its copies have fewer than 2^59 AND gates and keys of the hash: that two of its
-/// keys are the same has a probability below 2^-11, and only then would one serve more calls than the promise
-/// says.
+/// 2^19 entries, so all its copies have fewer than 2^59 AND gates and keys of the hash. Two of these keys are
+/// the same with a probability below 2^-11, and only then would one serve more calls than the promise says.
 const MAX_AND_GATES: u64 = 1 << 40;
 
-/// What is made ahead of time, for programs that may not be known yet.
+/// The items that are made ahead of time, for programs that may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Components, and how many copies of each.
@@ -154,7 +153,7 @@ impl Asked for Filling {
     }
 }
 
-/// What a program needs, and this party's input.
+/// The needs of a program, and this party's input.
 pub(crate) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,

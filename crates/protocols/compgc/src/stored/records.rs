@@ -1,4 +1,4 @@
-//! What is kept of garbled copies of a component: the garbler's false labels, the evaluator's tables.
+//! The records of garbled copies of a component: the garbler's false labels, the evaluator's tables.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl Records for GarblerCopies {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        // What grows leaves copies behind; so it is made anew.
+        // A list that grows leaves copies behind, so it is made anew.
         self.count += others.count;
         self.inputs = Labels::new([&self.inputs[..], &others.inputs].concat());
         self.outputs = Labels::new([&self.outputs[..], &others.outputs].concat());

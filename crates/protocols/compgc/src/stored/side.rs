@@ -1,5 +1,5 @@
-//! The two roles where their copies and OTs lie on disk. What each does by itself is a [`Role`] of its end of
-//! the OTs; the rest is said once for both.
+//! The two roles where their copies and OTs lie on disk. The work of one party by itself is a [`Role`] of its
+//! end of the OTs; the rest is said once for both.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -196,13 +196,13 @@ impl Role for extension::Receiver {
     }
 }
 
-/// What a step has made.
+/// The result of a step.
 pub(crate) enum Made<C: Role> {
     Ots(C::Ots),
     Copies(u128, C::Copies),
 }
 
-/// What a program runs on.
+/// The material that a program runs on.
 struct Material<C: Role> {
     ots: C::Ots,
     /// Of each slot.
@@ -328,7 +328,7 @@ impl<C: Role> Member for Session<C> {
         job.needs.choose(batches)
     }
 
-    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    /// Data that does not depend on the peer is read first: nothing waits for a disk once both have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
         stand.confirm(&mut self.run)?;

@@ -14,14 +14,14 @@ use brickwork_session::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
-/// What one connection is for.
+/// The purpose of one connection.
 #[derive(Clone, Copy)]
 enum What<'w> {
     Fill(&'w Request),
     Run(&'w Program, [&'w [bool]; 2], Lacking),
 }
 
-/// What a connection does to both parties' stores.
+/// The stores of both parties.
 struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<Request>, Option<Preprocessed>, Vec<PhaseReport>);
@@ -59,7 +59,7 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    /// Returns the items that are left in epochs that are not burned, by name; both parties' are the same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
             assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
@@ -96,7 +96,7 @@ fn times(program: &Program, count: usize) -> Request {
     Request { components: components.into_iter().map(|(c, n)| (c, count * n)).collect(), ots: count * ots }
 }
 
-/// What the garbler has, which both learn: no slot, and no input of the evaluator.
+/// Makes a program that shows both parties the garbler's input: no slot, and no input of the evaluator.
 fn without_anything() -> Program {
     let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
     program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
@@ -174,7 +174,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)), "{refused:?}");
     let made = folders.runs(&two, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!((made.components[0].1, made.ots), (1, width as usize - 10));
-    // What is used up is burned, and the next has another offset.
+    // A part that is used up is burned, and the next has another offset.
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());

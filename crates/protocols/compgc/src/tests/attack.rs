@@ -1,4 +1,4 @@
-//! What is wrong with single communication, multiple connections as it is printed, and that it is not here.
+//! The break of single communication, multiple connections as it is printed, and a test that it is not here.
 
 use super::*;
 use crate::linking::block;
@@ -14,8 +14,8 @@ fn printed(blocks: &[Vec<bool>], rng: &mut Rng) -> (Delta, Vec<Vec<Label>>) {
     (delta, blocks.iter().map(active).collect())
 }
 
-/// What an evaluator can compute from the active labels of two blocks: for each pair of wires the sum of
-/// four.
+/// Returns the sums that an evaluator can compute from the active labels of two blocks: of each pair of wires
+/// that of four.
 fn sums<'a>(one: &'a [Label], other: &'a [Label]) -> impl Iterator<Item = Label> + 'a {
     let wires = one.len().min(other.len());
     (0..wires).flat_map(move |i| (0..i).map(move |j| one[i] ^ one[j] ^ other[i] ^ other[j]))
@@ -73,10 +73,10 @@ fn chained(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// The same sums over all that the evaluator has of a run of the repaired scheme, with one T for each linked
-/// value: blocks of one value carry the same bits and give 0, all others something random, never the offset,
-/// and nothing twice by which it could be found. It is the blocks of all slots' inputs and all wires that are
-/// looked at.
+/// The same sums over all labels that the evaluator has of a run of the repaired scheme, with one T for each
+/// linked value. Blocks of one value carry the same bits and give 0. All others give something random, never
+/// the offset, and nothing twice by which it could be found. It is the blocks of all slots' inputs and all
+/// wires that are looked at.
 #[test]
 fn the_repaired_scheme_does_not() {
     let mut rng = Rng::replayable("test");

@@ -52,7 +52,7 @@ fn outputs_and_bytes_are_right() {
     }
 }
 
-/// Who watches a run is told of its phases in their order, and at last that the outputs are there.
+/// An observer of a run is told of its phases in their order, and at last that the outputs are there.
 #[test]
 fn who_watches_is_told_when_outputs_are_there() {
     struct Watch(Arc<std::sync::Mutex<Vec<&'static str>>>);
@@ -188,9 +188,9 @@ fn standard_components_do_not_depend_on_their_links() {
     assert_eq!(order(&one), order(&other));
 }
 
-/// Of a run the evaluator is told the colours of its outputs' false labels, and nothing by which it could
-/// decode another wire: the colour of the active label of any other wire, whatever its bit, is 0 as often as
-/// 1, and so is its sum with any other one that is no copy of the same wire.
+/// The evaluator of a run is told the colours of its outputs' false labels, and nothing by which it could
+/// decode another wire. The colour of the active label of any other wire, whatever its bit, is 0 as often as
+/// 1. So is its sum with any other one that is no copy of the same wire.
 #[test]
 fn intermediate_wires_do_not_decode() {
     const RUNS: usize = 100;

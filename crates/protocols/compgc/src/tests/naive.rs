@@ -104,7 +104,7 @@ fn links(program: &Program, linking: Linking) -> Vec<Pairs> {
                 place += 1;
             }
             for block in blocks {
-                // Of what a value is read by, the first one; of single wires, of each.
+                // Of the wires that read a value, the first one; of single wires, each.
                 let same = |wire: usize| match linking {
                     Linking::Scmc => value_of[wire] == value_of[block[0][0]],
                     _ => wire == block[0][0],
@@ -128,7 +128,8 @@ fn bytes(labels: impl IntoIterator<Item = u128>) -> Vec<u8> {
     labels.into_iter().flat_map(u128::to_le_bytes).collect()
 }
 
-/// What the garbler sends behind the OTs, and the false labels of all wires, from what it draws in its order.
+/// Returns the messages of the garbler behind the OTs, and the false labels of all wires, from its draws in
+/// their order.
 fn garbler(
     run: &Inside,
     program: &Program,
@@ -215,7 +216,7 @@ fn garbler(
     }
     let outputs = outputs(program, Party::Evaluator);
     sent.push((msg::DECODING, packed(outputs.iter().map(|&wire| wires[wire] & 1))));
-    // Of what is not there, no message.
+    // An empty part has no message.
     let no_slots = program.slot_count() == 0;
     let is_there = |(tag, bytes): &Message| {
         let of_slots = [msg::KEYS, msg::TABLES, msg::CORRECTIONS].contains(tag);

@@ -15,7 +15,7 @@ const JUDGES: [Judge; 6] = [
     |bytes| read_outputs(bytes).map(drop),
 ];
 
-/// What stands for the program in these tests.
+/// The program's digest in these tests.
 const PROGRAM: ProgramDigest = [7; 32];
 
 /// The files of a garbling of a circuit with gates that are free and gates that are not.
@@ -123,7 +123,7 @@ fn files_with_a_mended_digest_do_no_harm() {
     }
 }
 
-/// What a gate is told to be must be something that the scheme has.
+/// A gate must be told to be something that the scheme has.
 #[test]
 fn gates_of_other_schemes_are_refused() {
     let cipher = Cipher::A2(Doubling::D1);

@@ -17,7 +17,7 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
         inputs.iter().map(|_| [0; 2].map(|_| Zeroizing::new(rng.block()))).collect();
     let mut garbler = Garbler::with_kernel(kernel, scheme, circuit).unwrap();
     let mut garblings = garbler.garble(inputs.len());
-    // What was there does not show.
+    // The former contents do not show.
     garbler.with_keys(&mut garblings, &keys);
     for (Garbling { garbled, encoding, decoding, checking }, [key, secret]) in garblings.iter().zip(&keys) {
         let draws = Draws::new(**secret, length, kernel);
@@ -107,7 +107,7 @@ fn aes_side_by_side_is_aes_alone() {
     }
 }
 
-/// What does not go together is refused.
+/// Parts that do not go together are refused.
 #[test]
 fn evaluators_take_what_they_are_for() {
     let circuit = |function| {

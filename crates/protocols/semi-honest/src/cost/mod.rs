@@ -1,5 +1,5 @@
-//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
-//! it. Bytes and crossings are exact, the rest are estimates.
+//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
+//! through it. Bytes and crossings are exact, the rest are estimates.
 
 mod measure;
 pub mod work;

@@ -7,7 +7,7 @@ use brickwork_primitives::cost::known;
 pub static WIRE: Work = Work { name: "semi-honest.wire", known: known::WIRE };
 /// A slot of executions side by side, at one party, whatever it computes.
 pub static SLOT: Work = Work { name: "semi-honest.slot", known: known::SLOT };
-/// What each phase takes beyond its work and its messages: setup, prepare, evaluate, decode. Of two of them
+/// The time of each phase beyond its work and its messages: setup, prepare, evaluate, decode. Of two of them
 /// the clock showed nothing.
 pub static BEYOND: [Work; 4] = [
     Work { name: "semi-honest.beyond.setup", known: known::SETUP },

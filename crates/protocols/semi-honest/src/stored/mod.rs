@@ -4,8 +4,8 @@
 //!
 //! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key
 //! of one program, and a guess of Δ is tested against the calls under one key, however many programs there
-//! are (docs/protocols/semi-honest.md). What an OT hides is hidden once: an item is burned at both parties
-//! before either sends anything that depends on it.
+//! are (docs/protocols/semi-honest.md). An OT hides one thing once: an item is burned at both parties before
+//! either sends anything that depends on it.
 
 mod side;
 #[cfg(test)]
@@ -89,7 +89,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ots>(store)
 }
 
-/// What a program from stock gave; the OTs that had to be made on the spot.
+/// The result of a program from stock; `made` counts the OTs that had to be made on the spot.
 pub type FromStock = stocked::FromStock<usize>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
@@ -106,9 +106,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
-    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
-    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
+    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
+    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
+    /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,

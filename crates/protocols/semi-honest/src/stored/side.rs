@@ -1,5 +1,5 @@
-//! The two roles where their OTs lie on disk. What each does by itself is a [`Role`] of its end of the OTs;
-//! the rest is said once for both.
+//! The two roles where their OTs lie on disk. The work of one party by itself is a [`Role`] of its end of the
+//! OTs; the rest is said once for both.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,16 +20,15 @@ use brickwork_session::stock::{Asked, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, EpochId, Ranges, Serial, Store};
 
-/// What the items of a batch are. There is but one kind.
+/// The kinds of item of a batch. There is but one kind.
 const OTS: u8 = 0;
 
 /// OTs that are made at a time: 16 MiB of labels.
 const STEP: usize = 1 << 20;
 
 /// AND gates that a run from stock garbles, at most, all executions together. An epoch has fewer than 2^19
-/// entries, so that its programs have fewer than 2^59 AND gates and keys of the hash: that two of its keys
-/// are the same has a probability below 2^-11, and only then would one serve more calls than the promise
-/// says.
+/// entries, so its programs have fewer than 2^59 AND gates and keys of the hash. Two of these keys are the
+/// same with a probability below 2^-11, and only then would one serve more calls than the promise says.
 const MAX_AND_GATES: u128 = 1 << 40;
 
 /// A step of preprocessing.

@@ -14,14 +14,14 @@ use brickwork_session::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
-/// What one connection is for.
+/// The purpose of one connection.
 #[derive(Clone, Copy)]
 enum What<'w> {
     Fill(usize),
     Run(&'w Program, usize, [&'w [bool]; 2], Lacking),
 }
 
-/// What a connection does to both parties' stores.
+/// The stores of both parties.
 struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<usize>, Option<Preprocessed>, Vec<PhaseReport>);
@@ -122,7 +122,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.runs(&small, 1, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.runs(&small, 2, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [10]);
-    // Who has no input takes a ticket.
+    // A party without input takes a ticket.
     assert_eq!(ots(&alone, 5).unwrap(), 1);
     assert_eq!(folders.runs(&alone, 5, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [9]);
@@ -137,7 +137,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     }
     drop(store);
     assert_eq!(folders.runs(&small, 1, Lacking::Make, &mut rng), Some(width as usize - 9));
-    // What is used up is burned when both have seen it, and the next has another offset.
+    // A part that is used up is burned when both have seen it, and the next has another offset.
     assert_eq!(folders.left(), [0]);
     assert_eq!(folders.runs(&alone, 1, Lacking::Make, &mut rng), Some(1));
     let epochs = inventory(&folders.store(Party::Garbler)).unwrap();
@@ -254,7 +254,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// What would be more than the promise is for is refused before anything is taken.
+/// A run beyond the limits of the promise is refused before anything is taken.
 #[test]
 fn a_run_that_would_garble_too_much_is_refused() {
     let aes = library::aes::aes_128().unwrap();

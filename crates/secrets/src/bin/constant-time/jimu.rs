@@ -1,4 +1,4 @@
-//! What JIMU computes with labels, offsets and permutation bits.
+//! JIMU's computation with labels, offsets and permutation bits.
 
 use std::hint::black_box;
 use std::rc::Rc;
@@ -58,7 +58,7 @@ fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
     parties(parameters, rng, |_, _| Ok(()), |_, _| Ok(())).1
 }
 
-/// Who reads words with the seeds of all symbols: a function that is given the seeds.
+/// Returns a reader of words with the seeds of all symbols: a function that is given the seeds.
 fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]) -> Words + use<>) {
     let (sender, receiver, readable) = parties(
         parameters,
@@ -78,7 +78,7 @@ fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]
     (sender.seeds().to_vec(), move |seeds: &[Seed]| readable.1.read(&receiver, seeds, &point))
 }
 
-/// What makes the seeds of all symbols of an offset, of so many blocks.
+/// Makes the source of the seeds of all symbols of an offset, of so many blocks.
 fn all_seeds(symbols: usize, blocks: usize, rng: &mut Rng) -> AllSeeds {
     let again = (0..blocks).map(|block| {
         let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
@@ -194,9 +194,9 @@ fn products() -> Circuit {
     builder.finish(&outputs).expect("a circuit")
 }
 
-/// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
-/// label or with two; the same of copies of a component; the seeds of all symbols, by an offset and choices
-/// of either class; what is read with the offset or without.
+/// Makes the subjects. They are gates, with labels of either class; labels with bits of either class; buckets
+/// with one label or with two; the same of copies of a component; the seeds of all symbols, by an offset and
+/// choices of either class; and reading with the offset or without.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = Level::of(40).expect("a level");

@@ -1,4 +1,4 @@
-//! What LEGO computes with labels: the vote in buckets, and the garbler's inputs from an offset.
+//! LEGO's computation with labels: the vote in buckets, and the garbler's inputs from an offset.
 
 use std::hint::black_box;
 use std::rc::Rc;

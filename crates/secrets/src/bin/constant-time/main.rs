@@ -1,13 +1,13 @@
-//! Whether the time that something takes depends on its secrets: `cargo xtask constant-time [SECONDS]`, so
-//! many for each subject (default 5).
+//! Measures whether times depend on secrets: `cargo xtask constant-time [SECONDS]`, so many for each subject
+//! (default 5).
 //!
 //! Secrets of two classes, a fixed one and random ones, are timed in random order. Before anything is said,
 //! two functions that leak must be seen to leak and one that does not must not: else the machine is too
 //! noisy, and that is an error.
 //!
-//! `--quick` is for the tests of the project, during which others may be at work on the same machine: a fifth
-//! of a second for each subject, the loops of the chosen kernel alone, and what is not as it should be is
-//! measured once more, for longer, before it counts.
+//! `--quick` is for the tests of the project, during which others may be at work on the same machine. It
+//! takes a fifth of a second for each subject, and the loops of the chosen kernel alone. A suspicious subject
+//! is measured once more, for longer, before it counts.
 #![forbid(unsafe_code)]
 
 mod authenticated;

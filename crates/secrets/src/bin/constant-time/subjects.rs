@@ -1,4 +1,4 @@
-//! What is timed: everything that touches an offset, a label, a choice bit or an indicator bit, and three
+//! The subjects: all code that touches an offset, a label, a choice bit or an indicator bit, and three
 //! functions that tell whether the machine is quiet enough to see anything.
 
 use std::hint::black_box;
@@ -319,7 +319,7 @@ pub fn protocols() -> Vec<Subject> {
             drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
         })
     };
-    // What a sender says of its trees is public; the path of each is not.
+    // A sender's message about its trees is public; the path of each is not.
     let path = |class: bool, rng: &mut Rng| -> Call<'static> {
         let path = (secret(class, rng) >> 64) as usize % 1024;
         let (key, known) = (Aes128::new(rng.block()), (0..10).map(|_| rng.block()).collect::<Vec<u128>>());
@@ -405,7 +405,7 @@ pub fn protocols() -> Vec<Subject> {
     ]
 }
 
-/// Makes subjects of the texts of keys. What is random has random digits, so a branch for letters or a table
+/// Makes subjects of the texts of keys. Random texts have random digits, so a branch for letters or a table
 /// shows.
 pub fn keys() -> Vec<Subject> {
     // Both classes of either subject are made alike, so that neither finds the processor's caches warmer.

@@ -8,7 +8,7 @@ use brickwork::random::Rng;
 
 use crate::session::{self, Session};
 
-/// What LEGO takes for the 6 400 gates of AES-128 and s = 40, or nearly so.
+/// LEGO's buckets for the 6 400 gates of AES-128 and s = 40, or nearly so.
 const CUTS: Bucketings = Bucketings { gates: [5, 8256], authenticators: [4, 8256], inputs: [5, 64] };
 
 /// Buckets with a bad gate where there are many: about as many bad gates as ever get past a challenge.

@@ -1,9 +1,9 @@
-//! Whether a garbler can tell by the clock that the evaluator has recovered its input: `cargo xtask
+//! Measures whether a garbler can tell by the clock that the evaluator has recovered its input: `cargo xtask
 //! recovery-time [duplo|lego] [RUNS]`.
 //!
-//! Sessions in which valid labels of both bits come out and honest ones take turns in random order. What the
-//! garbler can measure is the time from its last message to the evaluator's. Two tests compare the times of
-//! both kinds, Welch's and that of ranks. The challenge is known to the garbler, so it is never caught.
+//! Sessions in which valid labels of both bits come out and honest ones take turns in random order. The
+//! garbler can measure the time from its last message to the evaluator's. Two tests compare the times of both
+//! kinds, Welch's and that of ranks. The challenge is known to the garbler, so it is never caught.
 #![forbid(unsafe_code)]
 
 mod duplo;

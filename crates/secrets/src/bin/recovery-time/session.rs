@@ -16,7 +16,7 @@ pub type Play = dyn Fn(Option<usize>, &mut Rng) -> (f64, bool);
 /// Sessions of one protocol.
 pub struct Session {
     pub about: String,
-    /// What makes the evaluator recover.
+    /// The cheats that make the evaluator recover.
     pub cheats: Vec<&'static str>,
     pub play: Box<Play>,
 }
