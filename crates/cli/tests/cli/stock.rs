@@ -496,7 +496,7 @@ fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
         }
     };
     exchange();
-    refused_as_strangers(&parties, &["folders exchanged", "nothing was burned"]);
+    refused_as_strangers(&parties, &["folders exchanged", "burned and changed nothing"]);
     exchange();
     whole(&parties, &ROLES);
     parties.millionaires(&["--no-top-up"]);
