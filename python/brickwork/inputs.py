@@ -302,9 +302,10 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
         raise place.wrong(
             f"there is no column {missing[0]!r}", f"the program takes {', '.join(sorted(wanted))}"
         )
-    if not place.extra and (unknown := [name for name in found if name not in wanted]):
+    # Its name may be a value, where a table was read without its first line.
+    if not place.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
-            f"the program does not know the column {unknown[0]!r}",
+            f"the program does not know the name of column {unknown[0]}",
             "leave it out, or say ignore_extra_columns=True",
         )
     long = lengths({name: found[name] for name in wanted})

@@ -66,7 +66,7 @@ pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
 pub use brickwork_authenticated as authenticated;
 pub use brickwork_base::{
-    Cheat, Error, Malformed, Security, at_most, bits, error, label, pool, process, random, stop,
+    Cheat, Error, Malformed, Security, at_most, bits, error, label, pool, private, process, random, stop,
 };
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;

@@ -327,9 +327,9 @@ fn encode_fields<'a>(
         names.insert(name);
         encode_type(field, value, &Place::Name(place, name), bits)?;
     }
-    match given.keys().find(|name| !names.contains(name.as_str())) {
-        Some(extra) => place.fail(ty, format!("there is no {extra:?} here")),
-        None => Ok(()),
+    match given.keys().all(|name| names.contains(name.as_str())) {
+        true => Ok(()),
+        false => place.fail(ty, "a field has a name that is not expected here"),
     }
 }
 

@@ -80,6 +80,9 @@ pub struct Reading {
     /// Leave out the columns of a table that the program does not know
     #[arg(long)]
     pub ignore_extra_columns: bool,
+    /// Refuse files with values that other users can read or change.
+    #[arg(skip)]
+    pub private: bool,
 }
 
 /// How many digits after the point the decimals of a field have.

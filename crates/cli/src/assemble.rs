@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         None => (library()?, PathBuf::from("isa.bwp")),
         Some(file) => {
             let problem = |problem: Problem| of_source(file, problem);
-            let assembly = Assembly::parse(&files::text(file)?).map_err(problem)?;
+            let assembly = Assembly::parse(&files::text(file, false)?).map_err(problem)?;
             let program = match arguments.secret_program.map(Party::from) {
                 None => {
                     let stem = file.file_stem().map_or("program".into(), |stem| stem.to_string_lossy());

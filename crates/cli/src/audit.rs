@@ -4,7 +4,7 @@
 //! output, no JSON, no log and no exit code. Whoever asks for the note has it made in every run, in as many
 //! bytes whatever it says, after the connection is closed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -48,19 +48,7 @@ pub struct Audit {
 
 impl Audit {
     fn open(path: &Path) -> Result<Self, Failure> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|e| Failure::cannot_write(path, &e))?;
-        let of_others = files::is_open_to_others(&file).map_err(|e| Failure::cannot_write(path, &e))?;
-        if of_others {
-            return Err(Failure::input(
-                format!("{} can be read by others", path.display()),
-                format!("what it says is a secret of the evaluator's: chmod 600 {}", path.display()),
-            ));
-        }
-        Ok(Audit { path: path.to_owned(), file })
+        Ok(Audit { path: path.to_owned(), file: files::append_private(path)? })
     }
 
     /// Notes how a run ended, when its connection is closed. A file that cannot be written takes nobody's
@@ -125,7 +113,7 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-            assert!(Audit::open(&path).is_err_and(|e| e.message().contains("read by others")));
+            assert!(Audit::open(&path).is_err_and(|e| e.message().contains("other users can read")));
         }
     }
 }

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::Party;
+use brickwork::private;
 use brickwork::random::Rng;
 use brickwork::stock::StoreKey;
 use brickwork::stop::look;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_kernels::Erasing;
+use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::words;
 
 /// Largest program file.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
@@ -54,11 +57,12 @@ pub fn one_from_stdin() -> Failure {
     Failure::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
 }
 
-/// Reads all that stands in a file with a value, or on stdin for the path `-`; stdin can be read once.
-pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+/// Reads all that stands in a file with a value, which may have to be `private`, or on stdin for the path
+/// `-`; stdin can be read once.
+pub fn value_bytes(path: &Path, private: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if path != Path::new("-") {
-        return read_all(File::open(path), MAX_VALUE_BYTES, &path.display().to_string());
+        return bytes(path, private);
     }
     if TAKEN.swap(true, Ordering::Relaxed) {
         return Err(one_from_stdin());
@@ -66,18 +70,33 @@ pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")
 }
 
+fn bytes(path: &Path, private: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    match private {
+        true => private_bytes(path, MAX_VALUE_BYTES),
+        false => read_all(File::open(path), MAX_VALUE_BYTES, &path.display().to_string()),
+    }
+}
+
 /// Reads the text in a file; the hint is for one that is something else.
 pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Failure> {
     std::str::from_utf8(bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), hint))
 }
 
-/// Reads a text file.
-pub fn text(path: &Path) -> Result<String, Failure> {
-    let name = path.display().to_string();
-    let bytes = read_all(File::open(path), MAX_VALUE_BYTES, &name)?;
-    let text = std::str::from_utf8(&bytes)
-        .map_err(|_| Failure::input(format!("{name} is not a text file"), "is it the right file?"))?;
-    Ok(text.to_owned())
+/// Reads a text file, which may have to be `private`.
+pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Failure> {
+    let bytes = bytes(path, private)?;
+    let text = utf8(&bytes, &path.display().to_string(), "is it the right file?")?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+/// Reads a TOML file, which may have to be `private`. The hint says what the file holds.
+///
+/// # Errors
+/// Where it is wrong, and in which way, but no word of it: it may hold a secret.
+pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Result<T, Failure> {
+    let text = text(path, private)?;
+    toml::from_str(&text)
+        .map_err(|e| Failure::input(format!("{}: {}", path.display(), words::of_toml(&text, &e)), hint))
 }
 
 /// Refuses the name that stands for stdin elsewhere: results on stdout are what commands report.
@@ -140,8 +159,7 @@ pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
-    check_private(path).map_err(|e| e.within(&name))?;
-    let text = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
+    let text = private_bytes(path, MAX_KEY_BYTES)?;
     StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or(""))
         .map_err(|e| Failure::from(e).within(&name).advise(STORE_KEY_HINT))
 }
@@ -163,8 +181,7 @@ pub fn identity(path: &Path) -> Result<Identity, Failure> {
 pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
-    check_private(path).map_err(|e| e.within(&name))?;
-    let pem = read_all(File::open(path), MAX_KEY_BYTES, &name)?;
+    let pem = private_bytes(path, MAX_KEY_BYTES)?;
     let pem = std::str::from_utf8(&pem).unwrap_or("");
     let identity = Identity::from_pem(pem);
     let identity = identity
@@ -172,31 +189,57 @@ pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Fa
     Ok((identity, Zeroizing::new(pem.to_owned())))
 }
 
-/// Returns whether other users can read or change an open file.
-pub fn is_open_to_others(file: &File) -> io::Result<bool> {
-    #[cfg(unix)]
-    return Ok(std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions()) & 0o077 != 0);
-    #[cfg(not(unix))]
-    file.metadata().map(|_| false)
+/// Reads a file with a secret, which [nobody else](check_private) may read or change.
+pub fn private_bytes(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|e| Failure::cannot_read(&name, &e))?;
+    check_private(&file, path)?;
+    read_all(Ok(file), limit, &name)
 }
 
-/// Refuses a file that other users can read or change.
-#[cfg(unix)]
-pub fn check_private(path: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::PermissionsExt;
-    // A file that is not there is reported by whoever opens it.
-    match std::fs::metadata(path) {
-        Ok(data) if data.permissions().mode() & 0o077 != 0 => Err(Failure::input(
-            "other users can read or change this file, which is a secret",
-            "`chmod 600` it, or make a new one if it may be known",
-        )),
-        _ => Ok(()),
+/// Opens a file with secrets for more of them behind what it holds; it is made for its owner alone.
+pub fn append_private(path: &Path) -> Result<File, Failure> {
+    let file = private::options().append(true).create(true).open(path);
+    let file = file.map_err(|e| Failure::cannot_write(path, &e))?;
+    check_private(&file, path)?;
+    Ok(file)
+}
+
+/// Refuses an open file with a secret that other users can read or change. It looks at the open file, because
+/// another user could exchange the one that has its name.
+pub fn check_private(file: &File, path: &Path) -> Result<(), Failure> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let name = path.display();
+        let data = file.metadata().map_err(|e| Failure::cannot_read(&name.to_string(), &e))?;
+        let me = rustix::process::geteuid().as_raw();
+        exposed(data.mode(), data.uid(), me)
+            .map_err(|(what, hint)| Failure::input(format!("{name}: {what}"), hint))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        Ok(())
     }
 }
 
-#[cfg(not(unix))]
-pub fn check_private(_: &Path) -> Result<(), Failure> {
-    Ok(())
+/// Says by whom a file can be read or changed besides this user and root, if by anybody.
+#[cfg(unix)]
+fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static str)> {
+    if mode & 0o077 != 0 {
+        return Err((
+            "other users can read or change this file, which is a secret",
+            "`chmod 600` it, or make a new one if it may be known",
+        ));
+    }
+    match owner == me || owner == 0 {
+        true => Ok(()),
+        false => Err((
+            "this file, which is a secret, belongs to another user",
+            "`chown` it to the user that runs this command, or make a new one if it may be known",
+        )),
+    }
 }
 
 /// Reads a public key, given inline or as `@FILE`.
@@ -250,5 +293,25 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // What stays is a program, which is no secret.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Only this user and root may be able to read or change a secret.
+    #[test]
+    fn a_secret_has_one_owner() {
+        let (me, other) = (1000, 1001);
+        for mode in [0o100_600, 0o100_400, 0o700] {
+            assert!(
+                exposed(mode, me, me).is_ok() && exposed(mode, 0, me).is_ok() && exposed(mode, 0, 0).is_ok()
+            );
+            assert!(exposed(mode, other, me).is_err() && exposed(mode, me, 0).is_err());
+        }
+        for bit in [0o1, 0o2, 0o4, 0o10, 0o20, 0o40] {
+            assert!(exposed(0o600 | bit, me, me).is_err(), "{bit:o}");
+        }
     }
 }

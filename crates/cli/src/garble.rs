@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Map, ProgramArguments};
 use crate::failure::{Failure, code};
-use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
+use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, private_bytes, read_all};
 use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
@@ -390,15 +390,20 @@ fn read<T>(
     most: u64,
     reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>,
 ) -> Result<T, Failure> {
-    let name = path.display().to_string();
-    let bytes = read_all(File::open(path), most, &name)?;
-    reader(&bytes).map_err(|e| Failure::from(e).within(&name).advise(HINT))
+    read_with(path, read_all(File::open(path), most, &path.display().to_string())?, reader)
+}
+
+fn read_with<T>(
+    path: &Path,
+    bytes: zeroize::Zeroizing<Vec<u8>>,
+    reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>,
+) -> Result<T, Failure> {
+    reader(&bytes).map_err(|e| Failure::from(e).within(&path.display().to_string()).advise(HINT))
 }
 
 /// [`read`], of a file that nobody else may read.
 fn private<T>(path: &Path, reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>) -> Result<T, Failure> {
-    check_private(path).map_err(|e| e.within(&path.display().to_string()))?;
-    read(path, MAX_VALUE_BYTES, reader)
+    read_with(path, private_bytes(path, MAX_VALUE_BYTES)?, reader)
 }
 
 fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Report {

@@ -1,6 +1,6 @@
 //! `brickwork keygen`: a key pair for a party, or the key of a store.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -70,11 +70,7 @@ fn store_key(path: &Path) -> Result<Report, Failure> {
 /// Writes a secret to a new file that only its owner can read.
 pub fn write(path: &Path, secret: &str) -> Result<(), Failure> {
     files::check_output(path)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).map_err(|e| {
+    let mut file = brickwork::private::options().create_new(true).open(path).map_err(|e| {
         let failure = Failure::cannot_write(path, &e);
         match e.kind() {
             ErrorKind::AlreadyExists => failure.advise("choose another name; a secret is never overwritten"),

@@ -62,7 +62,6 @@ mod words;
 mod work;
 mod worker;
 
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -185,7 +184,7 @@ fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), 
     let (lowest, colours, writer) = match file {
         None => (level, std::io::stderr().is_terminal(), BoxMakeWriter::new(stderr)),
         Some(path) => {
-            let opened = OpenOptions::new().create(true).append(true).open(path);
+            let opened = brickwork::private::options().create(true).append(true).open(path);
             let file = Arc::new(opened.map_err(|e| Failure::cannot_write(path, &e))?);
             (Level::INFO, false, BoxMakeWriter::new(stderr.and(file)))
         }

@@ -234,12 +234,8 @@ fn requested(arguments: &Arguments) -> Result<Vec<Requested>, Failure> {
     let mut requested =
         arguments.components.iter().map(|text| Requested::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &arguments.list {
-        let list = list(&files::text(path)?).map_err(|why| {
-            Failure::input(
-                format!("{}: {why}", path.display()),
-                "a list holds tables [[component]] with file, name and count",
-            )
-        })?;
+        let hint = "a list holds tables [[component]] with file, name and count";
+        let List { component: list } = files::toml(path, false, hint)?;
         // Paths in a list are relative to it.
         let folder = path.parent().unwrap_or(Path::new(""));
         requested.extend(list.into_iter().map(|w| Requested { file: folder.join(&w.file), ..w }));
@@ -247,7 +243,7 @@ fn requested(arguments: &Arguments) -> Result<Vec<Requested>, Failure> {
     Ok(requested)
 }
 
-/// Reads a list, or says what is wrong with it.
-pub fn list(text: &str) -> Result<Vec<Requested>, String> {
-    toml::from_str(text).map(|list: List| list.component).map_err(|e| e.message().to_owned())
+/// Returns what a list asks for, if it is one.
+pub fn list(text: &str) -> Option<Vec<Requested>> {
+    toml::from_str(text).map(|list: List| list.component).ok()
 }

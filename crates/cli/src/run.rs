@@ -254,7 +254,7 @@ impl Both<'_> {
         stock.may_be_made(&directory.join(files::role(party)))?;
         let path = directory.join(format!("{}.key", files::role(party)));
         if !path.exists() {
-            let made = std::fs::create_dir_all(directory);
+            let made = brickwork::private::create_folders(directory);
             made.map_err(|e| Failure::cannot_write(directory, &e))?;
             keygen::make(&path)?;
         }

@@ -291,7 +291,7 @@ impl Filler<'_> {
         place: Place<'_>,
     ) -> Result<(Value, u32), Failure> {
         let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
-        let bytes = files::value_bytes(path)?;
+        let bytes = files::value_bytes(path, self.reading.private)?;
         let text = files::utf8(&bytes, &name, "save the table as CSV in UTF-8")?;
         self.parse(text, row, rows, wanted, place).map_err(|e| e.within(&name))
     }
@@ -519,7 +519,8 @@ fn line(record: &StringRecord, text: &str) -> u64 {
     position.line() + before.filter(|b| *b == b'\n').count() as u64
 }
 
-fn broken(error: &csv::Error) -> Failure {
+/// Says where a text is no CSV.
+pub fn broken(error: &csv::Error) -> Failure {
     // The error's own text could repeat a part of the file.
     let line = error.position().map_or(String::new(), |at| format!("line {}: ", at.line()));
     Failure::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
@@ -817,7 +818,7 @@ mod tests {
 
     fn scaled(scales: &[(&str, u8)]) -> Reading {
         let scales = scales.iter().map(|(name, digits)| Scale { name: (*name).into(), digits: *digits });
-        Reading { scales: scales.collect(), ignore_extra_columns: false }
+        Reading { scales: scales.collect(), ..Reading::default() }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn step_bits(
 ) -> Result<Secrets<bool>, Failure> {
     let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
     let _erasing = Erasing::begin();
-    let (mut value, folder) = parse(text).map_err(within)?;
+    let (mut value, folder) = parse(text, reading.private).map_err(within)?;
     table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
     value::encode(ports, &value).map(Secrets::new).map_err(|e| within(Failure::from(e)))
 }
@@ -80,7 +80,7 @@ fn read_value(
 ) -> Result<Value, Failure> {
     let Some(text) = text else { return Ok(Value::Null) };
     let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
-    let (mut value, folder) = parse(text).map_err(within)?;
+    let (mut value, folder) = parse(text, reading.private).map_err(within)?;
     let ports = program.input_ports(party);
     if ports.is_empty() {
         return Ok(value);
@@ -94,7 +94,7 @@ fn read_value(
 }
 
 /// What is written in a value, tables aside, and where the paths in it start.
-fn parse(text: &str) -> Result<(Value, &Path), Failure> {
+fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
     let here = Path::new("");
     if table::names_one(text) {
         return Ok((Value::String(text.to_owned()), here));
@@ -107,7 +107,7 @@ fn parse(text: &str) -> Result<(Value, &Path), Failure> {
     let hint =
         "a value is JSON text; a table in a file that does not end in .csv is csv:FILE, or csv:- on stdin";
     let name = if source == Path::new("-") { "stdin".into() } else { source.display().to_string() };
-    let value = value::parse(utf8(&value_bytes(source)?, &name, hint)?);
+    let value = value::parse(utf8(&value_bytes(source, private)?, &name, hint)?);
     Ok((value.map_err(|e| Failure::from(e).within(&name).advise(hint))?, folder))
 }
 

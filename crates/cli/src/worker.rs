@@ -43,7 +43,7 @@ use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
-use crate::{files, print, programs, resources, values};
+use crate::{files, print, programs, resources, values, words};
 
 /// Most bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -323,8 +323,11 @@ fn keep(path: &Path, outputs: &Value) -> Result<(), Failure> {
 
 /// Reads how many rows each partition has.
 pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
-    serde_json::from_str(&files::text(path)?).map_err(|e| {
-        Failure::input(format!("{}: {e}", path.display()), "it holds a JSON array of numbers of rows")
+    serde_json::from_str(&files::text(path, false)?).map_err(|e| {
+        Failure::input(
+            format!("{}: {}", path.display(), words::of_json(&e)),
+            "it holds a JSON array of numbers of rows",
+        )
     })
 }
 
@@ -361,7 +364,7 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
             }
             let task = serde_json::from_str(&line).map_err(|e| {
                 Failure::usage(
-                    format!("a task that is none: {e}"),
+                    format!("a task that is none: {}", words::of_json(&e)),
                     "`brickwork worker --help` names the page",
                 )
             });

@@ -16,7 +16,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use brickwork_base::process::Process;
-use brickwork_base::{Error, Party};
+use brickwork_base::{Error, Party, private};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::coordinator::{News, Said};
@@ -50,8 +50,8 @@ fn damaged(path: &Path, why: &str) -> Error {
 
 /// Locks a folder of a ledger, which is made if there is none.
 fn lock(directory: &Path) -> Result<File, Error> {
-    std::fs::create_dir_all(directory)?;
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(directory.join("lock"))?;
+    private::create_folders(directory)?;
+    let lock = private::options().create(true).truncate(false).open(directory.join("lock"))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
         Err(_) => Err(Error::Busy(format!(
@@ -137,7 +137,7 @@ impl Book {
         // Whatever ledger there is, its words are there first.
         let words = Words::begin(directory, job)?;
         let (path, new) = (directory.join("ledger"), directory.join("ledger.new"));
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
+        let mut file = private::options().read(true).create(true).truncate(true).open(&new)?;
         file.write_all(&header(party, job, terms))?;
         file.sync_all()?;
         std::fs::rename(&new, &path)?;

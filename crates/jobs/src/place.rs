@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use brickwork_base::Error;
+use brickwork_base::{Error, private};
 use brickwork_duplo::Step;
 use brickwork_stock::{Entry, Store};
 
@@ -85,7 +85,7 @@ pub fn enter(directory: &Path, store: Store, attempt: &Attempt, terms: &[u8; 32]
 
 fn write(directory: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let new = directory.join("attempt.new");
-    let mut file = File::create(&new)?;
+    let mut file = private::options().create(true).truncate(true).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&new, directory.join(NAME))?;

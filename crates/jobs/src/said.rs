@@ -10,8 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use brickwork_base::Error;
 use brickwork_base::digest::Digest;
+use brickwork_base::{Error, private};
 
 use crate::coordinator::{Evidence, News, Said};
 use crate::terms::JobId;
@@ -79,7 +79,7 @@ impl Words {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
+        let mut file = private::options().read(true).create(true).truncate(true).open(&new)?;
         file.write_all(&[&MAGIC[..], job].concat())?;
         file.sync_all()?;
         std::fs::rename(&new, path)?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brickwork_base::place::write_at;
+use brickwork_base::private;
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 
@@ -52,11 +53,7 @@ pub(super) struct Disk(pub Arc<dyn Faults>);
 impl Disk {
     pub fn create(&self, path: &Path) -> io::Result<File> {
         whole(self.0.before(Change::Entry))?;
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)
+        private::options().read(true).create_new(true).open(path)
     }
 
     pub fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::disk::Disk;
-use brickwork_base::Error;
+use brickwork_base::{Error, private};
 
 /// The index.
 pub(super) const INDEX: &str = "index.redb";
@@ -27,11 +27,7 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
 
 /// Makes a folder that its owner alone can enter, and those above it, unless they are there.
 pub(super) fn make(path: &Path) -> Result<(), Error> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(failed(path))
+    private::create_folders(path).map_err(failed(path))
 }
 
 /// Returns whether a folder holds a store; if not, a new one can be made there.

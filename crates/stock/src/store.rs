@@ -20,8 +20,8 @@ use super::lease::Leases;
 use super::log::{EpochId, State};
 use super::poison::Poison;
 use super::seal::{self, StoreKey};
-use brickwork_base::Error;
 use brickwork_base::process::{Owned, Process};
+use brickwork_base::{Error, private};
 
 /// A store that is open in this process and in no other, or is looked at ([`Store::view`]): a handle, whose
 /// clones are the same store. Sessions on several threads may share it, each in an epoch that it has
@@ -104,7 +104,7 @@ impl Store {
         folder::holds_store(directory)?;
         folder::make(directory)?;
         let path = directory.join(folder::LOCK);
-        let lock = File::options().create(true).truncate(false).write(true).open(&path);
+        let lock = private::options().create(true).truncate(false).open(&path);
         let lock = lock.map_err(failed(&path))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {

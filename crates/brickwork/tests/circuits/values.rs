@@ -100,7 +100,7 @@ fn messages_name_the_place_and_what_is_expected() {
         (&byte, "bits:0101010x", "0 and 1 only"),
         (&pair, "7", "expected an object by field name, not a number"),
         (&pair, r#"{"x": 1}"#, "y (int4[2]) is missing"),
-        (&pair, r#"{"x": 1, "y": [1, 2], "z": 3}"#, "there is no \"z\" here"),
+        (&pair, r#"{"x": 1, "y": [1, 2], "z": 3}"#, "a field has a name that is not expected here"),
         (&pair, r#"{"x": 1, "y": [1]}"#, "v.y (int4[2]): expected 2 elements, not 1"),
         (&pair, r#"{"x": 1, "y": [1, 8]}"#, "v.y[1] (int4): the number does not fit; expected -8 to 7"),
         (&Type::Uint(100), "-1", "v (uint100): a negative number"),

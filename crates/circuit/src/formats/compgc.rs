@@ -118,8 +118,11 @@ enum To {
 /// leaves its component, an input wire that is set twice or not at all, a chain from what is not evaluated;
 /// and those of `component`.
 pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error>) -> Result<Program, Error> {
-    let function: Function =
-        serde_json::from_slice(bytes).map_err(|e| Error::Input(format!("not a function of CompGC: {e}")))?;
+    let function: Function = serde_json::from_slice(bytes).map_err(|e| {
+        // The error's own text could repeat what the file says, which may be none that was meant.
+        let (line, column) = (e.line(), e.column());
+        Error::Input(format!("not a function of CompGC (line {line}, column {column})"))
+    })?;
     let lists = [function.input_mapping.len(), function.instructions.len(), function.output.len()];
     if lists.into_iter().any(|entries| entries > MAX_ENTRIES) {
         return Err(Error::Limit(format!(

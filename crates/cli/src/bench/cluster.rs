@@ -232,7 +232,7 @@ impl Job {
         for (config, party) in configs.iter().zip(PARTIES) {
             for (partition, trial) in (0..).zip(&self.trials) {
                 let path = Processes::result(config, partition);
-                let found: Value = serde_json::from_str(&files::text(&path)?)
+                let found: Value = serde_json::from_str(&files::text(&path, false)?)
                     .map_err(|e| Failure::fault(format!("{}: {e}", path.display())))?;
                 if found != trial.expected_value(party) {
                     return Err(Failure::fault(format!(

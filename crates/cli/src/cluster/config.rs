@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::arguments::security;
 use crate::failure::Failure;
-use crate::{files, programs};
+use crate::{files, programs, table};
 
 /// The file as it is written.
 #[derive(Deserialize)]
@@ -115,22 +115,22 @@ pub struct Config {
     pub workers: Workers,
 }
 
+const HINT: &str =
+    "docs/guides/clusters.md lists what the file holds; examples/cluster has two that fit each other";
+
 fn bad(path: &Path, why: impl std::fmt::Display) -> Failure {
-    Failure::input(
-        format!("{}: {why}", path.display()),
-        "docs/guides/clusters.md lists what the file holds; examples/cluster has two that fit each other",
-    )
+    Failure::input(format!("{}: {why}", path.display()), HINT)
 }
 
 /// Reads a job's file. Paths in it are relative to it.
 pub fn read(path: &Path) -> Result<Config, Failure> {
-    let file: File = toml::from_str(&files::text(path)?).map_err(|e| bad(path, e.message()))?;
+    let file: File = files::toml(path, false, HINT)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let beside = |name: &Path| folder.join(name);
     let party = match file.role.as_str() {
         "garbler" => Party::Garbler,
         "evaluator" => Party::Evaluator,
-        other => return Err(bad(path, format!("role is garbler or evaluator, not {other:?}"))),
+        _ => return Err(bad(path, "role is garbler or evaluator")),
     };
     security(&file.security.to_string()).map_err(|why| bad(path, why))?;
     if file.control.listen.is_some() == file.control.connect.is_some() {
@@ -223,11 +223,13 @@ fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// How many rows a file of inputs has: elements of a JSON array, or lines of a table below its header.
 fn count(path: &Path) -> Result<u32, Failure> {
     let name = path.display().to_string();
-    let bytes = files::value_bytes(path)?;
+    let bytes = files::value_bytes(path, false)?;
     let rows = match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => {
             let mut records = csv::Reader::from_reader(&bytes[..]).into_byte_records();
-            records.try_fold(0u64, |rows, record| record.map(|_| rows + 1)).map_err(|e| bad(path, e))?
+            records
+                .try_fold(0u64, |rows, record| record.map(|_| rows + 1))
+                .map_err(|e| table::broken(&e).within(&name))?
         }
         _ => match brickwork::circuit::value::parse(files::utf8(&bytes, &name, "it holds JSON")?)? {
             Value::Array(rows) => rows.len() as u64,

@@ -44,7 +44,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let config = config::read(&arguments.config)?;
     for folder in [&config.folder, &config.sink] {
-        std::fs::create_dir_all(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
+        brickwork::private::create_folders(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
     }
     let ledger = config.folder.join("ledger");
     let channel = {

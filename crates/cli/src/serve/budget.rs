@@ -12,6 +12,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use brickwork::private;
+
 use super::config::Allowed;
 use crate::failure::Failure;
 use crate::report::hex;
@@ -88,7 +90,7 @@ impl Book {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |e: &io::Error| Failure::cannot_write(path, e);
         let mut file =
-            OpenOptions::new().create(true).read(true).append(true).open(path).map_err(|e| failed(&e))?;
+            private::options().create(true).read(true).append(true).open(path).map_err(|e| failed(&e))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
         // A last line that a crash has cut off is of a run that had not begun: it begins when its line is on
@@ -206,7 +208,8 @@ impl Book {
         self.lines = text.lines().count();
         self.long = LONG.max(2 * self.lines);
         let new = self.path.with_extension("new");
-        let written = File::create(&new).and_then(|mut file| {
+        let opened = private::options().create(true).truncate(true).open(&new);
+        let written = opened.and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&new, &self.path)

@@ -163,8 +163,9 @@ const HINT: &str = "docs/guides/serve.md has an example, and says what each line
 /// Reads the file and all that it names; paths are relative to it.
 pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), HINT);
-    let text = files::text(path)?;
-    let file: File = toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?;
+    // Inputs may stand in it: parsers erase nothing of what they read.
+    let _erasing = Erasing::begin();
+    let file: File = files::toml(path, true, HINT)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let party = match file.role.as_str() {
         "garbler" => Party::Garbler,
@@ -269,18 +270,26 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
         ));
     }
     let input = entry.input.map(|text| {
-        let _erasing = Erasing::begin();
         let text = match text.strip_prefix('@') {
             Some(name) => format!("@{}", folder.join(name).display()),
             None => text,
         };
-        values::step_bits(&text, program.input_ports(party), party, &Reading::default())
-            .map_err(|e| e.within(&entry.name))
+        values::step_bits(
+            &text,
+            program.input_ports(party),
+            party,
+            &Reading { private: true, ..Reading::default() },
+        )
+        .map_err(|e| e.within(&entry.name))
     });
+    let outputs = entry.outputs.map(|path| folder.join(path));
+    if let Some(path) = &outputs {
+        files::append_private(path)?;
+    }
     Ok(Allowed {
         digest: program.digest(),
         input: input.transpose()?,
-        outputs: entry.outputs.map(|path| folder.join(path)),
+        outputs,
         name: entry.name,
         low: entry.low,
         high: entry.high,
@@ -295,9 +304,7 @@ pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
     let hint = "`openssl rand -hex 32 > FILE && chmod 600 FILE` makes one";
-    files::check_private(path).map_err(|e| e.within(&name))?;
-    let bytes = files::read_all(std::fs::File::open(path), files::MAX_KEY_BYTES, &name)
-        .map_err(|e| e.advise(hint))?;
+    let bytes = files::private_bytes(path, files::MAX_KEY_BYTES).map_err(|e| e.advise(hint))?;
     let token = files::utf8(&bytes, &name, hint)?.trim();
     if token.len() < TOKEN_CHARACTERS || !token.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(Failure::input(

@@ -575,10 +575,10 @@ impl Desk {
                 let id = &which.id;
                 let line = json!({ "program": allowed.name, "id": id.strip_prefix('='), "outputs": outputs });
                 if let Some(path) = &allowed.outputs
-                    && let Err(e) = append(path, &line)
+                    && let Err(failure) = append(path, &line)
                 {
-                    let (program, path) = (&allowed.name, path.display());
-                    tracing::error!(program, %path, error = %e, "outputs cannot be written");
+                    let program = &allowed.name;
+                    tracing::error!(program, "outputs cannot be written: {}", failure.message());
                 }
             }
             (None, Err(_)) => {}
@@ -592,14 +592,10 @@ impl Desk {
 }
 
 /// Appends a line to a file that nobody else may read.
-fn append(path: &std::path::Path, line: &Value) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(format!("{line}\n").as_bytes())?;
-    file.sync_data()
+fn append(path: &std::path::Path, line: &Value) -> Result<(), Failure> {
+    let mut file = files::append_private(path)?;
+    let written = file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data());
+    written.map_err(|e| Failure::cannot_write(path, &e))
 }
 
 impl Queue {

@@ -302,8 +302,8 @@ async fn asked(
         let text = std::str::from_utf8(&bytes).map_err(|_| wrong("the request is no text"))?;
         let value = value::parse(text).map_err(|_| wrong("the request is no JSON"))?;
         let Value::Object(fields) = value else { return Err(wrong("the request is no object")) };
-        if let Some(other) = fields.keys().find(|key| !["program", "id", "input"].contains(&key.as_str())) {
-            return Err(wrong(&format!("the request has a field {other:?}")));
+        if !fields.keys().all(|key| ["program", "id", "input"].contains(&key.as_str())) {
+            return Err(wrong("the request has a field besides program, id and input"));
         }
         let program =
             fields.get("program").and_then(Value::as_str).ok_or_else(|| wrong("program is missing"))?;

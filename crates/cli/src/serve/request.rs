@@ -93,7 +93,7 @@ fn value(text: &str) -> Result<Value, Failure> {
         None if text == "-" => Path::new("-"),
         None => return Ok(brickwork::circuit::value::parse(text)?),
     };
-    let bytes = files::value_bytes(path)?;
+    let bytes = files::value_bytes(path, false)?;
     let name = path.display().to_string();
     let text = files::utf8(&bytes, &name, "a value is JSON text")?;
     brickwork::circuit::value::parse(text).map_err(|e| Failure::from(e).within(&name))

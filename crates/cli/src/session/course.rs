@@ -79,15 +79,10 @@ pub struct Way {
 
 /// Reads a session, or says what is wrong with it.
 pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
-    let wrong = |why: String| {
-        Failure::input(
-            format!("{}: {why}", path.display()),
-            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
-             next; `docs/guides/reactive.md` has an example",
-        )
-    };
-    let text = files::text(path)?;
-    let File { step: entries } = toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?;
+    let hint = "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
+                next; `docs/guides/reactive.md` has an example";
+    let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), hint);
+    let File { step: entries } = files::toml(path, false, hint)?;
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     let place = |name: &str| names.iter().position(|other| other == name);
     if let Some(twice) = names.iter().enumerate().find(|(k, name)| place(name) != Some(*k) || *name == END) {

@@ -31,7 +31,6 @@ impl Job {
     fn new(partitions: usize, rows: usize) -> Job {
         let keys = Keys::new();
         keys.write("store.key", "01".repeat(32).as_bytes());
-        private(&keys.file("store.key"));
         let number =
             |party: u64, k: usize, row: usize| (k as u64 * 131 + row as u64 * 17 + party * 1000) % 2503;
         let wealth = [0, 1].map(|party| {

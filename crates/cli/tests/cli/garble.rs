@@ -167,11 +167,9 @@ fn files_are_kept_and_private() {
     bad(&["evaluate-garbled", &f, "--inputs", &x, "-o", &d], 1, "cannot write");
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &str| std::fs::metadata(path).expect("a file").permissions().mode() & 0o777;
         assert!([&e, &c, &x, &parts.file("y")].iter().all(|file| mode(file) == 0o600));
-        std::fs::set_permissions(&e, PermissionsExt::from_mode(0o644)).expect("permissions");
-        std::fs::set_permissions(&c, PermissionsExt::from_mode(0o640)).expect("permissions");
+        set_mode(&e, 0o644);
+        set_mode(&c, 0o640);
         let arguments = [&["garbled-inputs", &program, "--tokens", &e], &values[..], &[&other]].concat();
         bad(&arguments, 3, "other users");
         bad(&["decode-garbled", &parts.file("y"), "--checking", &c], 3, "other users");
@@ -199,7 +197,7 @@ fn damaged_and_foreign_files_are_refused() {
         let mut flipped = whole.clone();
         flipped[whole.len() / 2] ^= 1;
         for content in [&flipped[..], &whole[..whole.len() - 1], &[&whole[..], &[0]].concat(), &[], b"text"] {
-            private(&parts.keys.write("damaged", content));
+            parts.keys.write("damaged", content);
             bad(arguments, 3, "damaged");
         }
         assert!(!Path::new(&out).exists());

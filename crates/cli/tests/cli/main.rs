@@ -184,9 +184,12 @@ impl Keys {
         path(&self.folder.path().join(name))
     }
 
+    /// Writes a file for its owner alone.
     fn write(&self, name: &str, content: &[u8]) -> String {
-        std::fs::write(self.folder.path().join(name), content).expect("a file");
-        self.file(name)
+        let file = self.file(name);
+        std::fs::write(&file, content).expect("a file");
+        private(&file);
+        file
     }
 }
 
@@ -203,8 +206,20 @@ fn interrupt() -> &'static str {
 }
 
 fn private(path: &str) {
+    set_mode(path, 0o600);
+}
+
+/// Sets the permissions of a file, where the system knows any.
+fn set_mode(path: &str, mode: u32) {
     #[cfg(unix)]
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("permissions");
     #[cfg(not(unix))]
-    let _ = path;
+    let _ = (path, mode);
+}
+
+/// Returns the permissions of a file or a folder.
+#[cfg(unix)]
+fn mode(path: impl AsRef<Path>) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).expect("a file").permissions().mode() & 0o777
 }

@@ -195,11 +195,10 @@ fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
     assert!(notes().iter().all(|note| note["program"] == notes()[0]["program"] && note["recovered"] == 0));
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        assert_eq!(std::fs::metadata(&audit).unwrap().permissions().mode() & 0o777, 0o600);
-        std::fs::set_permissions(&audit, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(mode(&audit), 0o600);
+        set_mode(&audit, 0o644);
         let flags = ["--connect", "127.0.0.1:1", "--timeout", "1", "--audit", &audit];
-        evaluator.bad(&flags, 3, "can be read by others");
+        evaluator.bad(&flags, 3, "other users can read");
     }
     garbler.bad(&["--listen", "127.0.0.1:0", "--audit", &audit], 2, "--audit");
     evaluator.bad(&["--connect", "127.0.0.1:1", "--audit", "no/such/folder"], 1, "cannot write");
@@ -471,9 +470,9 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
         keys.write("garbage.key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
+        set_mode(&garbage, 0o644);
         with(&garbage, &keys.evaluator, 3, "other users can read");
-        std::fs::set_permissions(&garbage, std::fs::Permissions::from_mode(0o600)).unwrap();
+        private(&garbage);
     }
     with(&garbage, &keys.evaluator, 3, "does not hold an Ed25519 private key");
     let garbler = Side::garbler(&keys);

@@ -171,7 +171,7 @@ fn sessions_that_are_none() {
             ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
         bad(&[&["session", &file], &common[..], &["--peer", &keys.evaluator]].concat(), 3, words);
     };
-    refused("", "missing field `step`");
+    refused("", "`step` is missing");
     refused(&open.replace("open.wir", "none.wir"), "cannot read");
     refused(&format!("{open}{open}"), "step open has a name that another one has");
     refused(&format!("{open}keep = [\"prize\"]\n"), "step open: the program has no output prize");

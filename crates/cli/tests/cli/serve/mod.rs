@@ -5,6 +5,8 @@ mod hostile;
 mod limits;
 mod page;
 mod refusals;
+#[cfg(unix)]
+mod secrets;
 mod strangers;
 
 use super::*;
@@ -53,8 +55,6 @@ impl Pair {
         let keys = Keys::new();
         keys.write("store.key", "01".repeat(32).as_bytes());
         keys.write("token", TOKEN.as_bytes());
-        private(&keys.file("store.key"));
-        private(&keys.file("token"));
         Pair { keys, programs: programs.map(str::to_owned), limits: Default::default(), address: None }
     }
 
@@ -115,16 +115,23 @@ impl Pair {
 
     /// Has a service read its configuration again, as it is now.
     fn reload(&self, role: usize, service: &Service) {
-        let read = || {
-            let log = std::fs::read_to_string(self.log(role)).expect("a log");
-            log.lines()
-                .filter(|line| [" again: ", " stays as it was: "].iter().any(|said| line.contains(said)))
-                .count()
-        };
-        let (before, begun) = (read(), Instant::now());
+        let before = self.readings(role);
         self.configure(role);
         service.signal(rustix::process::Signal::HUP);
-        while read() == before {
+        self.until_read_again(role, before);
+    }
+
+    /// How often a service has read its configuration again, or tried to.
+    fn readings(&self, role: usize) -> usize {
+        let log = std::fs::read_to_string(self.log(role)).expect("a log");
+        let said = |line: &&str| [" again: ", " stays as it was: "].iter().any(|said| line.contains(said));
+        log.lines().filter(said).count()
+    }
+
+    /// Waits until it has done so more often.
+    fn until_read_again(&self, role: usize, before: usize) {
+        let begun = Instant::now();
+        while self.readings(role) == before {
             assert!(begun.elapsed() < Duration::from_secs(60), "the configuration is not read again");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -323,7 +330,7 @@ fn a_configuration_that_is_wrong() {
     for (from, to, words) in [
         ("role = \"garbler\"", "role = \"both\"", "role is garbler or evaluator"),
         ("http = \"127.0.0.1:0\"", "http = \"0.0.0.0:0\"", "from this machine only"),
-        ("listen", "waits", "unknown field `waits`"),
+        ("listen", "waits", "line 4, column 1: this name is not known; expected one of `role`"),
         ("token = \"token\"", "token = \"garbler.key\"", "holds no token"),
         ("[limits]", "[limits]\nwaiting = 0", "lets nothing through"),
         ("[limits]", "[limits]\nrun_seconds = 18446744073709551615", "a limit of time is"),

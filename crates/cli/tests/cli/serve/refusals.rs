@@ -32,7 +32,7 @@ fn refusals_are_polite() {
     is(&garbler.post(&TOKEN[1..], &richer.to_string()), 401, "token");
     is(&garbler.run(&json!({ "program": "other", "input": 4 })), 403, "not allowed");
     is(&garbler.run(&json!({ "program": "richer", "input": "four" })), 400, "");
-    is(&garbler.run(&json!({ "program": "richer", "inputs": 4 })), 400, "inputs");
+    is(&garbler.run(&json!({ "program": "richer", "inputs": 4 })), 400, "besides program, id and input");
     is(&garbler.post(TOKEN, "nothing"), 400, "no JSON");
     is(&garbler.post(TOKEN, &"x".repeat(2001)), 413, "longer than 2000 bytes");
     is(&garbler.get("else"), 404, "nothing here");
