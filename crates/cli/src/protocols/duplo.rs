@@ -27,7 +27,7 @@ use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 use crate::{programs, resources};
 
-/// What the garbler proposes.
+/// The proposal of the garbler.
 pub struct Proposed {
     pub cut: Cut,
     pub program: Arc<Program>,
@@ -300,7 +300,7 @@ impl Member<'_> {
         }
     }
 
-    /// What a run gave for which all was made; the cut took so many seconds.
+    /// Returns the result of a run for which all was made; the cut took so many seconds.
     fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, Error> {
         let estimate = self.estimate.as_ref();
         Ok(Done {
@@ -317,7 +317,7 @@ impl Member<'_> {
     }
 }
 
-/// What an estimate says of this proposal, which took so many seconds to be cut.
+/// Returns the estimate of this proposal, which took so many seconds to be cut.
 fn predicted(estimate: &Estimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Value {
     let cost = duplo::cost::predict(program, parameters, &estimate.machine, &estimate.link);
     cost_json(&cost.with_work("preprocess", cutting))

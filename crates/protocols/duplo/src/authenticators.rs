@@ -1,4 +1,4 @@
-//! What comes of PrepareComponents: authenticators in buckets, by which labels are accepted and inputs
+//! The results of PrepareComponents: authenticators in buckets, by which labels are accepted and inputs
 //! recovered, and batches of components together with those of their outputs.
 
 use std::borrow::Cow;
@@ -14,8 +14,7 @@ use brickwork_primitives::commit::{Places, Row, Shares};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// What the garbler keeps of authenticators of one kind, bucket after bucket: the heads, which programs are
-/// joined to.
+/// The garbler's authenticators of one kind, bucket after bucket: the heads, which programs are joined to.
 pub(super) struct GarblerAuthenticators {
     pub origin: Origin,
     /// Of the heads.
@@ -27,7 +26,7 @@ pub(super) struct GarblerAuthenticators {
     pub offsets: Row,
 }
 
-/// What the evaluator keeps of authenticators of one kind, bucket after bucket.
+/// The evaluator's authenticators of one kind, bucket after bucket.
 pub(super) struct EvaluatorAuthenticators {
     pub origin: Origin,
     pub size: usize,
@@ -52,7 +51,7 @@ pub(super) struct AuthenticatorRows {
     pub solderings: SpilledVec<Soldering>,
 }
 
-/// What belongs to some authenticators.
+/// The data of some authenticators.
 #[derive(Default)]
 struct Rows<'a> {
     indices: Cow<'a, [u32]>,

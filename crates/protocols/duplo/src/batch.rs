@@ -49,7 +49,7 @@ impl Shape {
     }
 }
 
-/// What the garbler keeps of a component's chosen copies, bucket after bucket: what programs are joined to.
+/// The garbler's chosen copies of a component, bucket after bucket: programs are joined to them.
 pub(super) struct GarblerBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
@@ -62,14 +62,14 @@ pub(super) struct GarblerBatch {
     pub offsets: Row,
 }
 
-/// What the evaluator keeps of a component's chosen copies, bucket after bucket.
+/// The evaluator's chosen copies of a component, bucket after bucket.
 pub(super) struct EvaluatorBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
     pub shape: Shape,
     pub schedule: Arc<Schedule>,
     pub keys: GarblingKeys,
-    /// Which copy of the batch each chosen one is.
+    /// The number in the batch of each chosen copy.
     pub copies: Vec<u32>,
     /// `[bucket][input wire]` of the heads.
     pub inputs: Shares,

@@ -204,8 +204,8 @@ impl EvaluatorMaterial {
     }
 }
 
-/// What the garbler sends to join the program's material. Of each list of solderings it keeps the flips, and
-/// the evaluator all.
+/// The solderings that the garbler sends to join the program's material. Of each list of solderings it keeps
+/// the flips, and the evaluator all.
 pub(super) struct ProgramSolderings<T> {
     /// For each batch `[slot of the batch][input wire]`: from the wire's location to the head copy's input.
     pub inputs: Vec<T>,
@@ -229,8 +229,8 @@ impl<T> ProgramSolderings<T> {
     }
 }
 
-/// What is still to be proven of a program on the garbler's side: its solderings, and what was opened of
-/// material made for it alone.
+/// The open claims of a program on the garbler's side: its solderings, and the openings of material made for
+/// it alone.
 pub(super) struct GarblerClaims<'a> {
     pub program: &'a Program,
     pub solderings: &'a ProgramSolderings<Bits>,
@@ -274,8 +274,8 @@ impl EvaluatorReady {
     }
 }
 
-/// Which solderings begin at each global wire. Solderings are counted batch after batch, and those of sealed
-/// outputs last.
+/// The solderings that begin at each global wire. Solderings are counted batch after batch, and those of
+/// sealed outputs last.
 struct Uses {
     /// Of each wire the first of its solderings in `solderings`; behind the last wire their number.
     starts: Vec<u32>,

@@ -63,7 +63,7 @@ pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
     (bucket * size, bucket * size + 1 + other)
 }
 
-/// Which items are opened, and which are chosen, bucket after bucket. Both parties derive it from the
+/// The items that are opened, and those that are chosen, bucket after bucket. Both parties derive it from the
 /// evaluator's seed; the counts follow from the batch and nothing that the peer says.
 pub(super) struct Challenge {
     pub opened: Vec<u32>,
@@ -104,7 +104,7 @@ impl Challenge {
     }
 }
 
-/// What became of an item.
+/// The fate of an item.
 #[derive(Clone, Copy)]
 pub(super) enum Assigned {
     /// Its number among the opened ones.
@@ -115,7 +115,7 @@ pub(super) enum Assigned {
     Other(usize),
 }
 
-/// What became of each item of a batch: numbers of the opened ones, then of the heads, then of the others.
+/// The fate of each item of a batch: numbers of the opened ones, then of the heads, then of the others.
 pub(super) struct Assignment {
     assignment: Vec<u32>,
     opened: u32,

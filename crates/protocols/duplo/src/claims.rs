@@ -1,11 +1,11 @@
-//! What is claimed about batches after their challenges: of opened items every wire, of the chosen ones how
-//! they are joined.
+//! The claims about batches after their challenges: of opened items every wire, of the chosen ones how they
+//! are joined.
 //!
-//! A batch has many commitments, and nearly all of them are in one claim of their own: an opened wire is what
-//! it was opened to, a chosen one differs by a soldering from that of the head of its bucket. So the claims
-//! follow the commitments in the order in which they were made, and only the heads, with which several claims
-//! are about, are kept as columns and weighted. The values of claims about authenticators come in the order
-//! of buckets, in which they lie.
+//! A batch has many commitments, and nearly all of them are in one claim of their own. An opened wire has the
+//! value that it was opened to, and a chosen one differs by a soldering from that of the head of its bucket.
+//! So the claims follow the commitments in the order in which they were made, and only the heads, with which
+//! several claims are about, are kept as columns and weighted. The values of claims about authenticators come
+//! in the order of buckets, in which they lie.
 
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ pub(super) struct CopyClaims {
     pub outputs: Shares,
 }
 
-/// What the opened items of a batch should be committed to.
+/// The values that the opened items of a batch should be committed to.
 pub(super) struct OpenedCopies {
     pub offsets: Vec<Label>,
     /// `[copy][wire]`.
@@ -67,7 +67,7 @@ pub(super) struct OpenedCopies {
     pub outputs: SpilledVec<Label>,
 }
 
-/// What else was said of a batch. Labels are what the evaluator knows: the values of the claims.
+/// The other messages about a batch. Labels are what the evaluator knows: the values of the claims.
 #[derive(Clone, Copy)]
 pub(super) struct CopyOpenings<'a> {
     pub opened: Option<&'a OpenedCopies>,
@@ -76,7 +76,7 @@ pub(super) struct CopyOpenings<'a> {
     pub solderings: Solderings<'a>,
     /// From the copies' outputs to the heads of their authenticators.
     pub outputs: Solderings<'a>,
-    /// Which copy each chosen one is.
+    /// The number of each chosen copy.
     pub chosen: &'a [u32],
     /// The commitments to the heads' inputs.
     pub head_inputs: &'a Shares,
@@ -193,9 +193,9 @@ pub(super) struct AuthenticatorClaims {
     pub size: usize,
     /// Ranges of buckets, all of them: each for something else.
     pub uses: Vec<Range<usize>>,
-    /// Of each authenticator whether it was opened, whether it is the head of a bucket, and whether its
-    /// offset is part of the claim about its wire: of an opened plain one by the challenge, of one in a
-    /// bucket by its soldering.
+    /// Of each authenticator three bits: whether it was opened, whether it is the head of a bucket, and
+    /// whether its offset is part of the claim about its wire. The last is given by the challenge for an
+    /// opened plain one, and by its soldering for one in a bucket.
     opened: Bits,
     heads: Bits,
     flips: Bits,
@@ -206,7 +206,7 @@ pub(super) struct AuthenticatorClaims {
 
 /// The openings of the checked authenticators of one kind.
 pub(super) struct OpenedAuthenticators {
-    /// Which authenticator each one is.
+    /// The number of each authenticator.
     pub authenticators: SpilledVec<u32>,
     /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can
     /// compute.
@@ -229,14 +229,14 @@ impl OpenedAuthenticators {
     }
 }
 
-/// What was said of the authenticators of one use.
+/// The messages about the authenticators of one use.
 #[derive(Clone, Copy)]
 pub(super) struct UseOpenings<'a> {
     /// Of the chosen authenticators, at the evaluator; of plain authenticators there are none.
     pub delta_differences: Option<&'a SpilledVec<Label>>,
     /// From the head of each bucket to its other authenticators, at the evaluator.
     pub solderings: Option<&'a SpilledVec<Soldering>>,
-    /// Which authenticator each chosen one is, from this place on.
+    /// The number of each chosen authenticator, from this place on.
     pub chosen: &'a SpilledVec<u32>,
     pub first: usize,
     /// The commitments to the heads' wires.
@@ -256,7 +256,7 @@ impl UseOpenings<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct OutputsOf<'a> {
     pub shape: Shape,
-    /// Which copy each chosen one is.
+    /// The number of each chosen copy.
     pub chosen: &'a [u32],
     /// The claims that they are joined.
     pub claims: ClaimGroup,

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The paper's E sends the labels themselves. The garbler knows both labels of each wire, so a colour says
-//! which one it is, and one hash shows that E holds all of them: as hard to forge as the labels and 1 bit
-//! instead of 128 a wire. If G believed the colours alone, E would choose G's output.
+//! which one it is, and one hash shows that E holds all of them. That is as hard to forge as the labels, and
+//! takes 1 bit instead of 128 a wire. If G believed the colours alone, E would choose G's output.
 //!
 //! # Recovery (section 5.2)
 //!
@@ -358,8 +358,7 @@ mod tests {
 
         let (x, y): (Vec<bool>, Vec<bool>) = ((0..40).map(|k| k % 3 == 1).collect(), vec![true, true, false]);
         let bit = |wire: u32| u8::from([&x[..], &y].concat()[wire as usize]);
-        // What evaluation gave for a wire that is no input of the garbler may be the label of the opposite
-        // bit.
+        // The evaluated label of a wire that is no input of the garbler may be that of the opposite bit.
         let labels = (0..43).map(|w| wire(w).of_bit(bit(w) ^ u8::from(w == 42))).collect();
         let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
         let evaluated = Evaluated { labels: Labels::new(labels), indicators };

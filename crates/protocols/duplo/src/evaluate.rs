@@ -68,7 +68,7 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// Gives the labels of both inputs. What is claimed of the program is proven with them.
+/// Gives the labels of both inputs. The claims about the program are proven with them.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -148,8 +148,8 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
     Ok(Masked(masked))
 }
 
-/// Receives the labels of both inputs and evaluates all slots. What is claimed of the program is verified
-/// with the labels.
+/// Receives the labels of both inputs and evaluates all slots. The claims about the program are verified with
+/// the labels.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,
@@ -306,7 +306,7 @@ fn evaluate_slots(
     Ok(())
 }
 
-/// What came out of the copies of some slots' buckets.
+/// The labels that came out of the copies of some slots' buckets.
 struct Candidates {
     /// `[copy][output wire]`, copies in the order of their numbers.
     labels: Labels,

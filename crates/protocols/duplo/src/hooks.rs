@@ -161,7 +161,7 @@ mod cheating {
     /// Takes other ranges than those that an entry has for a session.
     pub type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
-    /// What a cheater does.
+    /// The lies of a cheater.
     #[derive(Default)]
     pub struct Hooks {
         /// Alters the bytes of a party's state.

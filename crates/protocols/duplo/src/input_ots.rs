@@ -98,7 +98,7 @@ impl GarblerInputOts {
 }
 
 impl EvaluatorInputOts {
-    /// Makes all of them in a row. What is in a row already is not copied.
+    /// Makes all of them in a row. Items that are in a row already are not copied.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -113,7 +113,7 @@ impl EvaluatorInputOts {
         for items in &all_items {
             all.committed.append(&items.committed);
             all.wires.append(&items.wires);
-            // What grows leaves copies behind; so these are made anew.
+            // Growing leaves copies behind; so these are made anew.
             all.choices = [&all.choices[..], &items.choices].concat().into();
             all.labels = Labels::new([&all.labels[..], &items.labels].concat());
         }

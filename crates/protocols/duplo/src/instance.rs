@@ -1,5 +1,5 @@
-//! What the protocol is instantiated with. Its steps are written for any commitment scheme and any correlated
-//! OTs; here stands which ones a session has.
+//! The instances that the protocol is made with. Its steps are written for any commitment scheme and any
+//! correlated OTs; here stands which ones a session has.
 
 use brickwork_base::{Error, Security};
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};

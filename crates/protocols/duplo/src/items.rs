@@ -1,5 +1,5 @@
-//! What was preprocessed, as items: buckets of components and authenticators, and OTs. Which cut-and-choose
-//! they came out of, and where the garbler's commitments to them lie.
+//! The preprocessed items: buckets of components and authenticators, and OTs. Each knows the cut-and-choose
+//! that it came out of, and where the garbler's commitments to it lie.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct Origin {
     pub serial: Serial,
     pub kind: BatchKind,
     pub bucketing: Bucketing,
-    /// What the steps of its epoch that were given up have risked: who broke the connection off after a
+    /// The risk by the steps of its epoch that were given up: a party that broke the connection off after a
     /// challenge got another one.
     #[serde(skip)]
     pub given_up: GivenUp,

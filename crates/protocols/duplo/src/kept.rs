@@ -1,4 +1,4 @@
-//! What the steps of a session have kept, at one party.
+//! The values that the steps of a session have kept, at one party.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ struct Wires<A> {
     origins: Vec<(String, Origin)>,
 }
 
-/// What the steps of a session have kept, at one party.
+/// The values that the steps of a session have kept, at one party.
 pub(super) struct Kept<A>(steps::Kept<Wires<A>>);
 
 impl<A> Default for Kept<A> {

@@ -9,8 +9,8 @@ use brickwork_circuit::{ComponentId, Party, Recipient, Wire};
 /// the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WireLocation {
-    /// Which set: the authenticators of a batch's outputs, behind them input authenticators, and last the
-    /// OTs.
+    /// The number of the set: the authenticators of a batch's outputs, behind them input authenticators, and
+    /// last the OTs.
     pub set: u32,
     pub bucket: u32,
 }

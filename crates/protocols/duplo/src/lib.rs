@@ -3,8 +3,8 @@
 //! from it and why.
 //!
 //! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's
-//! phases. What each phase consists of, and in which order, stands in `phases`, for these two and for the
-//! sessions that go through them one by one or from stock:
+//! phases. The parts of each phase, in their order, stand in `phases`, for these two and for the sessions
+//! that go through them one by one or from stock:
 //!
 //! | phase | what happens | module |
 //! | --- | --- | --- |

@@ -55,7 +55,7 @@ pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_openings
 }
 
-/// What both parties hold of a program's batches, in commitments, solderings and items.
+/// The memory that both parties take for a program's batches, in commitments, solderings and items.
 #[derive(Default)]
 struct Sizes {
     /// Commitments to copies, and those of them to output wires.
@@ -119,7 +119,7 @@ impl Sizes {
     }
 }
 
-/// What the garbler holds besides the program: when the copies and the authenticators are opened, when
+/// Returns the garbler's memory besides the program: when the copies and the authenticators are opened, when
 /// outputs are soldered, the program is joined, and its solderings are proven.
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
@@ -154,7 +154,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     }
     let orders =
         |bucketing: Bucketing| if bucketing.kept() * LABEL > TABLE_MEMORY { 0 } else { 4 * bucketing.kept() };
-    // Which authenticators are heads, and three bits of each.
+    // The numbers of the heads, and three bits of each authenticator.
     let heads = |bucketing: Bucketing| {
         12 * u64::from(bucketing.slots) + 3 * bucketing.copies() / 8 + orders(bucketing)
     };
@@ -169,7 +169,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let evaluates =
         (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
     let joins = heads(plain) + heads(input) + values + joined.max(proves).max(evaluates);
-    // What is freed is not all given back; a quarter, as measured.
+    // Not all freed memory is given back; a quarter stays, as measured.
     let most = held + (made + hashed.max(opens).max(authenticators)).max(joins);
     (most * 5 / 4).max(held + made + in_hand)
 }

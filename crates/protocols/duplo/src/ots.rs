@@ -9,8 +9,8 @@
 //!
 //! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/concepts/security.md, section 7). If what the
 //! garbler committed to were not what E got, E's label would be wrong for one of the two bits, and whether E
-//! aborts would tell its input. E draws, after the commitments, random sets of the OTs. Of each set, and of
-//! one more OT that is in no other set and masks its choice bit, E shows the sum of its labels and of its
+//! aborts would tell its input. E draws, after the commitments, random sets of the OTs. To each set it adds
+//! one more OT that is in no other set and masks its choice bit. E shows the sum of the labels and of the
 //! choice bits, and claims that the sum of the `C_R`, with b·D_ot, opens to it. One OT that is not what was
 //! committed to spoils each sum with probability 1/2, another offset likewise: whether E aborts does not
 //! depend on its choices. G checks E's labels of all sums before it answers for any: an E that claims the

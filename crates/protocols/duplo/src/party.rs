@@ -19,7 +19,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_session::{Metered, SessionId};
 use brickwork_stock::Writers;
 
-/// What a program of the garbler's took from the stock.
+/// The material that a program of the garbler's took from the stock.
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
 /// The garbler of a session, between two programs.
@@ -40,7 +40,7 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
     /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
     pub(super) counters: Counters,
-    /// Whether an input has been used: after that nothing new may be preprocessed.
+    /// Says that an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
     pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts>,
 }
@@ -52,11 +52,11 @@ impl<C: commit::Scheme> Garbler<C> {
     }
 }
 
-/// What a program of the evaluator's took from the stock.
+/// The material that a program of the evaluator's took from the stock.
 pub(super) type EvaluatorMaterial =
     ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
-/// What an evaluator has of a session before anything is proven.
+/// The evaluator's state of a session before anything is proven.
 pub(super) struct EvaluatorCore<C: commit::Scheme> {
     pub run: Metered,
     pub pool: Pool,
@@ -88,7 +88,7 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     /// Δ_ka if two valid labels of one wire came out of a bucket, in this step or in an earlier one of which
     /// something is kept: what the garbler's cheating gave away. Else zero.
     pub(super) delta_ka: Zeroizing<Label>,
-    /// Whether an input has been used: after that nothing new may be preprocessed.
+    /// Says that an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>,
 }

@@ -2,8 +2,8 @@
 //! a step on stock all go through the functions here, in this order: each takes the value that the one before
 //! it returned. The numbers are the crossings of a whole run (docs/protocols/duplo.md, "The flights").
 //!
-//! What differs is which messages share a flight ([`Flights`]). They are the same messages; only the proof of
-//! the solderings is part of the proof of the inputs where both are [merged](Flights::Merged):
+//! They differ in the messages that share a flight ([`Flights`]). They are the same messages; only the proof
+//! of the solderings is part of the proof of the inputs where both are [merged](Flights::Merged):
 //!
 //! ```text
 //!   both at once             what each means to run;   E: f   G: the solderings               crossing 1
@@ -17,8 +17,8 @@
 //! OTs are not in stock, they are made between the first two.
 //!
 //! Neither message of the first crossing waits for the peer's, and neither tells anything if the peer means
-//! another step: f is the input masked with choice bits that nobody else knows, and solderings are sums of
-//! labels of which the other party has none. What was taken for it is not used again, as the session ends
+//! another step. The value f is the input masked with choice bits that nobody else knows, and solderings are
+//! sums of labels of which the other party has none. Its material is not used again, as the session ends
 //! there. Everything else that is said stands before the one proof, so the gate before the first output is
 //! the only one (docs/guides/reactive.md).
 
@@ -27,10 +27,10 @@ use super::steps::Step;
 use brickwork_session::stock::Stand;
 use brickwork_session::{Metered, announce, confirm};
 
-/// What to say where the parties mean different steps.
+/// The words where the parties mean different steps.
 pub(super) const OTHER_STEP: &str = "the peer's program is another one";
 
-/// Which messages of build and evaluate share a flight.
+/// The messages of build and evaluate that share a flight.
 pub(super) enum Flights {
     /// None: the caller may stop after each phase, so `build` ends with the proof of the solderings (8, 9).
     Apart,
@@ -51,15 +51,15 @@ pub(super) enum Agreement {
     Stores(Stand),
 }
 
-/// What the peer has yet to confirm.
+/// The part that the peer has yet to confirm.
 pub(super) enum Unconfirmed {
     Step([u8; 32]),
     Stand(Stand),
 }
 
 impl Agreement {
-    /// Announces this party's side. What needs messages of its own first, like OTs that are `lacking`, has
-    /// the peer's confirmed at once.
+    /// Announces this party's side. A step that needs messages of its own first, like OTs that are `lacking`,
+    /// has the peer's confirmed at once.
     fn announce(self, run: &mut Metered, step: &Step, lacking: bool) -> Result<Flights, Error> {
         let unconfirmed = match self {
             Agreement::Stores(stand) => Unconfirmed::Stand(stand),
@@ -135,7 +135,7 @@ pub(super) mod garbler {
         ready: GarblerReady,
         /// The solderings, and what was opened of the material: none once all of it is proven.
         claimed: Option<(ProgramSolderings<Bits>, GarblerOpenings)>,
-        /// Whether they are proven as soon as the evaluator's masked input is there.
+        /// Says that they are proven as soon as the evaluator's masked input is there.
         whole: bool,
     }
 
@@ -176,8 +176,8 @@ pub(super) mod garbler {
             if self.whole {
                 self.prove(party, program)?; // 8, 9
             }
-            // What is still claimed of the solderings is proven with the inputs: nothing that E sends before
-            // it has evaluated depends on them.
+            // Claims that are still open about the solderings are proven with the inputs: no message of E
+            // before it has evaluated depends on them.
             let claims = self.claimed.as_ref();
             let claims = claims.map(|(solderings, openings)| GarblerClaims { program, solderings, openings });
             evaluate::garbler(party, &self.ready, claims.as_ref(), input, &masked)?; // 9, 10, 11

@@ -58,7 +58,7 @@ use brickwork_session::Metered;
 /// Opened authenticators that are neighbours like this are read in one go.
 const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;
 
-/// Which plain buckets are for each batch's outputs, slot after slot, wire after wire: all of them.
+/// Returns the plain buckets for each batch's outputs, slot after slot, wire after wire: all of them.
 fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     let mut first = 0;
     let of_batch = |shape: Shape| {
@@ -371,12 +371,12 @@ impl GarblerKeyAuthenticators {
 /// The authenticators of one kind after their challenge.
 pub(super) struct GarblerOpenedAuthenticators {
     pub authenticators: claims::AuthenticatorClaims,
-    /// Which authenticator each chosen one is.
+    /// The number of each chosen authenticator.
     pub chosen: SpilledVec<u32>,
 }
 
-/// What the garbler has after the opening: components with their authenticators, the input authenticators,
-/// and what is to be proven of all.
+/// The garbler's state after the opening: components with their authenticators, the input authenticators, and
+/// the claims to be proven of all.
 pub(super) struct GarblerPrepared {
     pub components: Vec<GarblerComponent>,
     pub input_authenticators: Vec<GarblerAuthenticators>,
@@ -391,7 +391,7 @@ pub(super) struct GarblerOpenedCopies {
     pub flips: Bits,
     /// Of those of outputs.
     pub output_flips: Bits,
-    /// Which copy each chosen one is.
+    /// The number of each chosen copy.
     pub chosen: Vec<u32>,
 }
 
@@ -481,7 +481,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
             // LOAD-BEARING: plain authenticators' wires and input authenticators' offsets are *random*
             // commitments, as Δ_ka is in `setup.rs`: their values are what the seeds give, and no message has
             // room for others. So the labels of a good authenticator are none of G's choice, and a third
-            // label that it accepts is a second preimage of a 16-byte hash; with values of G's choice it
+            // label that it accepts is a second preimage of a 16-byte hash. With values of G's choice it
             // would be a collision, 2^64 work (docs/concepts/security.md, section 6).
             let (offsets, wires) = match kind {
                 AuthenticatorKind::Plain => (
@@ -719,8 +719,8 @@ pub(super) struct EvaluatorOpenedAuthenticators {
     pub values: claims::OpenedAuthenticators,
 }
 
-/// What the evaluator has after the opening: components with their authenticators, the input authenticators
-/// wires, and what was opened.
+/// The evaluator's state after the opening: components with their authenticators, the wires of input
+/// authenticators, and the openings.
 pub(super) struct EvaluatorPrepared {
     pub components: Vec<EvaluatorComponent>,
     pub input_authenticators: Vec<EvaluatorAuthenticators>,

@@ -1,4 +1,4 @@
-//! What a run reports.
+//! The report of a run.
 
 use super::steps::Secret;
 use brickwork_session::Promise;
@@ -10,7 +10,7 @@ pub struct Duplo;
 /// A party's result; its proposal is the program as it was cut, and its parameters.
 pub type Report = brickwork_session::Report<Duplo>;
 
-/// What an evaluator learns beside its outputs.
+/// The knowledge of an evaluator beside its outputs.
 #[derive(Default)]
 pub struct Aside {
     /// The garbler cheated, and its input was recovered. **Do not behave differently.** The garbler can cheat
@@ -22,14 +22,14 @@ pub struct Aside {
     pub recovered: bool,
 }
 
-/// What a step of a session gave a party.
+/// The result of a step of a session, for one party.
 pub struct StepReport {
     /// The bits of its outputs.
     pub outputs: Vec<bool>,
-    /// What was kept, in the order of the outputs.
+    /// The values that were kept, in the order of the outputs.
     pub kept: Vec<Secret>,
     /// The promise of this step.
     pub promise: Promise,
-    /// What an evaluator learns beside its outputs.
+    /// The knowledge of an evaluator beside its outputs.
     pub aside: Aside,
 }

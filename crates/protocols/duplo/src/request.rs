@@ -1,10 +1,10 @@
-//! What is asked to be preprocessed.
+//! The request to preprocess items.
 
 use super::steps::garbler_wires;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, Program};
 
-/// What is to be preprocessed.
+/// The items to preprocess.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Components and the number of slots that each is to fill.

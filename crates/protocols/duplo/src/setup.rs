@@ -40,7 +40,7 @@ use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Serie
 use brickwork_primitives::receive;
 use brickwork_session::{Answer, Digests, Greeting, Job, Metered};
 
-/// What a session is set up for.
+/// The terms that a session is set up with.
 pub(super) struct SetupRequest<'a> {
     pub digests: Digests,
     pub terms: &'a Terms,
@@ -48,7 +48,7 @@ pub(super) struct SetupRequest<'a> {
     pub ots: Option<usize>,
     /// OTs that bind Δ_ot in each batch of OTs.
     pub binding: usize,
-    /// What the garbler sends right after its greeting.
+    /// The message that the garbler sends right after its greeting.
     proposal: Option<&'a Proposal>,
 }
 
@@ -84,9 +84,9 @@ impl<'a> SetupRequest<'a> {
     }
 }
 
-/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. (That a commitment ends in 1 is
-/// only built into the one coordinate of the lowest bit, and one guessed watch bit gets around that.)
-/// `delta_ka` is what each party may say of it: the garbler the value, the evaluator the bit.
+/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. That a commitment ends in 1 is
+/// only built into the one coordinate of the lowest bit, and one guessed watch bit gets around that.
+/// `delta_ka` is the knowledge of each party: the garbler has the value, the evaluator the bit.
 fn claims<'a>(
     claims: &mut Claims<'a>,
     ka: &'a Shares,
@@ -232,8 +232,8 @@ pub(super) struct PendingOffsets {
     ot_delta_difference: Claimed<Label>,
 }
 
-/// What a proof that all new items are commitments covers besides: in a session's first one
-/// [its offsets](PendingOffsets), in any other nothing.
+/// The claims that a proof of all new items covers besides: in a session's first one [its
+/// offsets](PendingOffsets), in any other nothing.
 pub(super) trait Alongside {
     type Proven;
     fn pending(&self) -> Vec<&Pending>;
@@ -299,12 +299,12 @@ impl Offsets {
     }
 }
 
-/// What the evaluator has of a session whose first proof is still to come.
+/// The evaluator's state of a session whose first proof is still to come.
 pub(super) struct Begun<C: commit::Scheme, P> {
     pub core: EvaluatorCore<C>,
     pub offsets: PendingOffsets,
     pub ots: Option<EvaluatorRandomCots>,
-    /// What the garbler proposed.
+    /// The garbler's proposal.
     pub agreed: P,
 }
 

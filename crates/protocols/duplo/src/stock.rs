@@ -1,4 +1,4 @@
-//! What is preprocessed and not used yet, and how a program takes what it needs.
+//! The items that are preprocessed and not used yet, and how a program takes those that it needs.
 //!
 //! Components have batches, each with the authenticators of its outputs; input authenticators,
 //! for the garbler's inputs and for sealed outputs, and OTs are for any program. Everything is taken in
@@ -152,7 +152,7 @@ pub(super) struct Stock<B, G, O> {
     components: Vec<(ComponentDigest, Queue<B>)>,
     /// For the garbler's inputs and sealed outputs.
     input: Queue<G>,
-    /// What earlier steps kept.
+    /// The values that earlier steps kept.
     pub kept: Kept<G>,
     /// For the evaluator's inputs. A program that finds none has its own made when it is built.
     ots: Queue<O>,
@@ -194,7 +194,7 @@ impl Counts {
     }
 }
 
-/// What a program took, and how it lies on it.
+/// The material that a program took, and how it lies on it.
 pub(super) struct ProgramMaterial<B, G, O> {
     pub layout: Layout,
     pub batches: Vec<B>,
@@ -406,7 +406,7 @@ mod tests {
         for (i, name) in names.iter().enumerate() {
             assert!(!names[..i].contains(name), "request {i}");
         }
-        // What is asked for no slots is not asked for.
+        // A component that is asked for no slots is not asked for.
         assert_eq!(request(&[(&and, 1), (&or, 0)], 2, Some(3)), names[0]);
         // Of these bytes and no others.
         let number = |n: u64| n.to_le_bytes();

@@ -121,7 +121,7 @@ impl Tables {
                     Ok(TableStorage::Files(files))
                 }
                 Room::Segment(writer) => {
-                    // What is sealed was checked.
+                    // Sealed tables were checked before.
                     let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
                         true => writer.put((k * copies_a_message) as u32, 0, tables),
                         false => Ok(()),
@@ -220,7 +220,7 @@ fn message_by_message(
     let mut new = vec![Vec::new(); MESSAGES_IN_HAND];
     pool::scope(|scope| -> Result<(), Error> {
         for k in 0..total.div_ceil(message as u64) {
-            // What was given back has memory already. Where all are in hand, this thread waits for one.
+            // A returned buffer has memory already. Where all are in hand, this thread waits for one.
             let given = free.try_recv().ok().or_else(|| new.pop());
             let mut buffer = given.map_or_else(|| free.recv().map_err(|_| lost()), Ok)?;
             let start = k * message as u64;
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    /// What tables take of the memory is gone for others.
+    /// The memory that tables take is gone for others.
     #[test]
     fn tables_take_their_part_of_the_memory() {
         let mut left = 7 * BYTES as u64;

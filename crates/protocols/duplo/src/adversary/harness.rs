@@ -1,7 +1,7 @@
 //! Two parties in two threads, either of which may cheat, and what must hold whatever the cheat.
 //!
-//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
-//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
+//! A party that detects a cheat ends with a typed error, does not panic, does not hang, and sends not one
+//! message more: its transcript is the beginning of an honest one. The other side sees a closed connection,
 //! whatever the cause.
 
 use brickwork_testing::Replayable as _;
@@ -26,7 +26,7 @@ use brickwork_wire::{Channel, Tag};
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// What one party is given, and how it cheats.
+/// The input of one party, and how it cheats.
 struct Side {
     job: Job,
     input: Vec<bool>,
@@ -45,11 +45,11 @@ pub struct Case {
 
 /// How a run ended.
 pub struct Outcome {
-    /// What the garbler returned.
+    /// The garbler's result.
     pub garbler: Result<Report, Error>,
-    /// What the evaluator returned.
+    /// The evaluator's result.
     pub evaluator: Result<Report, Error>,
-    /// What either did.
+    /// The actions of either.
     pub events: [Vec<Event>; 2],
     honest: Option<[Vec<Event>; 2]>,
     expected: [Vec<bool>; 2],
@@ -265,7 +265,7 @@ impl Side {
     }
 }
 
-/// What honest parties do in such a run.
+/// Returns the actions of honest parties in such a run.
 fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
     type Known = HashMap<([[u8; 32]; 2], [bool; 2]), [Vec<Event>; 2]>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -293,13 +293,14 @@ impl Outcome {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
     }
 
-    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
-    /// cheat: it sent the beginning of an honest transcript and nothing after it noticed, least of all what
-    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
-    /// recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    /// Returns how it ended for the party that does not cheat, after it has checked the rules that hold for
+    /// every cheat. The party sent the beginning of an honest transcript and nothing after it noticed, least
+    /// of all a message that depends on an output. The cheater sees a closed connection and no more. If the
+    /// party noticed nothing, or recovered, it sent all of an honest transcript. (That nobody panics or hangs
+    /// [`Case::run`] has seen.)
     ///
     /// # Errors
-    /// What did not hold.
+    /// The rule that was broken.
     pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
         let victim = other(cheater);
         let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
@@ -322,7 +323,7 @@ impl Outcome {
         if noticed && !self.kept_back(victim, ending) {
             return Err(format!("{ending:?}: the {victim:?} had said too much"));
         }
-        // Whoever sends last is done before the other one looks.
+        // The party that sends last is done before the other one looks.
         match self.result(cheater) {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),

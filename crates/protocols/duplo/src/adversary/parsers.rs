@@ -101,8 +101,8 @@ pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed>
 }
 
 /// Returns a record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for
-/// input authenticators, 3 for OTs; `header` is that of the batch, and `items` what the index says that the
-/// record holds.
+/// input authenticators, 3 for OTs. `header` is that of the batch, and `items` the number that the index says
+/// the record holds.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.

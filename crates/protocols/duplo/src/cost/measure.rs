@@ -45,7 +45,7 @@ impl Measure for Duplo {
         Ok(())
     }
 
-    /// What a run of a single AES takes in each phase beyond the sum of its parts.
+    /// Measures each phase of a run of a single AES beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, SECURITY)?;

@@ -1,4 +1,5 @@
-//! What a run costs beforehand: the protocol as a list of steps, its kinds of work, and what is chosen by it.
+//! The cost of a run beforehand: the protocol as a list of steps, its kinds of work, and the choices that
+//! follow.
 
 mod measure;
 mod scale;
@@ -83,8 +84,8 @@ pub fn candidates(
     Ok([vec![first], others].concat())
 }
 
-/// What a choice of buckets may take longer than the fastest one if it sends less. Seconds are estimates,
-/// bytes are exact and others share the line.
+/// The factor by which a choice of buckets may be slower than the fastest one if it sends less. Seconds are
+/// estimates, bytes are exact and others share the line.
 pub const AS_GOOD_AS_FASTEST: f64 = 1.1;
 
 /// The place of the choice of buckets that is taken among these: of the fastest one and those that are hardly

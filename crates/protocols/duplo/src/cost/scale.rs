@@ -1,10 +1,11 @@
 //! How cost grows: programs of any number of slots of one component, from the formulas instead of a program.
 //!
-//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond, where copies can no longer be counted one by one, bad copies
-//! are taken to fall into the places independently: `t` of `L` bad ones survive `c` openings with probability
-//! `(1 - u·c/L)^t`, `u` that with which an opened one is seen, and ruin one of `N` buckets of `B` with
-//! probability at most `N·C(B,m)·(t/L)^m`, `m` the number that ruins a bucket. The maximum over `t` is at `m
-//! / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact cuts.
+//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond, copies can no longer be counted one by one, and bad copies
+//! are taken to fall into the places independently. Then `t` of `L` bad ones survive `c` openings with
+//! probability `(1 - u·c/L)^t`, where `u` is the probability that an opened one is seen. They ruin one of `N`
+//! buckets of `B` with probability at most `N·C(B,m)·(t/L)^m`, where `m` is the number that ruins a bucket.
+//! The maximum over `t` is at `m / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact
+//! cuts.
 
 use super::prices;
 use crate::instance::Commitments;
@@ -79,7 +80,7 @@ pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<
     buckets.filter_map(of_bucket).min_by(|a, b| a.cost(cost).total_cmp(&b.cost(cost)))
 }
 
-/// What a program of so many slots takes.
+/// The cost of a program of so many slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// AND gates of all slots.

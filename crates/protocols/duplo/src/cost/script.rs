@@ -27,9 +27,9 @@ pub(super) struct Writer {
     commitments: CommitmentCost,
     /// Bytes of tables for which the evaluator still has memory.
     room: u64,
-    /// Whether the tables of a component in use, in their order, lie in the temporary file.
+    /// For each component in use, in their order, says whether its tables lie in the temporary file.
     pub spilled: Vec<bool>,
-    /// Whether what was opened of copies and authenticators does.
+    /// Says whether the openings of copies and authenticators do.
     openings_in_files: bool,
 }
 

@@ -17,7 +17,7 @@ use Party::{Evaluator, Garbler};
 /// Bytes of what the garbler says behind its greeting: that it proposes no cut.
 const NO_DECOMPOSITION: u64 = 32;
 
-/// What both say of a run from stock before its phases: that the stores meet.
+/// Writes the messages of both before the phases of a run from stock: that the stores meet.
 fn begin(writer: &mut Writer, epochs: u64) {
     let hello = GREETING_BYTES as u64;
     meet(&mut writer.script, ([hello, NO_DECOMPOSITION], hello), epochs);

@@ -14,7 +14,7 @@ pub static SIMULATE: Work = Work { name: "duplo.simulate", known: [1.85e-9, 1.42
 /// The exact bound of what is proposed.
 pub static BOUND: Work = Work { name: "duplo.bound", known: [2.33e-4, 2.33e-4, 2.33e-4, 2.32e-4] };
 
-/// What each phase takes beyond its work and its messages, in their order: of preprocess for each component.
+/// The time of each phase beyond its work and its messages, in their order: of preprocess for each component.
 pub static BEYOND: [Work; Duplo::PHASES.len()] = [
     Work { name: "duplo.beyond.setup", known: [1.71e-2, 2.15e-2, 1.66e-2, 1.22e-1] },
     Work { name: "duplo.beyond.preprocess", known: [3.55e-3, 6.07e-3, 7.54e-3, 0.0] },

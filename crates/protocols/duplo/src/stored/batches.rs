@@ -1,4 +1,4 @@
-//! What an epoch holds for DUPLO's programs, and what a program takes of it.
+//! The contents of an epoch for DUPLO's programs, and the items that a program takes of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use brickwork_primitives::garbling::Schedule;
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{EpochId, Left, Serial, Store};
 
-/// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
+/// The kinds of item in a batch: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
     pub const COMPONENT: u8 = 0;
     pub const INPUT: u8 = 1;
@@ -65,8 +65,8 @@ pub(super) fn choose(
         }
     }
     if security.is_share() {
-        // What such a session may leave to chance, all its programs leave together, and whoever counts shares
-        // counts it once.
+        // The part that such a session may leave to chance is left by all its programs together, and a count
+        // of shares counts it once.
         let of_all = batches.made().map(|left| Header::decode(&left.batch.header, batches.given_up()));
         for header in of_all.collect::<Result<Vec<_>, _>>()? {
             origins.extend(header.origins.iter().map(|origin| (String::new(), *origin)));

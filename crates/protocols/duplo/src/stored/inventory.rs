@@ -1,4 +1,4 @@
-//! What a store holds of DUPLO's, for people.
+//! DUPLO's part of a store's contents, for people.
 
 use super::batches::{bound_of_epoch, counts, kind};
 use super::records::Header;

@@ -150,7 +150,7 @@ mod tests {
     use crate::adversary::harness::pair;
     use brickwork_session::stock::Asked as _;
 
-    /// What a maker reads is what its coordinator wrote, and anything that is cut off is nothing.
+    /// A maker reads the words that its coordinator wrote, and anything that is cut off is nothing.
     #[test]
     fn a_share_is_read_as_it_was_written() {
         let component = pair();

@@ -79,7 +79,7 @@ pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo purpose of workers").length(workers).done()
 }
 
-/// What workers have made, what each phase took by worker, and the connection on which the parties met.
+/// The workers' items, the cost of each phase by worker, and the connection on which the parties met.
 pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 
 /// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
@@ -303,8 +303,8 @@ impl Stocked {
     }
 
     /// Runs a step, or a program that is one, on what is in stock. `input` are the bits of this party's input
-    /// ports, in order, without those that carry something on. What carries something on takes all from the
-    /// epoch of what it carries: nothing is made for it.
+    /// ports, in order, without those that carry something on. A step that carries something on takes all
+    /// from the epoch of those values: nothing is made for it.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
@@ -330,7 +330,8 @@ impl Stocked {
     }
 
     /// Compares both stores once more, at both parties at once, and lets go of the part that was taken from:
-    /// what other connections between them have made meanwhile can be used after it. What was kept is gone.
+    /// what other connections between them have made meanwhile can be used after it. The kept values are
+    /// gone.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -374,7 +375,7 @@ impl Stocked {
 struct Inner<R: Role> {
     line: stocked::Stocked<OnDisk<R>>,
     schedules: Schedules,
-    /// What the garbler proposed for the first program.
+    /// The garbler's proposal for the first program.
     cut: Decomposition,
     /// The session that the greetings named.
     greeted: SessionId,
@@ -466,7 +467,7 @@ impl<R: Role> Inner<R> {
                 Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), makers, line.terms(), &greeted)?;
             let epoch = line.open_epoch()?;
             let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
-            // What is begun together has a share of the budget together, whoever makes it.
+            // Steps that begin together have a share of the budget together, whichever worker makes them.
             let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
             let all = shares.iter().flatten().zip(&parameters);
             let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
@@ -509,9 +510,9 @@ fn carried<R: Role>(line: &stocked::Stocked<OnDisk<R>>, step: &Step) -> Result<V
     line.standing().map_or(Ok(Vec::new()), |session| session.carried(step))
 }
 
-/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking
-/// is added to an epoch without inputs, if there is one; otherwise a new one is filled with all that the
-/// program needs.
+/// Makes what a program lacks. All material of a program exists before its session's first input. So lacking
+/// items are added to an epoch without inputs, if there is one; otherwise a new one is filled with all that
+/// the program needs.
 fn make<R: Role>(
     mut line: stocked::Stocked<OnDisk<R>>,
     program: &Program,

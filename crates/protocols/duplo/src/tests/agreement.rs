@@ -289,8 +289,8 @@ fn row_19_an_honest_garbler_proposes_nothing_weak() {
     assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
 }
 
-/// What an evaluator with these limits and a garbler do that proposes this, honest or not, and lets `tamper`
-/// alter its messages; and what each has sent.
+/// Plays an evaluator with these limits against a garbler that makes this proposal, honest or not, and lets
+/// `tamper` alter its messages; returns the messages of each.
 fn cut(
     proposal: &Proposal,
     tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static,
@@ -337,7 +337,7 @@ fn whole() -> Proposal {
     Proposal { program, parameters }
 }
 
-/// What an evaluator makes of the names of cuts.
+/// Makes the evaluator's program of the name of a cut.
 fn cuts(name: &str) -> Result<Arc<Program>, Error> {
     match name {
         "whole" => Ok(Arc::new(toy().whole()?)),

@@ -34,7 +34,7 @@ macro_rules! provoked {
     };
 }
 
-/// What a cheat ends in.
+/// The ending of a cheat.
 trait Detected: Sized {
     fn detected(self) -> Option<Cheat>;
 

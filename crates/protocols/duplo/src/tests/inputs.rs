@@ -275,7 +275,7 @@ fn row_27_every_proof_has_fresh_masks() {
     assert_eq!(answers.len(), places.len());
     for (at, hidden) in answers.into_iter().zip(places) {
         let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
-        // What the evaluator knows has no mask.
+        // The evaluator's knowledge has no mask.
         assert!(
             masks.iter().all(|mask| *mask == Event::Sent(CORRECTIONS, 16 * parity)),
             "one block of 128 masks for each"
@@ -284,9 +284,9 @@ fn row_27_every_proof_has_fresh_masks() {
     }
 }
 
-/// What the evaluator could solve for: of all hidden combinations in an answer the lowest bits are those that
-/// were claimed, and the others are those of masks, no two of them alike. (All committed values are 0 here,
-/// so that nothing else is in them.)
+/// The evaluator's equations give it nothing: of all hidden combinations in an answer the lowest bits are
+/// those that were claimed, and the others are those of masks, no two of them alike. (All committed values
+/// are 0 here, so that nothing else is in them.)
 #[test]
 fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     use brickwork_base::random::{Rng, Seed};
@@ -344,7 +344,7 @@ fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     assert_eq!(rows.len(), PROOFS * 127);
 }
 
-/// What the evaluator sends of its input is masked with the choice bits of its OTs: they are drawn anew in
+/// The evaluator's message about its input is masked with the choice bits of its OTs: they are drawn anew in
 /// each run, and neither bit is preferred. The garbler sees f and knows neither.
 #[test]
 fn row_27_the_masks_of_the_evaluators_input_are_random() {

@@ -12,7 +12,7 @@ use brickwork_circuit::Party;
 use brickwork_session::Unobserved;
 use brickwork_wire::memory_pair;
 
-/// What a coordinator ends with, and its makers.
+/// The results of a coordinator and of its makers.
 type Ended = (Result<(), Error>, Vec<Result<u32, Error>>);
 
 /// Both parties make what is asked for; so many of each party's workers, the last ones, are makers.
@@ -38,7 +38,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize
                 let line = Stocked::open(party, channel, &store(root, party), &TERMS, Unobserved)?;
                 let (done, phases, line) = line.preprocess_by_with(steps, here, lines)?;
                 assert_eq!((done.steps, phases.len()), (1, WORKERS));
-                // What makers took is told, too.
+                // The cost of makers is told, too.
                 assert!(phases.iter().flatten().all(|phase| phase.garbler_sent_bytes > 0));
                 line.close().map(drop)
             };

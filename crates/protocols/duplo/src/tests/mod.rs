@@ -1,6 +1,6 @@
 //! Cheating runs of the real state machines, one row of the catalogue of attacks after the other:
-//! `row_NN_variant` ends in exactly its [`Cheat`](crate::Cheat), or is survived. What must hold for every one
-//! of them is in [`harness`].
+//! `row_NN_variant` ends in exactly its [`Cheat`](crate::Cheat), or is survived. The rules that hold for
+//! every one of them are in [`harness`].
 
 mod agreement;
 mod authenticators;

@@ -188,7 +188,7 @@ fn row_15_no_output_to_forge() {
     outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
 }
 
-/// What the evaluator says last, for one input of a program, in an honest run and in one in which it
+/// Returns the evaluator's last words, for one input of a program, in an honest run and in one in which it
 /// recovers.
 fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcome, Vec<u8>) {
     let case =
@@ -259,7 +259,7 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
         (short.ending(Party::Evaluator), &short.events[0]),
         (caught(Cheat::UnexpectedMessage), &all[0])
     );
-    // What else would be of that form must come before.
+    // Any other event of that form must come before.
     let _ = short.events[1].pop();
     assert!(short.ending(Party::Evaluator).unwrap_err().contains("too much"));
 }

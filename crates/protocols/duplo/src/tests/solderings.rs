@@ -26,7 +26,7 @@ const SOLDERINGS: [Point; 9] = [
     Point::PrivateSolderings,
 ];
 
-/// A lie about solderings of every kind is caught by the proof. Which labels there are differs, so the lie
+/// A lie about solderings of every kind is caught by the proof. The labels differ from run to run, so the lie
 /// is told where there are any.
 fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
     for point in SOLDERINGS {
@@ -72,7 +72,7 @@ fn row_10_no_soldering() {
     caught_everywhere(|labels| labels[..16].fill(0));
 }
 
-/// Which wires are soldered follows from the program; a message can neither add nor leave out one.
+/// The soldered wires follow from the program; a message can neither add nor leave out one.
 #[test]
 fn row_10_number_of_solderings() {
     let changes: [fn(&mut Vec<u8>); 3] =
@@ -157,7 +157,7 @@ fn toy_bucketing() -> brickwork_primitives::cut_and_choose::Bucketing {
     brickwork_primitives::cut_and_choose::Bucketing { slots: 2, bucket: 3, opened: 4 }
 }
 
-/// What is opened of a checked copy is not what was committed to: its tables give it away.
+/// An opened value of a checked copy that was not committed to is found: its tables give it away.
 #[test]
 fn row_11_wrong_opening_of_a_copy() {
     for label in [0, 3, 4, 7] {
@@ -184,7 +184,7 @@ fn row_11_corrections_that_leave_the_code() {
         };
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
-        // What is no commitment is found before anything is challenged or revealed.
+        // A word that is no commitment is found before anything is challenged or revealed.
         let asked =
             outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
         assert_eq!(asked, phase == "evaluate");
@@ -280,7 +280,7 @@ fn row_30_no_pair_is_soldered_twice() {
     }
 }
 
-/// What a proof opened once is opened in no other way: a second answer is a message out of place.
+/// A value that a proof opened once is opened in no other way: a second answer is a message out of place.
 #[test]
 fn row_30_one_answer_to_one_challenge() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {

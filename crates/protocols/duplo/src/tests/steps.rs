@@ -39,7 +39,7 @@ struct Planned {
     kept: Vec<String>,
     inputs: [Vec<bool>; 2],
     outputs: [Vec<bool>; 2],
-    /// Whether it runs in one, not phase by phase.
+    /// Says that it runs in one, not phase by phase.
     at_once: bool,
 }
 
@@ -184,8 +184,8 @@ fn expected(planned: &[Planned], party: Party) -> Vec<Vec<bool>> {
     planned.iter().map(|one| one.outputs[party as usize].clone()).collect()
 }
 
-/// Whatever is decoded for whom, kept, and carried on, once or several times, by ports of either party: each
-/// step gives what it gives in the clear.
+/// Each step gives the same as in the clear, for any recipients of its outputs, and for values that are kept
+/// and carried on, once or several times, by ports of either party.
 #[test]
 fn steps_give_what_they_give_in_the_clear() {
     let mut rng = Rng::replayable("test steps");
@@ -384,7 +384,7 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
             let caught = if cheater == Party::Garbler { evaluated } else { garbled };
             let Err(Error::Peer(found)) = caught else { panic!("{point:?} in step {in_step}: {caught:?}") };
             assert_eq!(known(found), cheat, "{point:?} in step {in_step}");
-            // Who cheats in the decoding of the first step may go on to the second, alone.
+            // A party that cheats in the decoding of the first step may go on to the second, alone.
             let parties = reached.into_inner();
             assert!(if in_step == 0 { parties < 2 } else { parties == 2 }, "{point:?}: {parties}");
         }
@@ -454,7 +454,7 @@ fn row_19_both_parties_run_the_same() {
     }
 }
 
-/// What lacks, or an input of another length, is the caller's mistake: nothing is sent.
+/// A lack, or an input of another length, is the caller's mistake: nothing is sent.
 #[test]
 fn row_19_a_step_that_cannot_run_sends_nothing() {
     let program = wires(2, 1, &[(Recipient::Both, vec![0, 2])]);
@@ -486,7 +486,7 @@ fn agree_with_nobody(mut session: crate::Evaluator) -> Result<(), Error> {
 fn steps_side_by_side_give_what_they_give_one_after_another() {
     let mut rng = Rng::replayable("test steps");
     for _ in 0..4 {
-        // What the first keep the others may carry on, and these run at once.
+        // The first steps keep values that the others may carry on, and these run at once.
         let mut kept = Vec::new();
         let first: Vec<Planned> = (0..2)
             .map(|_| {
