@@ -104,7 +104,7 @@ struct Side {
     rewrites: Vec<(Tag, usize, Rewrite)>,
 }
 
-/// What both parties have in common.
+/// The setting that both parties share.
 #[derive(Clone)]
 struct Common {
     program: Arc<Program>,
@@ -270,7 +270,7 @@ impl Side {
     }
 }
 
-/// What honest parties do in such a run.
+/// Returns the actions of honest parties in such a run.
 fn honest_events(common: &Common) -> [Vec<Event>; 2] {
     type Key = ([u8; 32], Level, Cot, [bool; 2]);
     static KNOWN: Known<Key> = Known::new();

@@ -60,7 +60,7 @@ impl<'m, C: Copies> Connected<'m, C> {
     }
 }
 
-/// What the evaluator has of a program once its components are connected.
+/// The evaluator's state of a program once its components are connected.
 pub(super) struct Soldered {
     /// Of each port S.
     pub solderings: Secrets<Label>,

@@ -71,7 +71,7 @@ impl Copies for Received {
     }
 }
 
-/// What a program is run on.
+/// The material that a program runs on.
 pub(super) struct Made<C> {
     /// Masks of the program's inputs.
     pub inputs: Shares,
@@ -82,7 +82,7 @@ pub(super) struct Made<C> {
     pub copies: Vec<Vec<C>>,
     /// Of each component how it is walked through.
     pub schedules: Vec<Schedule>,
-    /// What names each component.
+    /// The digest of each component.
     digests: Vec<[u8; 32]>,
     /// Of each component the list of copies that is being used, and how many of it are.
     used: Vec<(usize, usize)>,
@@ -192,7 +192,7 @@ impl<C: Copies> Made<C> {
 pub(super) struct Wave {
     pub slots: Range<usize>,
     pub component: usize,
-    /// Which of the component's lists of copies.
+    /// The place among the component's lists of copies.
     pub made: usize,
     pub copies: Range<usize>,
 }

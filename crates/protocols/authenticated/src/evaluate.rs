@@ -191,7 +191,7 @@ fn answer(tags: &[u8], c: usize, gate: usize, [u_a, u_b]: [u8; 2]) -> Label {
     b.times(u_a) ^ a.times(u_b) ^ mu
 }
 
-/// What is reported while slots are evaluated.
+/// The report that grows while slots are evaluated.
 struct Evaluated {
     /// Masked values, ports and AND gates, slot after slot.
     reported: Masked,

@@ -28,7 +28,7 @@ impl Place {
     }
 }
 
-/// What a hash is for.
+/// The purpose of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The words of leaky ANDs.

@@ -100,7 +100,7 @@ mod cheating {
     /// Alters the bytes of a party's state at a point.
     type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
-    /// What a cheater does.
+    /// The lies of a cheater.
     #[derive(Default)]
     pub struct Hooks {
         /// Alters the bytes of a party's state.
@@ -112,7 +112,7 @@ mod cheating {
         pub pool: Option<Pool>,
         /// Sizes of lots, groups and portions instead of the large ones.
         pub sizes: Option<Sizes>,
-        /// Whether it goes on where a check shows it what it did itself.
+        /// Says that it goes on where a check shows it its own lie.
         pub looks_away: bool,
         /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
         /// runs.

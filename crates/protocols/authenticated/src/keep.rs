@@ -1,5 +1,5 @@
-//! What the steps of a session keep: wires that nobody decodes stay as they are, with their masks and macs,
-//! and later steps solder them to ports as often as they like.
+//! The values that the steps of a session keep. Wires that nobody decodes stay as they are, with their masks
+//! and macs, and later steps solder them to ports as often as they like.
 
 use brickwork_base::label::Label;
 use brickwork_session::steps;
@@ -28,5 +28,5 @@ impl Wires {
     }
 }
 
-/// What a party has kept.
+/// The values that a party has kept.
 pub(super) type Keep = steps::Kept<Wires>;

@@ -1,5 +1,5 @@
-//! What both parties know of a run before it begins: in which lots components are made, and how many leaky
-//! ANDs each needs.
+//! The facts that both parties know of a run before it begins: in which lots components are made, and how
+//! many leaky ANDs each needs.
 //!
 //! How a program connects its components does not matter for how they are made: all copies of one are made
 //! one after the other, and the first slot that wants one takes the first.
@@ -19,7 +19,7 @@ use crate::walk::constant_operand;
 /// Copies of one component that are made together: their masks are opened and their tables sent together.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// Which component.
+    /// The number of the component.
     pub component: usize,
     /// How many copies.
     pub copies: usize,
@@ -37,7 +37,7 @@ pub(super) struct Lot {
     pub ports: usize,
     /// AND gates of all copies.
     pub ands: usize,
-    /// What triples are made of.
+    /// The pool that triples are made of.
     pub pool: Pool,
 }
 
@@ -137,20 +137,20 @@ pub(super) struct Layout<'p> {
 pub(super) enum Source {
     /// A fresh one, of this number: those of the garbler come first.
     Fresh(usize),
-    /// What an earlier step kept: its number, and which of its wires.
+    /// A value that an earlier step kept: its number, and which of its wires.
     Kept(u64, usize),
 }
 
 /// How the components of a run are made.
 pub(super) struct Making {
     pub level: Level,
-    /// What masks are made of.
+    /// The OTs that masks are made of.
     pub cot: Cot,
     pub sizes: Sizes,
     pub lots: Vec<Lot>,
 }
 
-/// What a cheater has instead of what the security asks for: then the bound is not looked at.
+/// Sizes that a cheater has instead of those that the security asks for: then the bound is not looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forced {
     pub level: Option<Level>,

@@ -17,7 +17,7 @@
 //! (`share`) k is its key of x, m its mac, Y is K_y + M_y + y·⌊Δ⌋ at either party, and Z alike.
 //!
 //! They are made in portions, and both parties do the same at the same time: both directions of the line are
-//! busy. What a party sends in a step has nothing to do with what it hears in it:
+//! busy. A party's messages in a step have nothing to do with those that it receives in it:
 //!
 //! ```text
 //!   step k, both ways     choices of portion k + 1, ciphertexts of portion k, bits of portion k - 1
@@ -117,12 +117,12 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// Makes room for a lot, in that of another one if it suffices. Whatever is there is overwritten.
+    /// Makes room for a lot, in that of another one if it suffices. Former contents are overwritten.
     fn begin(&mut self, draws: Draws) {
         self.portions = Portion::of(draws);
         let count = draws.total();
         if self.shares.len() < count {
-            // What was there goes before more is asked for.
+            // The former contents go before more is asked for.
             self.shares = Shares::default();
             self.shares = Shares::zeros(count);
         }
@@ -215,8 +215,8 @@ struct Summed {
 }
 
 impl Member {
-    /// Sends where this party's hashes of a portion begin, and its ciphertexts. What is kept takes the place
-    /// of what was kept of another portion.
+    /// Sends where this party's hashes of a portion begin, and its ciphertexts. The hashes to keep take the
+    /// place of those of another portion.
     fn send_half(
         &mut self,
         drawn: &Drawn,

@@ -18,7 +18,7 @@ use crate::words::{add_where, colours};
 /// Macs that are hashed at a time.
 const IN_HAND: usize = 1 << 12;
 
-/// Which masks are opened: what names their hash, and how they travel.
+/// The masks that are opened: the name of their hash, and how they travel.
 #[derive(Clone, Copy)]
 pub(super) struct Opening {
     pub purpose: Purpose,

@@ -4,8 +4,8 @@
 //!   H_P(v) = AES(q) + q,    q = σ(v) + (j+1)·ρ_P in GF(2^128)
 //! ```
 //!
-//! ρ_P is drawn when the OTs that v comes of are checked. Who chose those could otherwise choose two inputs
-//! whose hashes cancel, whatever the offset.
+//! ρ_P is drawn when the OTs that v comes of are checked. A party that chose those could otherwise choose two
+//! inputs whose hashes cancel, whatever the offset.
 
 use std::ops::Range;
 

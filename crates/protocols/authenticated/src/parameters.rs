@@ -6,9 +6,9 @@
 //! succeeds with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <=
 //! 1/2).
 //!
-//! Several pools are no better for it than one, nearly: who goes on to the next pool has won all bets in
-//! those before, at least B in each in which it tried, so that all of them together give 1 + 2^-B + 2^-2B + …
-//! times the best of them.
+//! Several pools are no better for it than one, nearly. A cheater that goes on to the next pool has won all
+//! bets in those before, at least B in each in which it tried. So all of them together give 1 + 2^-B + 2^-2B
+//! + … times the best of them.
 
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
@@ -131,7 +131,7 @@ pub fn repeated_log2(bucket: usize) -> f64 {
 /// How a lot was made: what it counts in a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// What its triples were made of.
+    /// The pool that its triples were made of.
     pub pool: Pool,
     /// Calls of the OT extension, both ways together.
     pub calls: u64,
@@ -140,9 +140,9 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns the bound on a cheater's success in making it, and in what is made of it, if it is given up
-    /// and another one takes its place: of a pool as if others had been made before it, as whoever gives up a
-    /// lot may have won its bets in others.
+    /// Returns the bound on a cheater's success in making it, and in the use of it, if it is given up and
+    /// another one takes its place. The bound of a pool assumes that others had been made before it, as a
+    /// cheater that gives up a lot may have won its bets in others.
     pub fn bound(&self, level: Level) -> Upper {
         let (leaks, compared) = match self.pool.size {
             0 => (f64::NEG_INFINITY, f64::NEG_INFINITY),
@@ -186,9 +186,9 @@ fn openings_log2(openings: u64) -> f64 {
     (openings as f64).log2() - 126.0
 }
 
-/// What a cheater achieves at most, part by part: knows an inner bit of a triple of some pool, guesses t - 1
-/// bits of an offset once (who guesses wrong ends the run), guesses the last bytes of a digest's tags on
-/// either side, contradicts itself in a call of the OT extension, or guesses an offset.
+/// The bound on a cheater's success, part by part. It may know an inner bit of a triple of some pool, or
+/// guess t - 1 bits of an offset once (a wrong guess ends the run). It may guess the last bytes of a digest's
+/// tags on either side, contradict itself in a call of the OT extension, or guess an offset.
 #[derive(Clone, Debug)]
 pub struct Budget(Vec<(&'static str, f64)>);
 
@@ -237,7 +237,7 @@ impl Budget {
     }
 }
 
-/// In which portions the masks of a lot are drawn.
+/// The portions in which the masks of a lot are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Leaky ANDs, of three masks each.
@@ -328,7 +328,8 @@ mod tests {
         assert_eq!(Pool::choose(0, 40.0), Pool::NONE);
     }
 
-    /// Whoever tries in one pool after the other, as long as all bets are won, has no more than the sum says.
+    /// A cheater that tries one pool after the other, as long as all bets are won, has no more than the sum
+    /// says.
     #[test]
     fn many_pools_are_nearly_one() {
         for bucket in 3..9 {

@@ -1,4 +1,4 @@
-//! What a run promises and reports.
+//! The promise and the report of a run.
 
 use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::{Cheater, PhaseReport, Promise, Triples};

@@ -1,4 +1,4 @@
-//! What a role does with lots and programs, where it is not said role by role.
+//! The work of a role with lots and programs, where it is not said role by role.
 
 use brickwork_base::{Error, Party};
 

@@ -1,5 +1,5 @@
 //! Sessions in memory: all that the steps may take is made at the beginning, and then step after step runs on
-//! what the ones before left. What a step keeps stays garbled, and later ones carry it on.
+//! what the ones before left. Values that a step keeps stay garbled, and later ones carry them on.
 //!
 //! A step is crossings 7 to 12, behind an agreement on what it is. None of its outputs' masks moves before
 //! its digest; what it keeps is opened in no step. Every call consumes the session, so an error destroys it,
@@ -25,14 +25,14 @@ use crate::stored::{Filling, Request};
 /// Openings of masks in all steps of a session: fewer than 2^40 steps.
 const OPENINGS_OF_STEPS: u64 = 3 << 40;
 
-/// What a step gave.
+/// The result of a step.
 #[derive(Debug)]
 pub struct StepReport {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// What nobody decoded, in the order of its outputs.
+    /// The values that nobody decoded, in the order of its outputs.
     pub kept: Vec<Secret>,
-    /// What is promised, by all steps of the session together.
+    /// The promise, of all steps of the session together.
     pub promise: Promise,
 }
 
@@ -159,7 +159,7 @@ fn begin<C: Role>(
     Ok(Standing { member, made, cot, pools, budget })
 }
 
-/// What a cheater achieves at most in all steps together, which is no more than the security allows.
+/// Returns the bound on a cheater's success in all steps together, which is no more than the security allows.
 fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Result<Budget, Error> {
     let budget = Budget::of(level, steps.iter().map(|step| step.origin(cot)), OPENINGS_OF_STEPS);
     let small = forced.level.is_some() || forced.pool.is_some();

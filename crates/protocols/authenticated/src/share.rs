@@ -24,7 +24,7 @@ use crate::words::add_where;
 /// A party's words of a mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
-    /// By which it checks the peer's bit: the peer's mac of 0.
+    /// The key by which it checks the peer's bit: the peer's mac of 0.
     pub key: Label,
     /// That shows its own bit, and ends in it.
     pub mac: Label,
@@ -37,7 +37,7 @@ impl BitXor for Share {
     }
 }
 
-/// Which of a party's words of masks.
+/// The name of one of a party's words of masks.
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Keys,
@@ -149,7 +149,7 @@ impl Shares {
 
 /// A party, and the offset that only it knows, which is erased when dropped.
 pub(super) struct Owner {
-    /// Which one it is.
+    /// The party that it belongs to.
     pub role: Party,
     /// Its offset.
     pub delta: Delta,

@@ -1,5 +1,5 @@
-//! What waits for its program: lists of secrets in memory or, where they are too many, in a file, encrypted
-//! under a key that only this process has.
+//! Material that waits for its program: lists of secrets in memory or, where they are too many, in a file,
+//! encrypted under a key that only this process has.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// What is in a file is what was put there, read from anywhere, and does not stand there in the clear.
+    /// A file gives back the data that was put there, read from anywhere, and does not hold it in the clear.
     #[test]
     fn lists_come_back_from_files() {
         let mut rng = Rng::replayable("test lists");

@@ -83,7 +83,7 @@ pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item
     }
 }
 
-/// Writes word number `k` of those of so many bytes each. What is behind it, up to a whole word, is
+/// Writes word number `k` of those of so many bytes each. The bytes behind it, up to a whole word, are
 /// overwritten.
 #[inline]
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {

@@ -276,7 +276,7 @@ impl Side {
     }
 }
 
-/// What honest parties do in such a run.
+/// Returns the actions of honest parties in such a run.
 fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Sizes, bool)> = Known::new();
     KNOWN.of((job.program.digest(), sizes.clone(), dealt), || {

@@ -1,8 +1,8 @@
 //! Solderings, and what comes out of a bucket (section 5.1, step 3, repaired).
 //!
-//! A wire is a hashed label m and a hashed permutation message ρ, whose value at a point that is never sent
-//! has the permutation bit p as its lowest bit: m is the label of p, and `m ⊕ pΔ` that of 0. To solder wire i
-//! to wire j, which has the offset Δ_j, the garbler opens
+//! A wire is a hashed label m and a hashed permutation message ρ. The value of ρ at a point that is never
+//! sent has the permutation bit p as its lowest bit: m is the label of p, and `m ⊕ pΔ` that of 0. To solder
+//! wire i to wire j, which has the offset Δ_j, the garbler opens
 //!
 //! ```text
 //!   ρ_i ⊕ ρ_j, and so p = p_i ⊕ p_j           δ = m_i ⊕ m_j ⊕ p·Δ_j
@@ -19,8 +19,8 @@
 //! a bad one gives the same, none, or another one, and then two labels of a wire are known, whose sum is Δ.
 //! An empty set is an error (as printed: undefined).
 //!
-//! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Judging::judge`] takes the
-//! same steps with and without.
+//! It depends on the evaluator's input whether Δ came out, so that steers nothing: [`Judging::judge`] takes
+//! the same steps with and without.
 
 use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Seen, Sight, Unsent, Words};
@@ -86,7 +86,7 @@ pub struct Kinds {
     pub other: Zeroizing<Vec<u8>>,
 }
 
-/// Who checks labels by hashes.
+/// The checker of labels by hashes.
 pub struct Checks<'a> {
     labels: &'a Receiver,
     offset: &'a Hashes,
@@ -185,7 +185,7 @@ impl<'a> Checks<'a> {
     }
 }
 
-/// What labels that are [seen](Sight) are judged by: Δ is that of the checks.
+/// The values that labels which are [seen](Sight) are judged by: Δ is that of the checks.
 pub struct Judging {
     /// The hash of Δ, in its place.
     delta: Zeroizing<Vec<u128>>,
@@ -195,8 +195,8 @@ pub struct Judging {
 
 impl Judging {
     /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot, each as
-    /// a label of the slot's output. `heads(slot)` has that label's hash, in its place. What is found of Δ
-    /// goes to `recovery`, by what opens it. Gives to `each` the label of each slot, and 1 where it is not
+    /// a label of the slot's output. `heads(slot)` has that label's hash, in its place. The value that opens
+    /// Δ goes to `recovery`, if one is found. Gives to `each` the label of each slot, and 1 where it is not
     /// the hashed one. In constant time.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ impl Judging {
     }
 }
 
-/// What comes out of copies of a component, as labels of the slots' wires, `[copy][output]`.
+/// The results of copies of a component, as labels of the slots' wires, `[copy][output]`.
 pub struct Translated {
     /// Of each copy whether all its outputs are valid.
     valid: Vec<u8>,
@@ -280,7 +280,7 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// Translates what came out of copies at these places, with so many outputs: `found` says of each which
+    /// Translates the results of copies at these places, with so many outputs. `found` says of each which
     /// label it is, `label` are the values that open it, and `soldering` gives δ, the sum of permutation bits
     /// and S of each output. In constant time.
     pub fn of(
@@ -345,7 +345,7 @@ impl Translated {
     }
 }
 
-/// What an evaluator knows of Δ: all of it, or what opens it.
+/// The evaluator's knowledge of Δ: all of it, or the value that opens it.
 pub struct Recovery {
     known: Choice,
     offset: Words,
@@ -473,7 +473,7 @@ pub(crate) mod tests {
         (Outputs { labels, delta, output }, rng)
     }
 
-    /// What a gate gives.
+    /// The result of a gate.
     #[derive(Clone, Copy)]
     enum Gives {
         Same,
@@ -486,7 +486,7 @@ pub(crate) mod tests {
             Checks::new(&self.labels.receiver.0, &self.delta.1).unwrap()
         }
 
-        /// What comes out of one bucket.
+        /// Judges the results of one bucket.
         fn judge(&self, gates: &[Gives], rng: &mut Rng) -> (Result<(Words, u8), Cheat>, Recovery) {
             let mut results = Words::zeros(48, gates.len());
             for (k, gives) in gates.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Copies are soldered into buckets and to one another, and the evaluator gets the labels of the garbler's
 //! inputs, and what it would read their bits by if it knew Δ.
 //!
-//! What it receives it believes when the combinations are right, whose seed it says when all has come.
+//! It believes what it receives when the combinations are right, whose seed it says when all has come.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 
-/// Which wires of a kind of copies are soldered.
+/// The wires of a kind of copies that are soldered.
 #[derive(Default)]
 pub(super) struct KindPairs {
     /// Wires of the circuit to inputs of copies, `[slot][copy][input]`.
@@ -127,11 +127,11 @@ fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wire
     Words::join(&[zero, of(&made.inputs), theirs, &outputs]).follow(&layout.steps)
 }
 
-/// What of the circuit does not depend on what the evaluator says of its input.
+/// The part of the circuit that does not depend on the evaluator's message about its input.
 pub(super) struct Begun {
     /// Labels of all wires.
     labels: Words,
-    /// Which wires are soldered, of each kind of copies.
+    /// The wires that are soldered, of each kind of copies.
     pairs: Vec<KindPairs>,
 }
 
@@ -213,7 +213,7 @@ pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
     words
 }
 
-/// What is opened besides solderings, at the garbler.
+/// The openings besides solderings, at the garbler.
 struct Rest {
     /// Of each kind of components `S = Δ ⊕ Δ_c` of the copies in buckets.
     offsets: Vec<Words>,
@@ -277,12 +277,12 @@ pub(super) struct GateBuckets<'a> {
     pub heads: Seen,
 }
 
-/// What leads from copies in buckets back to the slots' wires.
+/// The way from copies in buckets back to the slots' wires.
 #[derive(Clone)]
 pub(super) struct Back {
-    /// What opened S, `[slot][copy]`.
+    /// The values that opened S, `[slot][copy]`.
     pub offsets: Zeroizing<Vec<[u128; VALUES]>>,
-    /// What opened δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
+    /// The values that opened δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
     pub outputs: Zeroizing<Vec<[u128; VALUES]>>,
     pub bits: Zeroizing<Vec<u8>>,
 }
@@ -317,7 +317,7 @@ pub(super) struct CopyBuckets<'a> {
     pub back: Cow<'a, Back>,
 }
 
-/// What labels of wires become labels of a kind of copies by, and back.
+/// The solderings by which labels of wires become labels of a kind of copies, and back.
 pub(super) enum Soldered<'a> {
     Gates(GateBuckets<'a>),
     Components(CopyBuckets<'a>),
@@ -327,7 +327,7 @@ pub(super) enum Soldered<'a> {
 pub(super) struct HashedCircuit<'a> {
     /// Of each kind of copies.
     pub soldered: Vec<Soldered<'a>>,
-    /// What reads the permutation bits of the garbler's inputs and outputs, with Δ.
+    /// The reader of the permutation bits of the garbler's inputs and outputs, with Δ.
     pub read: Read,
     /// Labels of the garbler's inputs, as they are seen, and which of both they are.
     pub inputs: (Seen, Zeroizing<Vec<u8>>),
@@ -359,7 +359,7 @@ fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &Checked, own: &[
     }
 }
 
-/// What opens the rest, as it was received.
+/// The values that open the rest, as received.
 struct OpenedRest {
     offsets: Vec<Words>,
     /// Sums of permutation messages with those that are read, and these.
@@ -468,7 +468,7 @@ fn verify(
     reading::verify(party, &seed, rest.read.take(), (tied, opened))
 }
 
-/// What the evaluator keeps of solderings of a kind that are right; `offsets` opened S.
+/// Returns the right solderings of a kind that the evaluator keeps; `offsets` opened S.
 fn soldered_of<'a>(
     party: &Evaluator,
     layout: &Layout,

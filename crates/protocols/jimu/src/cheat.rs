@@ -3,7 +3,7 @@
 use brickwork_base::{Malformed, cheats};
 
 cheats! {
-    /// What a cheater can do in this protocol.
+    /// Cheats in this protocol.
     pub enum Cheat of "JIMU" {
         /// A message out of its place, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,

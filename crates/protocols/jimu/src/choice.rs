@@ -5,7 +5,7 @@ use brickwork_primitives::cut_and_choose::Challenge;
 
 use crate::layout::Supply;
 
-/// What the evaluator wants to see of items of a kind, and where the rest goes.
+/// The items of a kind that the evaluator wants to see, and where the rest goes.
 pub(super) struct Chosen {
     /// Those that are opened, in ascending order.
     pub opened: Vec<u32>,

@@ -62,7 +62,7 @@ pub struct ComponentGarbling {
     table_bytes: usize,
 }
 
-/// What copies are garbled with, in the order of a list of them.
+/// The values that copies are garbled with, in the order of a list of them.
 pub struct Given {
     /// Compressed offsets, and the offsets.
     pub offsets: (Zeroizing<Vec<u128>>, Words),
@@ -285,8 +285,7 @@ mod tests {
         }
     }
 
-    /// Whoever has what copies are garbled with garbles them alike, one by one or side by side; and whatever
-    /// is different shows in the hash.
+    /// The same values garble copies alike, one by one or side by side; and any difference shows in the hash.
     #[test]
     fn row_05_copies_are_garbled_again() {
         let mut rng = Rng::replayable("test components");

@@ -60,7 +60,7 @@ pub(super) fn evaluator(
     let offset = compressed(party.labels.code(), &party.points.compression, recovery.offset())[0];
     let flips = circuit.read.bits(party, recovery.offset().word(0));
     let (of_inputs, of_outputs) = flips.split_at(layout.inputs(Party::Garbler));
-    // Which of both labels each is, and with the permutation bit its bit.
+    // Each label is one of two; with the permutation bit that gives its bit.
     let theirs = of_inputs.iter().zip(&*circuit.inputs.1).map(|(flip, kind)| flip ^ kind == 1);
     let theirs: Zeroizing<Vec<bool>> = Zeroizing::new(theirs.collect());
     let clear = Clear(layout.program.simulate(&theirs, input));

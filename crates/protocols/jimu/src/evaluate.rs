@@ -91,7 +91,7 @@ pub(super) fn evaluator(
             }
         }
     }
-    // What was found are values at the points that open labels.
+    // The values that were found are those at the points that open labels.
     Ok((active, recovery.map(|values| party.completion.words(&party.offset, values))))
 }
 
@@ -103,7 +103,7 @@ struct Bench {
     /// The numbers of gates, and the compressions of both operands.
     numbers: Vec<u32>,
     short: Secrets<[u128; 2]>,
-    /// What the rows give, which are words, and labels as they are seen.
+    /// The results of the rows, which are words, and labels as they are seen.
     words: Words,
     seen: Seen,
 }
@@ -186,8 +186,8 @@ impl Group<'_> {
             these.push(numbers[place]);
             let both = [left.word(place)[0] ^ l[0], right[place] ^ r[0]];
             short.push(both);
-            // What the rows give comes to it, the left label where the right one's colour is 1, and what
-            // leads back: the first gate of a bucket has the bucket's output.
+            // The sum of the rows' results, the left label where the right one's colour is 1, and the way
+            // back: the first gate of a bucket has the bucket's output.
             let mask = mask(colour(both[1]));
             let to = seen.word_mut(k).iter_mut().zip(left.word(place).iter().zip(l));
             to.for_each(|(to, (delta, label))| *to = (delta ^ label) & mask);

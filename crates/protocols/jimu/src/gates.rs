@@ -1,8 +1,8 @@
 //! Garbled AND gates with labels longer than a block (figure 3, repaired).
 //!
 //! A label is a word of ℓ bytes of an interactive hash: part of it is watched, so it must be longer than what
-//! it hides. What is hashed is its *compression*: its values at 16 points that the code never sends, drawn
-//! after the evaluator chose what it watches. These have all the bits that the label hides, up to 128,
+//! it hides. The hash takes its *compression*: its values at 16 points that the code never sends, drawn after
+//! the evaluator chose the symbols that it watches. These have all the bits that the label hides, up to 128,
 //! whatever is watched (`ihash::Code::evaluation`). The paper's random matrix is as good but for some bits on
 //! average; its figure hashes the label itself, where the compression is meant.
 //!
@@ -229,7 +229,7 @@ pub fn add_lefts(outputs: &mut Words, left: &Words, short: &[[u128; 2]]) {
     outputs.add_each(left, &colours);
 }
 
-/// Where labels are hashed. Who evaluates little at a time keeps it; it is erased when dropped.
+/// Where labels are hashed. A caller that evaluates little at a time keeps it; it is erased when dropped.
 pub struct Room {
     asked: Secrets<(u128, usize)>,
     hashes: Secrets<u128>,
@@ -242,7 +242,7 @@ impl Default for Room {
     }
 }
 
-/// Of which lengths labels can be.
+/// The lengths that labels can have.
 pub(crate) const OF_BLOCKS: &str = "labels have two, three or four blocks";
 
 /// Returns all ones for 1, zeros for 0. The compiler must not know that it is nothing else: it would make two
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(colour(garbled.offset.short[0]), 1);
     }
 
-    /// Whoever has a false label's compression and an active one has the offset's.
+    /// A party that has a false label's compression and an active one has the offset's.
     #[test]
     fn what_is_compressed_is_erased() {
         fn erased(_: &impl zeroize::ZeroizeOnDrop) {}

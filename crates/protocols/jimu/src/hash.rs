@@ -88,7 +88,7 @@ impl LabelHash {
     }
 }
 
-/// What is encrypted for the hash of a label, with its number among the indices of a key.
+/// Returns the block to encrypt for the hash of a label, with its number among the indices of a key.
 fn input<const N: usize>(label: u128, number: usize) -> [u128; N] {
     let (low, high) = (label as u64, (label >> 64) as u64);
     let sigma = u128::from(high ^ low) << 64 | u128::from(high);

@@ -92,7 +92,7 @@ mod cheating {
     /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
-    /// What a cheater does.
+    /// The lies of a cheater.
     #[derive(Default)]
     pub struct Hooks {
         /// Alters the bytes of a party's state.

@@ -10,7 +10,7 @@ use brickwork_primitives::ihash::Step;
 
 use crate::parameters::{Level, NONE, Sizes, Unit};
 
-/// What copies are of.
+/// The kind of thing that copies are of.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'p> {
     /// The AND gate.
@@ -63,7 +63,7 @@ pub(super) struct Slot {
     pub output: usize,
 }
 
-/// What can be evaluated when what is before it has been.
+/// The items that can be evaluated when those before have been.
 #[derive(Clone, Default)]
 pub(super) struct Layer {
     /// Wires that are sums or negations of others, in order.
@@ -115,7 +115,7 @@ pub(super) struct Layout<'p> {
     operands: Vec<u32>,
     /// Of each wire how it comes from given words: the constant, the inputs, outputs of slots.
     pub steps: Vec<Step>,
-    /// What is evaluated one after the other.
+    /// The layers, evaluated one after the other.
     pub layers: Vec<Layer>,
     outputs: Vec<(u32, Recipient)>,
 }

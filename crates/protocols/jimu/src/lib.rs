@@ -2,9 +2,8 @@
 //! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good copy. It holds
 //! against a party that cheats. docs/protocols/jimu.md has what was wrong as printed, and why this holds.
 //!
-//! What is put into buckets are AND gates, all under one offset, or the program's components, each copy under
-//! an offset of its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs
-//! and outputs.
+//! Buckets hold AND gates, all under one offset, or the program's components, each copy under an offset of
+//! its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs and outputs.
 //!
 //! ```text
 //!    1  both    hello; base OTs, in which the garbler chooses by the bits of Δ

@@ -1,4 +1,5 @@
-//! What the evaluator chooses is opened and checked (section 5.1, step 4); the others go into buckets.
+//! The items that the evaluator chooses are opened and checked (section 5.1, step 4); the others go into
+//! buckets.
 
 use brickwork_base::Error;
 use brickwork_primitives::ihash::{self, Words};
@@ -14,7 +15,7 @@ use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
-/// Of what the evaluator has received, all that was opened is right: who has this may use the rest.
+/// Items of the evaluator of which all that was opened is right: only these may be used.
 pub(super) struct Checked(Received);
 
 /// Choices in OTs whose labels were compared with their hashes: the evaluator may say where its input
@@ -104,7 +105,7 @@ fn send_tables(
     Ok(())
 }
 
-/// What opens some copies, as it was received.
+/// The values that open some copies, as received.
 struct OpenedCopies {
     inputs: Words,
     outputs: Option<Words>,

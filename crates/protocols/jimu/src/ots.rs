@@ -1,31 +1,30 @@
 //! OTs in as many series as a label has blocks, with the blocks of Δ as offsets: keys for what the evaluator
 //! watches, and labels of its inputs, which are correlated OTs with random choices.
 //!
-//! # What is watched
+//! # The watched symbols
 //!
 //! The evaluator chooses the same in all series, and a key is a hash of its labels in all of them. So who
-//! wants the key of the other choice must name all of Δ. It must not be the label of one series alone: the
+//! wants the key of the other choice must name all of Δ. It must not be the label of one series alone. The
 //! hash of Δ tells every symbol that is watched, and an evaluator that watches the 16 symbols of one block
-//! has that block of Δ, with it all keys of that series, with these all symbols of all words, and with these
-//! whatever the garbler hides.
+//! has that block of Δ. With it, it has all keys of that series, with these all symbols of all words, and
+//! with these everything that the garbler hides.
 //!
 //! And that it chooses the same is checked before a key is used. An evaluator that chose differently in one
-//! series would be one block of Δ away from a key: the share that its other symbols tell it shows which key
-//! is the right one, and of this block it knows all but a few symbols, which it would find by trying them.
-//! So these OTs are checked together with those by which the offset is checked, as is said below.
+//! series would be one block of Δ away from a key. The share that its other symbols tell it shows which key
+//! is the right one. Of this block it knows all but a few symbols, which it would find by trying them. So
+//! these OTs are checked together with those by which the offset is checked, as is said below.
 //!
 //! # Labels of inputs
 //!
-//! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. What each party could do about it:
+//! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. Each party could cheat in this way:
 //!
 //! *The evaluator* could choose differently in the series, and would have a mixture of two labels. With the
 //! hash of R_j it would learn what it watches of a word that has blocks of Δ and zeros, so all of these
-//! blocks. So the garbler hashes no label of an OT before it has checked the choices: it draws combinations
-//! of all OTs and of one more for each, and gets of each the sum of the choices, and a hash of the sum of the
-//! labels, which it computes itself. Where the choices of two series differ, so do their sums with
-//! probability 1/2, and the label with the other sum cannot be named without its block of Δ. What a guess of
-//! some of its bits is worth is the same as in the extension itself: it fails but for the probability of the
-//! guess.
+//! blocks. So the garbler hashes no label of an OT before it has checked the choices. It draws combinations
+//! of all OTs and of one more for each. Of each combination it gets the sum of the choices, and a hash of the
+//! sum of the labels, which it computes itself. Where the choices of two series differ, so do their sums with
+//! probability 1/2, and the label with the other sum cannot be named without its block of Δ. A guess of some
+//! of its bits is worth the same as in the extension itself: it fails but for the probability of the guess.
 //!
 //! *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
 //! evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
@@ -181,8 +180,9 @@ fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> 
     joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
 }
 
-/// What gives, with Δ, the seeds of all symbols of permutation messages: the labels of the OTs in which the
-/// evaluator chose which of them it watches, and what makes keys of the same OTs.
+/// The values that give, with Δ, the seeds of all symbols of permutation messages. They are the labels of the
+/// OTs in which the evaluator chose the symbols that it watches, and the seed that makes keys of the same
+/// OTs.
 pub struct AllSeeds {
     /// Labels, one for each symbol.
     pub labels: Words,

@@ -8,8 +8,8 @@
 //! anything more for an evaluator that got Δ by a cheat to know what the garbler's input is.
 //!
 //! To read a word, all that was drawn with it must be combined again. So the words that are read are drawn by
-//! themselves: a message ρ' for each input of the garbler and for each output that it learns, of which
-//! nothing is opened but the sum with the wire's own message, `ρ ⊕ ρ'`.
+//! themselves: a message ρ' for each input of the garbler and for each output that it learns. Nothing of it
+//! is opened but the sum with the wire's own message, `ρ ⊕ ρ'`.
 //!
 //! The draw and the sums are one step, and only then the evaluator draws the seed of combinations. A garbler
 //! may choose, when it knows the seed, the symbols A for which it answers, so what the words are is settled

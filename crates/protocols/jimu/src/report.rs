@@ -1,4 +1,4 @@
-//! What a run promises and reports.
+//! The promise and the report of a run.
 
 use brickwork_session::{Cheater, ItemKind, PhaseReport, Promise, Spent};
 
@@ -9,8 +9,8 @@ use crate::parameters::{Level, Unit};
 /// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the
 /// offset's colour. Of the offset of all wires the lowest bit of each of its blocks is known, too. A copy of
 /// a component has an offset of its own, but the sum of both is opened, so these bits are known of it as
-/// well: what garbles is its compression, of 136 bits that are hidden 128, and all of them together tell one
-/// bit of that, where they tell any. Of the offset of all gates each counts.
+/// well. The compression garbles: of its 136 bits 128 are hidden, and all known bits together tell one bit of
+/// it, where they tell any. Of the offset of all gates each counts.
 pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),
@@ -56,10 +56,10 @@ pub(super) fn promise(layout: &Layout) -> Promise {
 /// The name of the only kind of item where single gates are checked.
 pub(super) const AND_GATES: &str = "AND gates";
 
-/// What an evaluator learns beside its outputs, and must not let show: that depends on its input.
+/// The knowledge of an evaluator beside its outputs, which must not show: it depends on its input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aside {
-    /// Whether two results of a bucket gave it the offset of a garbler that cheats.
+    /// Says that two results of a bucket gave it the offset of a garbler that cheats.
     pub recovered: bool,
 }
 

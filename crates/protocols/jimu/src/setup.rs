@@ -22,7 +22,7 @@ use crate::report::Jimu;
 
 /// The points that both parties take from where no symbol is sent.
 pub(super) struct Points {
-    /// What they are drawn by: those of labels, and of permutation messages.
+    /// The seeds that they are drawn by: those of labels, and of permutation messages.
     pub seeds: [Seed; 2],
     /// Those by which labels are compressed.
     pub compression: Unsent,
@@ -82,12 +82,12 @@ pub(super) struct Evaluator {
     pub labels: Receiver,
     pub permutations: Receiver,
     pub points: Points,
-    /// What makes opened labels.
+    /// The completion of opened labels.
     pub completion: Completion,
-    /// What makes of labels what is seen of them.
+    /// The view of labels.
     pub sight: Sight,
     pub series: Vec<extension::Receiver>,
-    /// What reads permutation messages, with Δ.
+    /// The reader of permutation messages, with Δ.
     pub all_seeds: AllSeeds,
     pub counters: Counters,
     pub hooks: Hooks,
@@ -116,7 +116,7 @@ pub(super) fn watched_ots(level: &Level) -> usize {
     level.labels.n() + level.permutations.n()
 }
 
-/// What a session is set up for: what both must agree on, and the hashes that it takes.
+/// The terms that a session is set up with: those that both must agree on, and the hashes that it takes.
 #[derive(Clone, Copy)]
 pub(super) struct Purpose {
     stock: bool,

@@ -15,7 +15,7 @@ pub(super) fn parts(count: usize) -> impl Iterator<Item = std::ops::Range<usize>
     (0..count).step_by(AT_ONCE).map(move |first| first..count.min(first + AT_ONCE))
 }
 
-/// Which wires are soldered to which, by their numbers.
+/// The pairs of soldered wires, by their numbers.
 #[derive(Default)]
 pub(super) struct Pairs {
     pub from: Vec<u32>,
@@ -58,7 +58,7 @@ pub(super) struct HashedSolder<'a> {
     pub offset: Target<'a, Hashes>,
 }
 
-/// What opened a part of a list, as it was received, and the hashes that it must fit.
+/// The values that opened a part of a list, as received, and the hashes that they must fit.
 pub(super) struct Part {
     /// Sums of permutation messages, where their bits are.
     pub permutations: (Hashes, Words),

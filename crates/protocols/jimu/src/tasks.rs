@@ -1,5 +1,6 @@
-//! What the protocol's single tasks take: figure 8 of the paper. The parties are real ones, over memory, and
-//! do each task for many gates or wires at once; a clock says how much of the processor each of them has had.
+//! The cost of the protocol's single tasks: figure 8 of the paper. The parties are real ones, over memory,
+//! and do each task for many gates or wires at once; a clock says how much of the processor each of them has
+//! had.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,7 +24,7 @@ use crate::setup::{self, Evaluator, Garbler, Purpose};
 use crate::solder::{HashedSolder, Pairs, Solder, Target};
 use crate::{evaluator, garbler, open};
 
-/// What a task takes of each of its items.
+/// The cost of a task for each of its items.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// In the paper's words.
@@ -42,7 +43,7 @@ pub type Clock = fn() -> f64;
 /// Runs with so many wires, and what either party took for it.
 type Runs<'a> = &'a dyn Fn(usize) -> Result<[Mark; 2], Error>;
 
-/// What a party had done when a task was over.
+/// The progress of a party when a task was over.
 #[derive(Clone, Copy, Default)]
 struct Mark {
     seconds: f64,
@@ -71,7 +72,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
         ("output", &|count| ports(security, clock, (Party::Garbler, 1), count)),
     ];
     for (name, of) in cases {
-        // What one of them takes is that of a run.
+        // The cost of one of them is that of a run.
         let (one, many) = (of(1)?, of(wires)?);
         let each = |all: f64| all.max(0.0) / (wires - 1) as f64;
         tasks.push(Task {
@@ -95,7 +96,7 @@ struct SetUp(Clock, Sender<f64>);
 impl Observer for SetUp {
     fn phase(&mut self, name: &'static str) {
         if name == "preprocess" {
-            // Who waits for it has it from the first one.
+            // The waiting party has it from the first one.
             let _ = self.1.send(self.0());
         }
     }
@@ -207,7 +208,7 @@ fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error
     Ok(tasks.into_iter().enumerate().map(task).collect())
 }
 
-/// Which wires are soldered: those of each gate in a bucket to those of the next one.
+/// Returns the soldered wires: those of each gate in a bucket to those of the next one.
 fn pairs(kept: &[u32], each: usize) -> Pairs {
     let mut pairs = Pairs::default();
     for (k, &gate) in kept.iter().enumerate() {
@@ -329,7 +330,7 @@ mod tests {
         let level = Level::of(40).unwrap();
         let opened = |hash: &ihash::Parameters, count: usize| ihash::opened_bytes(hash, count) as f64;
         let [labels, messages] = [opened(&level.labels, 300), opened(&level.permutations, 300)];
-        // Labels of two operands, three messages; three of each. What combinations take is shared by all.
+        // Labels of two operands, three messages; three of each. The cost of combinations is shared by all.
         let expected = [2.0 * labels + 3.0 * messages, 3.0 * (labels + messages)].map(|all| all / 300.0);
         for (task, expected) in tasks[1..3].iter().zip(expected) {
             assert!(task.bytes > expected && task.bytes < expected + 10.0, "{task:?} {expected}");

@@ -327,7 +327,7 @@ impl Side {
     }
 }
 
-/// What honest parties do in such a run.
+/// Returns the actions of honest parties in such a run.
 fn honest_events(job: &Job, cuts: Option<Bucketings>, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Option<Bucketings>, [bool; 2])> = Known::new();
     KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {

@@ -7,8 +7,8 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
 use brickwork_primitives::spill::SpilledVec;
 
-/// What became of the items of a batch. Both parties derive it from the evaluator's seed; the counts follow
-/// from the parameters and nothing that the peer says.
+/// The fate of the items of a batch. Both parties derive it from the evaluator's seed; the counts follow from
+/// the parameters and nothing that the peer says.
 pub(super) struct Assignment {
     /// The opened items, in ascending order.
     pub opened: Vec<u32>,
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use brickwork_primitives::spill::Spill;
 
-    /// Whether they lie in memory or in a file, of which more than one part is read.
+    /// The items may lie in memory or in a file, of which more than one part is read.
     #[test]
     fn values_of_opened_and_chosen_items_are_theirs() {
         let cut = Bucketing { slots: 30_000, bucket: 2, opened: 9_000 };

@@ -28,8 +28,8 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
-/// What a program is soldered from and to, on either side: commitments to the inputs and outputs of heads, to
-/// the wires of the garbler's and of the evaluator's inputs, and of the outputs.
+/// The ends of a program's solderings, on either side: commitments to the inputs and outputs of heads, to the
+/// wires of the garbler's and of the evaluator's inputs, and of the outputs.
 #[derive(Clone, Copy)]
 pub(super) struct Wires<'a> {
     pub heads: [&'a Shares; 2],
@@ -37,7 +37,7 @@ pub(super) struct Wires<'a> {
     pub outputs: &'a Shares,
 }
 
-/// What is claimed of a program's solderings, on either side.
+/// The claims about a program's solderings, on either side.
 pub(super) struct ProgramClaims {
     /// s of each soldering.
     flips: Bits,

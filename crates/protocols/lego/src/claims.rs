@@ -1,7 +1,7 @@
-//! What is claimed of gates and wire authenticators after their challenges. Each of their wires is in one
-//! claim of its own: an opened one is what it was opened to, another differs by its soldering from the wire
-//! of the head of its bucket. So claims follow the commitments in the order in which they were made, and only
-//! the heads are weighted.
+//! The claims about gates and wire authenticators after their challenges. Each of their wires is in one claim
+//! of its own: an opened one is what it was opened to, another differs by its soldering from the wire of the
+//! head of its bucket. So claims follow the commitments in the order in which they were made, and only the
+//! heads are weighted.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use brickwork_primitives::solder::Soldering;
 pub(super) struct GateClaims {
     pub gates: Assignment,
     pub wires: Assignment,
-    /// Whether the offset is part of a claim: about the inputs and outputs of gates, and about
+    /// Says whether the offset is part of a claim: about the inputs and outputs of gates, and about
     /// authenticators.
     pub flips: [Bits; 3],
     /// All commitments: to the inputs and outputs of gates, and to wires of authenticators.
     pub shares: [Shares; 3],
 }
 
-/// What the evaluator received after its challenge.
+/// The items that the evaluator received after its challenge.
 pub(super) struct OpenedItems {
     /// Of opened gates, `[gate][side]`, and what therefore their outputs must be.
     pub inputs: Vec<Label>,

@@ -5,7 +5,7 @@
 //!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
 //! ```
 //!
-//! What the garbler alone learns is masked by an input of its own, so E may know σ of all outputs.
+//! Outputs that the garbler alone learns are masked by an input of its own, so E may know σ of all outputs.
 //!
 //! **Recovery.** If a bucket gave two valid labels, their sum is Δ, and the garbler's inputs follow from the
 //! labels that it gave. E computes the function in the clear, and sends of each of G's outputs the label of

@@ -10,8 +10,8 @@
 //!
 //! For an input of E with the committed wire `base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends `V =
 //! base ⊕ R ⊕ e·Δ`. E holds `T = R ⊕ b·Δ`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and claims that `C ⊕ C_R ⊕ e·D`
-//! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. Whether E accepts does
-//! not depend on y: what it compares with is a function of f, R and V (docs/concepts/security.md, section 7).
+//! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. E's acceptance does not
+//! depend on y: it compares with a function of f, R and V (docs/concepts/security.md, section 7).
 //!
 //! E sends nothing from its seed on before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
 //! what there may be to recover is recovered (`decode`).
@@ -51,7 +51,7 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// What is claimed of the inputs and outputs, at the garbler: e of each input of the evaluator's.
+/// The claims about the inputs and outputs, at the garbler: e of each input of the evaluator's.
 pub(super) struct GivenLabels(Vec<u8>);
 
 /// Gives the labels of both inputs, and σ of the outputs. `input` are the bits of its ports and of the masks
@@ -165,7 +165,7 @@ impl ReceivedLabels {
 
 /// The evaluator after evaluation.
 pub(super) struct Evaluated {
-    /// What the garbler gave for its inputs, on the heads of authenticators.
+    /// The labels that the garbler gave for its inputs, on the heads of authenticators.
     pub given: Labels,
     /// Of each output a valid label, and σ.
     pub outputs: Labels,

@@ -18,7 +18,7 @@ pub(super) const TABLE_BYTES: usize = size_of::<Table>();
 /// Gates that one task garbles or evaluates.
 const GATES_A_TASK: usize = 1 << 11;
 
-/// What both parties garble and evaluate with.
+/// The keys that both parties garble and evaluate with.
 #[derive(Clone)]
 pub(super) struct Gates(Arc<AndGates>);
 

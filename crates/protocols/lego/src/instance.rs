@@ -1,5 +1,5 @@
-//! What the protocol is instantiated with. Its steps are written for any commitment scheme; here stands which
-//! one a session has, and which correlated OTs.
+//! The instances that the protocol is made with. Its steps are written for any commitment scheme; here stands
+//! which one a session has, and which correlated OTs.
 
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};

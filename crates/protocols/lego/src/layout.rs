@@ -1,6 +1,6 @@
-//! What follows from the program: its inputs, its AND gates, its outputs, and how the gates between them are
-//! walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a sum of
-//! *sources*: inputs, and outputs of AND gates. Such a sum is soldered to another wire in each of the
+//! The facts that follow from the program: its inputs, its AND gates, its outputs, and how the gates between
+//! them are walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a
+//! sum of *sources*: inputs, and outputs of AND gates. Such a sum is soldered to another wire in each of the
 //! program's *solderings*: to both inputs of each AND gate, then to the outputs.
 
 use zeroize::{Zeroize, Zeroizing};
@@ -14,7 +14,7 @@ use brickwork_circuit::{Gate, Program, Recipient, Wire};
 pub(super) struct Output {
     /// The program's wire.
     pub wire: Wire,
-    /// Who learns it.
+    /// The recipient.
     pub to: Recipient,
     /// Of an output that the garbler alone learns, the input of the garbler's that masks it.
     pub mask: Option<usize>,

@@ -14,9 +14,9 @@
 //!
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
 //! z)^K`. Those of neighbouring t follow from each other by a recurrence of three terms, which all are
-//! positive as far as it is used: so floating point errs by a relative 2^-53 for each step and no more, and
-//! what is returned is raised by far more than that. Where the terms are not positive, in small batches, the
-//! bad items are dealt out one after the other, which needs no recurrence.
+//! positive as far as it is used. So floating point errs by a relative 2^-53 for each step and no more, and
+//! the result is raised by far more than that. Where the terms are not positive, in small batches, the bad
+//! items are dealt out one after the other, which needs no recurrence.
 
 use std::cell::OnceCell;
 
@@ -28,9 +28,9 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 /// The most bad items of a kind that are looked at. A cut that needs more opens too few.
 const MOST_BAD: usize = 1 << 13;
 
-/// The most terms that a bound is made of: β + 1 for each pair of numbers of bad items. What is chosen for
-/// the fewest bytes has fewer; if buckets are larger than anybody needs, and just enough is opened, there are
-/// up to twelve times as many, and a peer may name such a cut.
+/// The most terms that a bound is made of: β + 1 for each pair of numbers of bad items. A cut that is chosen
+/// for the fewest bytes has fewer. If buckets are larger than anybody needs, and just enough is opened, there
+/// are up to twelve times as many, and a peer may name such a cut.
 const MOST_TERMS: usize = 1 << 27;
 
 /// As many bad items as there can be.
@@ -54,7 +54,7 @@ pub struct Mixed {
     pub authenticators: Bucketing,
 }
 
-/// What is known of one kind of item, by the number of bad ones.
+/// The probabilities of one kind of item, by the number of bad ones.
 struct Odds {
     /// S.
     survival: Vec<f64>,
@@ -137,7 +137,7 @@ impl Odds {
             let mut here = 1.0;
             let of = |(x, ways): (usize, &f64)| {
                 let Some(rest) = t.checked_sub(x) else { return 0.0 };
-                // What was not looked at is no more likely than the last that was.
+                // The rest is no more likely than the last that was looked at.
                 let probability = ways * self.elsewhere[rest.min(self.elsewhere.len() - 1)] * here;
                 here *= rest as f64 / (self.all - rest as f64 + 1.0);
                 probability
@@ -180,7 +180,8 @@ impl Game {
         (self.gates.ways.len() - 1, self.authenticators.ways.len() - 1)
     }
 
-    /// With which probability `u` bad authenticators are enough, by the number of bad gates in the bucket.
+    /// Returns the probability that `u` bad authenticators are enough, by the number of bad gates in the
+    /// bucket.
     fn ruined(&self, u: usize) -> &[f64] {
         self.ruined[u].get_or_init(|| {
             let (beta, alpha) = self.bucket();
@@ -190,7 +191,7 @@ impl Game {
         })
     }
 
-    /// What `t` bad gates and `u` bad authenticators achieve at most.
+    /// Returns the bound on the success of `t` bad gates and `u` bad authenticators.
     fn success(&self, t: usize, u: usize) -> f64 {
         let survival = self.gates.survival[t] * self.authenticators.survival[u];
         let ruined: f64 =

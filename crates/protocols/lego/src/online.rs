@@ -1,5 +1,5 @@
-//! What is left when gates, inputs and OTs are there: solderings, which need the program, and evaluation,
-//! which needs the inputs.
+//! The part that is left when gates, inputs and OTs are there: solderings, which need the program, and
+//! evaluation, which needs the inputs.
 //!
 //! ```text
 //!   crossing                   from gates in stock                          from a built program
@@ -10,14 +10,13 @@
 //!   5  evaluator -> garbler    the garbler's outputs                         the same
 //! ```
 //!
-//! To build a program takes the solderings and a proof of their own, and no input: what E evaluates with is
-//! then all known but for the labels of inputs, and what G needs are the wires of inputs and outputs.
+//! To build a program takes the solderings and a proof of their own, and no input. E then knows all that it
+//! evaluates with but the labels of inputs, and G needs only the wires of inputs and outputs.
 //!
-//! f and the solderings tell nothing that would be worth something to a peer whose log stands elsewhere: f is
-//! the input masked with choice bits that nobody else knows, and solderings are sums of labels of which the
-//! other party has none. What was taken is not used again. Everything else is said behind the peer's word
-//! that it has burned it, too, and before the one proof, so that the gate before the first output is the only
-//! one.
+//! f and the solderings are worth nothing to a peer whose log stands elsewhere. f is the input masked with
+//! choice bits that nobody else knows, and solderings are sums of labels of which the other party has none.
+//! Taken items are not used again. Everything else is said behind the peer's word that it has burned it, too,
+//! and before the one proof, so that the gate before the first output is the only one.
 
 use std::ops::Range;
 
@@ -42,7 +41,7 @@ fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
     stand.confirm(run)
 }
 
-/// What a program takes from stock, at the garbler.
+/// The material that a program takes from stock, at the garbler.
 pub(super) struct GarblerMaterial {
     pub gates: GarblerHeads,
     pub inputs: GarblerInputs,
@@ -142,7 +141,7 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
     Ok(GarblerReady { heads, ots, outputs })
 }
 
-/// What a program takes from stock, at the evaluator.
+/// The material that a program takes from stock, at the evaluator.
 pub(super) struct EvaluatorMaterial {
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
@@ -255,7 +254,7 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
     Ok(EvaluatorReady { joined, ots, outputs: outputs.accept(&proof).gathered() })
 }
 
-/// What the evaluator takes of many batches, put together.
+/// Joins the evaluator's material of many batches.
 impl EvaluatorMaterial {
     /// Makes none of it.
     pub fn none() -> Self {

@@ -1,4 +1,4 @@
-//! What a run promises and reports.
+//! The promise and the report of a run.
 
 /// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
@@ -7,7 +7,7 @@ pub const COMPUTATIONAL_BITS: f64 = 111.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Lego;
 
-/// What an evaluator learns beside its outputs.
+/// The knowledge of an evaluator beside its outputs.
 #[derive(Default)]
 pub struct Aside {
     /// The garbler cheated, and its input was recovered. **Do not behave differently**: the garbler can cheat

@@ -17,9 +17,9 @@
 //! Δ is the offset of the OTs, too, which binds it: what the evaluator gets of them is what the commitments
 //! say ([`crate::ots`]). That it ends in 1 is claimed in the session's first proof; were it 0, both labels of
 //! a wire would have one colour. A run proves all its other commitments with it. A session that fills a stock
-//! proves and binds it at once, as nobody knows which of its steps will make OTs: that the labels of wire
-//! authenticators are none of the garbler's choice hangs on an offset that is fixed before the commitments'
-//! seeds (docs/protocols/lego.md).
+//! proves and binds it at once, as nobody knows which of its steps will make OTs. That the garbler does not
+//! choose the labels of wire authenticators rests on an offset that is fixed before the commitments' seeds
+//! (docs/protocols/lego.md).
 
 use zeroize::Zeroizing;
 
@@ -76,7 +76,7 @@ pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
     pub table_memory: u64,
 }
 
-/// What a session is set up for.
+/// The terms that a session is set up with.
 #[derive(Clone, Copy)]
 pub(super) enum For<'a> {
     /// A run of a program, whose OTs are made at once; the garbler names what it proposes.
@@ -86,7 +86,7 @@ pub(super) enum For<'a> {
 }
 
 impl For<'_> {
-    /// What both parties must agree on.
+    /// Returns the digests that both parties must agree on.
     fn digests(&self) -> Digests {
         match self {
             For::Run(layout, proposed) => Digests {
@@ -196,7 +196,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok((party, ots))
 }
 
-/// What the evaluator has of a session whose first proof is still to come.
+/// The evaluator's state of a session whose first proof is still to come.
 pub(super) struct Begun<C: commit::Scheme> {
     pub party: Evaluator<C>,
     pub offset: Pending,

@@ -1,4 +1,4 @@
-//! What the evaluator does with labels in a bucket, by itself, for who times it. Only in builds with the
+//! The evaluator's work with labels in a bucket, by itself, for those who time it. Only in builds with the
 //! feature `adversary`.
 
 use zeroize::Zeroizing;
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// What is timed is what happens in a run: two labels where a gate lies, and bits where Δ is known.
+    /// The timed subject is the same as in a run: two labels where a gate lies, and bits where Δ is known.
     #[test]
     fn what_is_timed_is_honest_or_lies() {
         let mut rng = Rng::replayable("test timed");

@@ -33,7 +33,7 @@ const ANDS_AT_ONCE: usize = 256;
 /// AND gates for which it is worth to wake a thread.
 const ANDS_A_THREAD: usize = 512;
 
-/// What the evaluator evaluates with.
+/// The material that the evaluator evaluates with.
 pub(super) struct Joined {
     /// Buckets of the program's AND gates, batch after batch.
     pub gates: Vec<Buckets>,
@@ -89,7 +89,7 @@ struct Chunk {
     ands: Range<usize>,
 }
 
-/// In which order a program is evaluated.
+/// The order in which a program is evaluated.
 struct Order {
     /// Chunks that do not depend on each other, level after level.
     levels: Vec<Vec<Chunk>>,
@@ -146,7 +146,7 @@ impl Order {
     }
 }
 
-/// What the evaluator evaluates with, in the order of evaluation.
+/// The material that the evaluator evaluates with, in the order of evaluation.
 pub(super) struct Ordered {
     material: Material,
     to_outputs: Vec<Soldering>,
@@ -253,7 +253,7 @@ impl Ordered {
     }
 }
 
-/// What a thread works on: room for one chunk after the other.
+/// The room that a thread works in, for one chunk after the other.
 #[derive(Default)]
 struct Desk {
     /// Labels of the wires of each slot.

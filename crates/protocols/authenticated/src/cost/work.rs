@@ -14,8 +14,8 @@ pub static GARBLE: Work = Work { name: "authenticated.garble", known: [2.64e-8, 
 /// An AND gate that is evaluated.
 pub static EVALUATE: Work =
     Work { name: "authenticated.evaluate", known: [5.38e-9, 4.76e-9, 5.57e-9, 1.94e-7] };
-/// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
-/// AND gate of the program.
+/// The time of each phase beyond its work and its messages, in their order; those that grow (`GROWS`) for
+/// each AND gate of the program.
 pub static BEYOND: [Work; 5] = [
     Work { name: "authenticated.beyond.setup", known: [1.0e-3; 4] },
     Work { name: "authenticated.beyond.preprocess.gate", known: [1.47e-6, 1.19e-6, 1.18e-6, 1.0e-7] },
@@ -24,7 +24,7 @@ pub static BEYOND: [Work; 5] = [
     Work { name: "authenticated.beyond.decode", known: known::DECODE },
 ];
 
-/// Whether that of a phase grows with the program.
+/// Says which of them grow with the program.
 pub(super) const GROWS: [bool; 5] = [false, true, false, true, false];
 
 /// All of them.

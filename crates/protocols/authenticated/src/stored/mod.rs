@@ -4,8 +4,9 @@
 //!
 //! A session's offsets are those of all that is made in its epoch, and of all programs that take from it. A
 //! check that fails has told the peer something about an offset, or about masks: so the epoch is burned
-//! before the connection closes, whichever check it was, and nobody is told which. What a peer breaks off is
-//! given up, and counts in the bound of every program from the epoch (docs/protocols/authenticated.md).
+//! before the connection closes, whichever check it was, and nobody is told which. Steps that a peer breaks
+//! off are given up, and count in the bound of every program from the epoch
+//! (docs/protocols/authenticated.md).
 
 mod needs;
 mod records;
@@ -144,14 +145,14 @@ impl From<Line<Received>> for Of {
 }
 
 impl Stocked {
-    /// Greets the peer and compares both stores. What is made in a new epoch is made of these OTs; in one
-    /// that is there, of those that it was begun with.
+    /// Greets the peer and compares both stores. A new epoch is made of these OTs; one that is there goes on
+    /// with those that it was begun with.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
-    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
-    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away,
-    /// [`Error::Usage`] for a security that is not offered.
+    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
+    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
+    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
+    /// [`Error::Io`] if the peer goes away, [`Error::Usage`] for a security that is not offered.
     pub fn open(
         party: Party,
         channel: Channel,

@@ -39,7 +39,7 @@ struct Planned {
     carried: Vec<(Party, &'static str, usize)>,
     keeps: Vec<&'static str>,
     inputs: [Vec<bool>; 2],
-    /// What each party is to learn.
+    /// The outputs that each party is to learn.
     expected: [Vec<bool>; 2],
 }
 
@@ -188,7 +188,8 @@ fn steps_from_stock_give_what_they_give_in_the_clear() {
     assert!(refused.iter().all(|result| matches!(result, Err(Error::Usage(_)))), "{refused:?}");
 }
 
-/// What is not there, was forgotten, is of another session, or is not what the peer means, is refused.
+/// A value that is not there, was forgotten, is of another session, or is not the one that the peer means, is
+/// refused.
 #[test]
 fn what_no_step_can_have_is_refused() {
     let mut rng = Rng::replayable("test steps");

@@ -57,7 +57,7 @@ impl Measure for Jimu {
         Ok(())
     }
 
-    /// What a run of a single AES takes in each phase beyond the sum of its parts.
+    /// Measures each phase of a run of a single AES beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {

@@ -1,5 +1,5 @@
-//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
-//! it. Bytes and crossings are exact, the rest are estimates.
+//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
+//! through it. Bytes and crossings are exact, the rest are estimates.
 
 mod measure;
 pub mod work;
@@ -187,7 +187,7 @@ fn some(script: &mut Script, from: Party, payload: u64) {
     }
 }
 
-/// OTs of labels, and the check of their choices. What the evaluator says of it may come later.
+/// OTs of labels, and the check of their choices. The evaluator's message about it may come later.
 fn ots(script: &mut Script, layout: &Layout, counts: Counts) {
     for _ in 0..layout.level().blocks() {
         let blocks = (counts.all() as u64).div_ceil(BLOCK) + 1;
@@ -301,7 +301,7 @@ fn garble(script: &mut Script, party: Party, circuit: &Circuit, copies: u64) {
     script.work(party, &ROWS, copies * circuit.outputs().len() as u64, 1);
 }
 
-/// What is opened, and the tables of components in buckets.
+/// Writes the openings, and the tables of components in buckets.
 fn opened(script: &mut Script, layout: &Layout) {
     let level = layout.level();
     let kinds = || layout.kinds.iter().zip(&layout.sizes.copies);
@@ -393,7 +393,7 @@ fn readable(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// What proves them, and their sums with the wires' own.
+/// Writes the proofs of what is read, and the sums with the wires' own messages.
 fn read(script: &mut Script, layout: &Layout) {
     let level = layout.level();
     if layout.readable().count() > 0 {

@@ -15,8 +15,8 @@ pub static COMPARE: Work = Work { name: "jimu.compare", known: [3.0e-8, 4.9e-8, 
 pub static SOLDERED: Work = Work { name: "jimu.soldered", known: [2.2e-8, 3.9e-8, 9.1e-8, 1.4e-6] };
 /// Two rows of an output of a component.
 pub static ROWS: Work = Work { name: "jimu.rows", known: [4.1e-8, 4.7e-8, 7.4e-8, 1.1e-6] };
-/// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
-/// AND gate of the program.
+/// The time of each phase beyond its work and its messages, in their order; those that grow (`GROWS`) for
+/// each AND gate of the program.
 pub static BEYOND: [Work; 6] = [
     Work { name: "jimu.beyond.setup", known: known::SETUP },
     Work { name: "jimu.beyond.preprocess.gate", known: [5.0e-7, 3.6e-7, 3.0e-7, 1.2e-5] },
@@ -26,7 +26,7 @@ pub static BEYOND: [Work; 6] = [
     Work { name: "jimu.beyond.decode", known: known::DECODE },
 ];
 
-/// Whether that of a phase grows with the program.
+/// Says which of them grow with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
 /// All of them.

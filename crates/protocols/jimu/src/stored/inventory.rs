@@ -1,4 +1,4 @@
-//! What a store holds of JIMU's, for people.
+//! JIMU's part of a store's contents, for people.
 
 use brickwork_base::Error;
 use brickwork_circuit::Program;

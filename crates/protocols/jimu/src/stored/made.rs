@@ -1,6 +1,6 @@
-//! What a step makes: buckets of gates or of copies of a component, wires, and OTs. What is in a bucket is
-//! soldered to the bucket's first gate or copy, and copies' outputs to words of the bucket's own, before
-//! anybody knows the program; so a program solders the operands of one gate or copy a bucket.
+//! The items that a step makes: buckets of gates or of copies of a component, wires, and OTs. Items in a
+//! bucket are soldered to the bucket's first gate or copy, and copies' outputs to words of the bucket's own,
+//! before anybody knows the program. So a program solders the operands of one gate or copy a bucket.
 //!
 //! ```text
 //!   as in a run    5, 6, 7, 8, 9
@@ -26,7 +26,7 @@ use crate::preprocess::{self, Copies, Garbled, HashedCopies, Received};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Part, Solder, complete};
 
-/// What is kept of the items of a step, of each kind; buckets with the start of their hash keys.
+/// The items of a step that are kept, of each kind; buckets with the start of their hash keys.
 pub(super) struct Made<B, I, O> {
     pub buckets: Option<(u128, B)>,
     pub inputs: Option<I>,
@@ -39,7 +39,7 @@ pub(super) type GarblerMade = Made<GarblerItems, GarblerItems, GarblerItems>;
 /// The evaluator's.
 pub(super) type EvaluatorMade = Made<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
-/// What is in the buckets of a step, of which there is one kind.
+/// The items in the buckets of a step, of which there is one kind.
 struct Within<'s> {
     kind: &'s Kind<'s>,
     /// How many gates or copies were made.
@@ -61,8 +61,8 @@ impl<'s> Within<'s> {
         self.kept.chunks_exact(self.bucket)
     }
 
-    /// Which wires are soldered: operands, `[bucket][gate or copy behind the first][input]`; outputs of gates
-    /// likewise to that of the first, of all copies to the bucket's wires, `[bucket][copy][output]`.
+    /// Returns the soldered wires: operands, `[bucket][gate or copy behind the first][input]`; outputs of
+    /// gates likewise to that of the first, of all copies to the bucket's wires, `[bucket][copy][output]`.
     fn pairs(&self) -> KindPairs {
         let mut pairs = KindPairs::default();
         let [inputs, outputs] = [self.kind.inputs(), self.kind.outputs()];

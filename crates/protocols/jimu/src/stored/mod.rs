@@ -86,7 +86,7 @@ pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<Pro
     Request::of(program, unit)?.promise(unit, security)
 }
 
-/// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
+/// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
@@ -115,9 +115,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
-    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
-    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
+    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
+    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
+    /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -204,9 +205,9 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Runs a program, and makes what it lacks. What a program uses exists before its session's first input: what
-/// is lacking is added to an epoch from which nothing was taken, if there is one; otherwise a new one is
-/// filled with all that the program needs.
+/// Runs a program, and makes what it lacks. All material of a program exists before its session's first
+/// input. So lacking items are added to an epoch from which nothing was taken, if there is one; otherwise a
+/// new one is filled with all that the program needs.
 fn run<R: Role>(
     line: Line<R>,
     (program, unit): (&Program, Option<Unit>),
@@ -221,7 +222,7 @@ where
     let cut = |unit: Unit| Layout::from_stock(program, unit, level);
     let layout = match unit {
         Some(unit) => cut(unit)?,
-        // Both parties' stores tell the same. What has no component to garble is cut into gates.
+        // Both parties' stores tell the same. A program that has no component to garble is cut into gates.
         None => match cut(Unit::Components) {
             Ok(layout)
                 if !layout.kinds.is_empty() && line.holds(&Execution { layout: &layout, input })? =>

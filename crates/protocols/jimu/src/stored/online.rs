@@ -1,6 +1,6 @@
-//! A program runs on buckets, wires and OTs from stock. What leads from a wire of the program to the first
-//! gate or copy of a bucket is soldered now; what leads from there to the others, and from copies to the
-//! bucket's outputs, was when the bucket was made.
+//! A program runs on buckets, wires and OTs from stock. The way from a wire of the program to the first gate
+//! or copy of a bucket is soldered now. The way from there to the others, and from copies to the bucket's
+//! outputs, was soldered when the bucket was made.
 //!
 //! ```text
 //!   10  E -> G  where its input differs from its choices
@@ -11,9 +11,9 @@
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The sums that the evaluator sees are those of a run, in another basis: a run solders the wire to each gate
-//! or copy of the bucket, here it is the sum of two solderings, and of copies what their offsets differ by
-//! where the permutation bits of the first step do (`copies_soldered`).
+//! The sums that the evaluator sees are those of a run, in another basis. A run solders the wire to each gate
+//! or copy of the bucket; here it is the sum of two solderings. Of copies the difference of their offsets is
+//! added where the permutation bits of the first step say so (`copies_soldered`).
 
 use std::borrow::Cow;
 
@@ -38,21 +38,22 @@ use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 use crate::{decode, evaluate, msg, prepare};
 
-/// What the garbler takes for a program: buckets of each batch.
+/// The garbler's material for a program: buckets of each batch.
 pub(super) struct GarblerMaterial {
     pub buckets: Vec<GarblerItems>,
     pub inputs: GarblerItems,
     pub ots: GarblerItems,
 }
 
-/// What the evaluator takes: buckets and wires of each batch.
+/// The evaluator's material: buckets and wires of each batch.
 pub(super) struct EvaluatorMaterial {
     pub buckets: Vec<EvaluatorBuckets>,
     pub inputs: Vec<EvaluatorInputs>,
     pub ots: EvaluatorOts,
 }
 
-/// Which wires of the program are soldered to the operands of a batch's buckets: `[bucket][input]`.
+/// Returns the wires of the program that are soldered to the operands of a batch's buckets:
+/// `[bucket][input]`.
 fn pairs(layout: &Layout, batch: usize) -> Pairs {
     let mut pairs = Pairs::default();
     for slot in looking(layout.slots_of(batch)) {
@@ -114,7 +115,8 @@ pub(super) fn garbler(
     decode::garbler(party, layout, &circuit) // 13
 }
 
-/// What programs are soldered to of a batch's buckets, at the garbler: operands, and offsets of copies.
+/// The part of a batch's buckets that programs are soldered to, at the garbler: operands, and offsets of
+/// copies.
 struct Head {
     operands: Wires,
     offsets: Option<Words>,
@@ -181,7 +183,7 @@ fn opens(
     party.run.channel.flush()
 }
 
-/// What opened all that a program needs, and is right.
+/// The values that opened all that a program needs, and are right.
 struct OpenedRun {
     /// Of each batch.
     solderings: Vec<Vec<Part>>,
@@ -304,8 +306,8 @@ fn verify(
     Ok(OpenedRun { solderings, inputs, read, decoding })
 }
 
-/// What the gates of a batch are evaluated by: to a gate leads the soldering to the first one of its bucket,
-/// which `opened` has, and what leads on from there.
+/// Returns the solderings that the gates of a batch are evaluated by. The soldering to the first gate of a
+/// bucket, which `opened` has, leads to a gate, and then the way on from there.
 fn gates_soldered<'a>(
     party: &Evaluator,
     gates: &'a EvaluatorGates,
@@ -335,9 +337,9 @@ fn gates_soldered<'a>(
     })
 }
 
-/// The same of copies. From wire i of the program a label leads to the first copy h by δ_ih and S_h, and from
-/// there to copy g by δ_hg and `S_h ⊕ S_g`, the offset of the step between: so by
-/// `δ_ih ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` and S_g, with p the sum of the permutation bits of i and h.
+/// The same of copies. From wire i of the program a label leads to the first copy h by δ_ih and S_h. From
+/// there it leads to copy g by δ_hg and `S_h ⊕ S_g`, the offset of the step between. So it does by `δ_ih ⊕
+/// δ_hg ⊕ p·(S_h ⊕ S_g)` and S_g, with p the sum of the permutation bits of i and h.
 fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<CopyBuckets<'a>, Error> {
     let EvaluatorCopies { bucket, numbers, tables, offsets, outputs, back, within, garbling, .. } = copies;
     let (bucket, first) = (*bucket, shorts(opened));

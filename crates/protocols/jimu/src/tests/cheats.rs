@@ -67,8 +67,8 @@ fn is_caught(end: &Result<Report, Error>, cheat: impl Into<brickwork_base::Cheat
     }
 }
 
-/// What opens words is part of combinations: each of the garbler's openings altered in one place, and each of
-/// its answers.
+/// The values that open words are part of combinations: each of the garbler's openings is altered in one
+/// place, and each of its answers.
 #[test]
 fn row_10_an_altered_opening_is_caught_by_its_check() {
     let program = library::millionaires().unwrap();
@@ -340,16 +340,17 @@ fn row_05_bad_gates_win_as_often_as_they_must() {
     assert!((recovered - 4.0 / 15.0).abs() < 0.1, "{recovered}");
 }
 
-/// What is read with Δ is the sum with a message of its own, so a sum that is off would give whoever knows Δ
-/// another input of the garbler's, or another output, than the true one. Each of them, whatever it is off by,
-/// is found before anything is read, by an evaluator that gets Δ and by one that does not.
+/// A word that is read with Δ is the sum with a message of its own. A sum that is off would give a party that
+/// knows Δ another input of the garbler's, or another output, than the true one. Each of them, whatever it is
+/// off by, is found before anything is read, by an evaluator that gets Δ and by one that does not.
 #[test]
 fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset() {
     let (program, mut rng) = (products(6), Rng::replayable("test sums"));
     let layout = Layout::new(&program, Unit::Gates, 40, None).unwrap();
     let (bits, readable) = (layout.level().permutations.bits() as usize, layout.readable().count());
     assert_eq!(readable, 12, "the garbler's inputs and outputs");
-    // What opens gates, none here, messages and labels; solderings of inputs and of outputs; then the sums.
+    // The values that open gates, none here, messages and labels; solderings of inputs and of outputs; then
+    // the sums.
     let sums = 3 + 2 * 2;
     let mut ends = |gets_offset: bool, differences: Vec<(usize, u8)>| {
         let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).dealt(&mut rng);

@@ -82,9 +82,9 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
     rank
 }
 
-/// What the lowest bits of the blocks of an offset tell of its compression, beside the watched symbols: a bit
-/// seldom, two with a probability below 2^-10, three below 2^-19, whatever is watched when the
-/// points are drawn. Here it is symbols of the word itself, none of them the first one of a block, which
+/// The lowest bits of the blocks of an offset tell this much of its compression, beside the watched symbols:
+/// a bit seldom, two with a probability below 2^-10, three below 2^-19, for any symbols that are watched when
+/// the points are drawn. Here it is symbols of the word itself, none of them the first one of a block, which
 /// would be known without.
 #[test]
 fn known_bits_of_an_offset_tell_little_of_its_compression() {

@@ -1,4 +1,4 @@
-//! What a run takes beyond the sum of its parts, measured by doing one.
+//! The time of a run beyond the sum of its parts, measured by doing one.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Measure for Lego {
         Ok(())
     }
 
-    /// What a run of two AES takes in each phase beyond the sum of its parts.
+    /// Measures each phase of a run of two AES beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?.repeat(2)?);
         let job = |identities| Job {
@@ -53,7 +53,7 @@ mod tests {
     use brickwork_harness::measured::check_all_work_is_measured;
     use brickwork_plan::KNOWN_KERNELS;
 
-    /// What grows with the program is known with every kernel, too.
+    /// The parts that grow with the program are known with every kernel, too.
     #[test]
     fn all_work_is_measured() {
         check_all_work_is_measured(&Lego, &BEYOND);

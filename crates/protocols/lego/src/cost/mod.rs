@@ -1,5 +1,5 @@
-//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
-//! it. Bytes and crossings are exact, the rest are estimates.
+//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
+//! through it. Bytes and crossings are exact, the rest are estimates.
 
 mod measure;
 mod work;
@@ -283,7 +283,7 @@ impl Writer<'_> {
         script.message(Evaluator, outputs.div_ceil(8) + 32);
     }
 
-    /// What these phases take beyond all that, some of them for each AND gate of the program.
+    /// Writes the time of these phases beyond all that, some of them for each AND gate of the program.
     fn beyond(&mut self, phases: &[&str]) {
         let all = Lego::PHASES.iter().zip(&BEYOND).zip(GROWS);
         for ((name, work), grows) in all.filter(|((name, _), _)| phases.contains(name)) {
@@ -312,12 +312,13 @@ impl Writer<'_> {
         let [[corrections, _], [tables, _]] = self.kept();
         let proven = 2 * corrections + tables;
         let joined = 36 * (gates.kept() + authenticators.kept()) + solderings;
-        // What is freed is not all given back.
+        // Not all freed memory is given back.
         let evaluator = (told + proven.max(joined)) * 17 / 16 + LABEL * wires;
         [common + garbler + drawn + solderings, common + evaluator + drawn + solderings]
     }
 
-    /// What the evaluator keeps of corrections, and of tables and hashes: bytes in memory, and in files.
+    /// Returns the memory of corrections, and of tables and hashes, that the evaluator keeps: bytes in
+    /// memory, and in files.
     fn kept(&self) -> [[u64; 2]; 2] {
         let Parameters { gates, authenticators, inputs, .. } = self.parameters;
         let (made, guards) = (gates.copies(), authenticators.copies());

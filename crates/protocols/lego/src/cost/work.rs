@@ -3,9 +3,9 @@
 use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
-/// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
-/// AND gate of the program: items are drawn into buckets, moved, and evaluated in an order that leaps through
-/// memory.
+/// The time of each phase beyond its work and its messages, in their order; those that grow (`GROWS`) for
+/// each AND gate of the program. Items are drawn into buckets, moved, and evaluated in an order that leaps
+/// through memory.
 pub(super) static BEYOND: [Work; 6] = [
     Work { name: "lego.beyond.setup", known: known::SETUP },
     Work { name: "lego.beyond.preprocess.gate", known: [1.7e-6, 3.3e-6, 3.0e-6, 1.2e-5] },
@@ -15,7 +15,7 @@ pub(super) static BEYOND: [Work; 6] = [
     Work { name: "lego.beyond.decode", known: [3.1e-4, 3.7e-4, 3.5e-4, 3.5e-4] },
 ];
 
-/// Whether that of a phase grows with the program.
+/// Says which of them grow with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
 /// All of them.

@@ -180,7 +180,7 @@ impl EvaluatorOts {
         }
     }
 
-    /// Puts others behind these. What grows leaves copies behind; so it is made anew.
+    /// Puts others behind these. Growing leaves copies behind; so the list is made anew.
     pub fn append(&mut self, others: &Self) {
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
@@ -208,7 +208,7 @@ impl GarblerOts {
     }
 }
 
-/// Puts other commitments behind these. What grows leaves copies behind; so it is made anew.
+/// Puts other commitments behind these. Growing leaves copies behind; so the list is made anew.
 pub(super) fn join(these: &mut Committed, others: &Committed) {
     let mut values = Labels::new([&these.values[..], &others.values].concat());
     std::mem::swap(&mut these.values, &mut *values);

@@ -1,4 +1,4 @@
-//! What a store holds of LEGO's, for people.
+//! LEGO's part of a store's contents, for people.
 
 use super::needs::{Request, kind};
 use super::origins::{CutAndChoose, Header, bound_of_epoch};

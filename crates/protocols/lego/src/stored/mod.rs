@@ -83,7 +83,7 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error>
     origins::promise(&origins, GivenUp::default(), security)
 }
 
-/// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
+/// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
@@ -112,9 +112,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
-    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
-    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
+    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
+    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
+    /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -225,9 +226,9 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking
-/// is added to an epoch from which nothing was taken, if there is one; otherwise a new one is filled with all
-/// that the program needs.
+/// Makes what a program lacks. All material of a program exists before its session's first input. So lacking
+/// items are added to an epoch from which nothing was taken, if there is one; otherwise a new one is filled
+/// with all that the program needs.
 fn make<R: Role>(mut next: Line<R>, layout: &Layout, why: &Error) -> Result<(Request, Line<R>), Error> {
     let everything = Request::of_layout(layout);
     let mut epoch = next.open_epoch()?;

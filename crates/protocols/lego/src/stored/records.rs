@@ -29,7 +29,7 @@ use brickwork_primitives::solder::GarblerWire;
 use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
 
-/// What items are made of besides their records.
+/// The data that items are made of besides their records.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
@@ -142,7 +142,7 @@ fn write_committed(committed: &Committed, out: &mut Out) {
     }
 }
 
-/// What the parts of a batch's items are.
+/// Returns the kind of the parts of a batch's items.
 fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
     let (sizes, copies) = if gates {
         let mixed = header.mixed()?;

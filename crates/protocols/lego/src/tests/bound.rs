@@ -29,7 +29,7 @@ fn ruined(mixed: &Mixed, x: u64, y: u64) -> bool {
     x == beta || 2 * (beta + alpha - x - y) <= beta + alpha
 }
 
-/// With which probability no opened one of t bad items is seen and a given bucket has x bad ones.
+/// Returns the probability that no opened one of t bad items is seen and a given bucket has x bad ones.
 fn exact_kind(cut: &Bucketing, t: u64, x: u64) -> BigRational {
     let (all, kept, size) = (cut.copies(), cut.kept(), u64::from(cut.bucket));
     let ways = (0..=t.saturating_sub(x)).fold(BigRational::zero(), |sum, j| {
@@ -47,8 +47,8 @@ fn exact_survival(cut: &Bucketing, t: u64) -> BigRational {
     ways / choose(cut.copies(), t)
 }
 
-/// What t bad items of a kind come to: with which probability no opened one is seen, and then also a given
-/// bucket has x bad ones, for each x.
+/// The effect of t bad items of a kind: the probability that no opened one is seen, and that then also a
+/// given bucket has x bad ones, for each x.
 struct Bad {
     unseen: BigRational,
     in_bucket: Vec<BigRational>,
@@ -161,7 +161,7 @@ fn the_formula_is_what_happens() {
     }
 }
 
-/// What is chosen keeps 2^-s with everything else, for all levels, and a garbler that opens less is refused.
+/// The chosen cut keeps 2^-s with everything else, for all levels, and a garbler that opens less is refused.
 #[test]
 fn parameters_keep_their_level() {
     for security in [40, 64, 80] {
@@ -235,9 +235,9 @@ fn input_authenticators_that_waste_memory_are_refused() {
     }
 }
 
-/// What an honest garbler proposes does not come near what is refused; only of some millions of gates a cut
-/// may open more for it, where little is opened at all. Of powers of two and of those between them, up to the
-/// most gates that there may be, whose proposals are all accepted.
+/// An honest garbler's proposal does not come near those that are refused. Only with some millions of gates a
+/// cut may open more for it, where little is opened at all. Of powers of two and of those between them, up to
+/// the most gates that there may be, whose proposals are all accepted.
 #[test]
 fn what_is_chosen_takes_few_steps_to_bound() {
     let sizes = (10..=24).flat_map(|k| [1_u64 << k, 3 << k >> 1]).filter(|&ands| ands <= 1 << 24);

@@ -30,7 +30,7 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
         let (outputs, tables) = gates.garble(0, delta, &[left, right]);
         let mut table = tables[0];
         let mut output = outputs[0];
-        // What a cheater gains most by: outputs that are valid labels of the other bit.
+        // The best lie of a cheater: outputs that are valid labels of the other bit.
         match round % 5 {
             0 => table[0] ^= delta.bits(),
             1 => table[1] ^= delta.bits(),
@@ -56,7 +56,7 @@ fn weights_are_those_of_all_solderings() {
         let weights: Vec<u128> = (0..layout.solderings()).map(|_| rng.block()).collect();
         let weighted = layout.weigh(|soldering| weights[soldering..].iter().copied());
         for source in 0..layout.inputs() + layout.ands {
-            // What depends on this source is 1.
+            // The wires that depend on this source are 1.
             let inputs: Vec<u8> = (0..layout.inputs()).map(|k| u8::from(k == source)).collect();
             let mut solderings = Vec::new();
             let outputs = layout.walk(

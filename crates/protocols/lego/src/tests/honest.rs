@@ -40,7 +40,7 @@ fn a_block_cipher_comes_out_right() {
     assert_eq!(sent, crate::sent_bytes(&program, &garbler.proposal).unwrap()[0]);
 }
 
-/// What a run sends is known beforehand, message by message.
+/// The messages of a run are known beforehand, one by one.
 #[test]
 fn bytes_are_those_of_the_script() {
     let mut rng = Rng::replayable("test lego honest");

@@ -94,7 +94,7 @@ fn the_committed_offset_is_that_of_all_else() {
     of_toy().garbler(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
 }
 
-/// Whether the evaluator ends does not depend on its input: a label of an OT that only one choice would meet.
+/// The evaluator's ending does not depend on its input: a label of an OT that only one choice would meet.
 #[test]
 fn lies_about_ots_are_noticed_for_either_input() {
     for y in [[false, false], [true, false], [false, true], [true, true]] {
@@ -108,7 +108,7 @@ fn lies_about_ots_are_noticed_for_either_input() {
     }
 }
 
-/// What the garbler gives when the inputs are there: labels of its own input, openings, and σ. The toy has
+/// The garbler gives these when the inputs are there: labels of its own input, openings, and σ. The toy has
 /// two inputs of the garbler's, two that mask, and two of the evaluator's.
 #[test]
 fn labels_of_inputs_are_right_or_refused() {

@@ -1,4 +1,4 @@
-//! What the tests of lies and rates say of runs.
+//! The words that the tests of lies and rates use for runs.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub fn with_base_ots() -> Case {
     Case::new(&Arc::new(toy()), Some(cuts), &mut Rng::replayable("test lego"))
 }
 
-/// What the tests do to runs.
+/// The operations of the tests on runs.
 pub trait Lies: Sized {
     /// Proposes and accepts these cuts.
     fn with(self, cuts: Bucketings) -> Self;
@@ -57,7 +57,7 @@ impl Lies for Case {
     }
 }
 
-/// What the tests ask of runs.
+/// The questions of the tests about runs.
 pub trait Ended {
     /// Asserts that both have the outputs of a plain run, and that it went without a recovery, or with one.
     fn right(&self, recovered: bool);
