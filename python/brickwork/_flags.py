@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     map: Mapping[str, str]
     scale: Mapping[str, int]
     ignore_extra_columns: bool
+    rounding: bool
 
 
 class SessionOptions(TypedDict, total=False):

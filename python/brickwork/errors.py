@@ -146,6 +146,7 @@ _BY_CODE: dict[int, type[Error]] = {
 
 _WORDS = [
     (re.compile(r"--scale ([\w.]+)=(\d+)"), r'scale={"\1": \2}'),
+    (re.compile("--rounding"), "rounding=True"),
     (re.compile("`brickwork info FILE`"), "`Program.inputs`"),
     (re.compile("write an @ before it, or csv: if it is a table"), "give pathlib.Path(…) or secret_file(…)"),
 ]
@@ -164,17 +165,17 @@ def needed(module: str, what: str, package: str) -> Any:
         raise UsageError(f"{what} needs {module.split('.')[0]}", f"pip install {package}") from error
 
 
-def _in_python(hint: str) -> str:
+def _in_python(text: str) -> str:
     for of_the_command, ours in _WORDS:
-        hint = of_the_command.sub(ours, hint)
-    return hint
+        text = of_the_command.sub(ours, text)
+    return text
 
 
 def from_json(text: str) -> Error:
     """Returns the exception for the JSON of an error."""
     found = json.loads(text)
     kind = _BY_CODE.get(found["code"], Error)
-    message, hint = found["message"], _in_python(found["hint"])
+    message, hint = _in_python(found["message"]), _in_python(found["hint"])
     if "diagnostics" in found:
         error = CompileError(message, hint)
         error.diagnostics = found["diagnostics"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,11 @@ from .columns import are_columns, columns, has_masked, is_lazy, is_table, length
 from .errors import InvalidInput, UsageError
 from .ports import Array, Integer, Port, Struct, Type, leaves, type_of
 from .secret import FILES, Secret, SecretFile, secret_file
-from .wires import EMPTY, TEXT, Bits, Place, Scale, integer_bits, to_text
+from .wires import EMPTY, TEXT, Bits, Place, Reading, Scale, integer_bits, to_text
 
 
 def input_word(
-    value: Any, ports: Sequence[Port], executions: int | None, scale: Scale, party: str, extra: bool = False
+    value: Any, ports: Sequence[Port], executions: int | None, reading: Reading, party: str
 ) -> str | None:
     """Returns a party's input as the flag of the command takes it, or None if there is none.
 
@@ -28,18 +30,22 @@ def input_word(
         value: a Python value, an array, a table, a `SecretFile`, a `Secret`, or the path of a file.
         ports: the party's inputs.
         executions: how many values there are, if it is not one by itself.
-        extra: whether columns that the program does not know are left out.
     """
     if value is None:
         return None
     if isinstance(value, os.PathLike):
         value = secret_file(value)
+    kind = type_of(ports)
+    place = Place(f"input of the {party}", ports[0].name if len(ports) == 1 else "", reading)
+    if isinstance(value, (SecretFile, Secret)) and reading.raw:
+        raise place.wrong(
+            "a file or a Secret, of which the numbers are read",
+            'leave raw() out; "0x…" in it is the integer behind a number',
+        )
     if isinstance(value, SecretFile):
         return value.word()
     if isinstance(value, Secret):
         return value.take()
-    kind = type_of(ports)
-    place = Place(f"input of the {party}", ports[0].name if len(ports) == 1 else "", scale, extra)
     if kind is None:
         raise InvalidInput(f"{place.who}: the program takes none", "leave it out")
     if executions is None:
@@ -55,17 +61,19 @@ def check_scale(scale: Scale, ports: Sequence[Port]) -> None:
         if not any(path.split(".")[-len(wanted) :] == wanted for path in known):
             raise UsageError(
                 f"scale: no input has a field of integers that is called {name}",
-                f"there are {', '.join(known[:20])}; a party's only input has the name input1 or input2, "
-                "whatever its parameter is called",
+                f"there are {', '.join(known[:20]) or 'none'}; a party's only input has the name input1 or "
+                "input2, whatever its parameter is called, and numbers of bw.fixed need no scale",
             )
 
 
 def _fields_of(kind: Type, name: str) -> Iterator[str]:
-    """Yields the paths of all fields of integers, elements of arrays counted once."""
+    """Yields the paths of all fields of integers, elements of arrays counted once. The point of a number of
+    fixed point is part of its type.
+    """
     while isinstance(kind, Array):
         kind = kind.element
     if isinstance(kind, Integer):
-        yield name
+        yield from [name] if kind.point == 0 else []
     else:
         for field, of in kind.fields:
             yield from _fields_of(of, f"{name}.{field}")
@@ -134,8 +142,9 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
         value = value.item()
     if isinstance(kind, Integer) and _is_missing(value):
         raise place.wrong(*EMPTY)
-    if isinstance(kind, Integer) and isinstance(value, (float, np.floating, Decimal)):
-        return _decimal(value, kind, place)
+    if isinstance(kind, Integer) and isinstance(value, (int, float, np.floating, Decimal, Fraction)):
+        if not isinstance(value, int) or kind.point or place.reading.raw:
+            return _number(value, kind, place)
     value = _names_no_file(value, place)
     if isinstance(kind, Integer) and isinstance(value, str) and not value.lstrip("-").startswith(_WORDS):
         named = "name a file as pathlib.Path(…) or secret_file(…)" if os.path.isfile(value) else TEXT[1]
@@ -182,16 +191,12 @@ def _each(values: Iterable[Any], kind: Type, place: Place) -> list[Any]:
         raise
 
 
-def _decimal(value: Any, kind: Integer, place: Place) -> _Bits:
-    """Returns a number that may have a point, which a scale moves."""
-    digits = place.digits()
-    if digits is None:
+def _number(value: Any, kind: Integer, place: Place) -> _Bits:
+    """Returns a number by itself as its wire bits: one that may have a point, or is an integer behind one."""
+    fraction = isinstance(value, (float, np.floating, Decimal, Fraction))
+    if fraction and kind.point == 0 and place.digits() is None:
         raise place.wrong("a number with a decimal point", place.how_to_scale())
-    try:
-        return _text(integer_bits(np.array([value]), kind, place))
-    except InvalidInput as wrong:
-        # Without a row: it is one number.
-        raise place.wrong(f"is no {kind} of {digits} digits behind the point", wrong.hint) from None
+    return _text(integer_bits(np.array([value]), kind, replace(place, alone=True)))
 
 
 _MANY = 32
@@ -212,7 +217,8 @@ def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:
         return None
     if found.dtype.kind == "O" and set(map(type, found.reshape(-1))) == {int}:
         return found
-    return found if found.dtype.kind in "iub" else None
+    of_floats = kind.point > 0 and found.dtype.kind == "f" and set(map(type, value)) <= {float}
+    return found if found.dtype.kind in "iub" or of_floats else None
 
 
 def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, Any]:
@@ -303,7 +309,7 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
             f"there is no column {missing[0]!r}", f"the program takes {', '.join(sorted(wanted))}"
         )
     # Its name may be a value, where a table was read without its first line.
-    if not place.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
+    if not place.reading.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
             f"the program does not know the name of column {unknown[0]}",
             "leave it out, or say ignore_extra_columns=True",

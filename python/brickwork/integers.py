@@ -369,6 +369,7 @@ def constant(number: object, type: IntegerType) -> Integer:
     """Returns a plain number as a value of this type, which must hold it."""
     if (whole := plain(number)) is not None:
         number = whole
+    written = number
     if isinstance(number, (int, float, Decimal, Fraction)) and type.point:
         scaled = Fraction(number) * (1 << type.point)
         if scaled.denominator != 1:
@@ -380,7 +381,8 @@ def constant(number: object, type: IntegerType) -> Integer:
     if not isinstance(number, int):
         refuse(f"has {number!r} where {type!r} is needed", "use secrets of that type and whole plain numbers")
     if not type.low <= number <= type.high:
-        refuse(f"has {number}, which {type!r} does not hold", f"it takes {type.low} to {type.high}")
+        least, most = (Fraction(end, 1 << type.point) for end in (type.low, type.high))
+        refuse(f"has {written}, which {type!r} does not hold", f"it takes {least} to {most}")
     source().use(type)
     mark = "#" if type.signed else "##"
     # The lowest number of a signed type has no positive counterpart: its bits are written down.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from . import columns as tables
 from .errors import UsageError, needed
 from .ports import Integer, Port, Struct, Type, type_of
-from .wires import Bits, Place, integers
+from .wires import Bits, Place, Reading, integers
 
 
 def output_value(bits: Bits, ports: Sequence[Port], executions: int | None) -> Any:
@@ -49,7 +49,7 @@ def _single(values: Any) -> Any:
     if isinstance(values, dict):
         return {name: _single(value) for name, value in values.items()}
     value = values[0]
-    return int(value) if isinstance(value, (np.integer, int)) else value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _value(bits: Bits, kind: Type) -> Any:
@@ -108,7 +108,7 @@ def columns(learned: Any) -> dict[str, NDArray[Any]]:
         raise UsageError("a table of what is no table", "name an array or a struct of what was learned")
     bare = isinstance(learned, np.ndarray) and learned.dtype.names is None
     whole = {"value": learned} if bare else _of_one_row(learned) if _is_one_row(learned) else learned
-    named = tables.columns(whole, Place("output", "", {}, False))
+    named = tables.columns(whole, Place("output", "", Reading()))
     assert isinstance(named, dict)
     if len(set(map(len, named.values()))) > 1:
         raise UsageError("a table of columns of different lengths", "name one array of what was learned")
@@ -147,6 +147,8 @@ def to_arrow(learned: Any) -> Any:
     def one(column: NDArray[Any]) -> Any:
         if column.dtype.kind != "O":
             return pyarrow.array(column)
+        if len(column) and isinstance(column[0], Decimal):
+            return pyarrow.array(list(column))
         try:
             return pyarrow.array(list(map(Decimal, column)), pyarrow.decimal256(_MOST_DIGITS, 0))
         except pyarrow.ArrowInvalid:

@@ -9,16 +9,31 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer of `bits` bits, in two's complement if `signed`."""
+    """An integer of `bits` bits, in two's complement if `signed`. With a `point` it stands for a number that
+    has as many of its bits behind the point.
+    """
 
     bits: int
     signed: bool
+    point: int = 0
 
     @property
     def width(self) -> int:
         return self.bits
 
+    @property
+    def low(self) -> int:
+        """The least integer."""
+        return -(1 << self.bits - 1) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """The largest integer."""
+        return (1 << self.bits - int(self.signed)) - 1
+
     def __str__(self) -> str:
+        if self.point:
+            return f"{'' if self.signed else 'u'}fixed{self.bits}.{self.point}"
         return f"{'int' if self.signed else 'uint'}{self.bits}"
 
 
@@ -71,9 +86,21 @@ def type_from_json(value: Any) -> Type:
     ((kind, what),) = value.items()
     if kind in ("uint", "int"):
         return Integer(what, kind == "int")
+    if kind == "fixed":
+        bits, point, signed = what
+        return Integer(bits, signed, point)
     if kind == "array":
         return Array(type_from_json(what[0]), what[1])
     return Struct(tuple((name, type_from_json(field)) for name, field in what))
+
+
+def without_points(kind: Type) -> Type:
+    """Returns the type of the integers behind numbers of fixed point."""
+    if isinstance(kind, Integer):
+        return Integer(kind.bits, kind.signed)
+    if isinstance(kind, Array):
+        return Array(without_points(kind.element), kind.length)
+    return Struct(tuple((name, without_points(field)) for name, field in kind.fields))
 
 
 def type_of(ports: Sequence[Port]) -> Type | None:

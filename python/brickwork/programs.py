@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -17,7 +19,7 @@ from ._flags import flags
 from ._tasks import wait
 from .errors import InvalidInput, UsageError
 from .pages import Page
-from .ports import Port, type_from_json
+from .ports import Port, type_from_json, without_points
 
 
 @runtime_checkable
@@ -46,6 +48,17 @@ class Program(Page):
         self.and_gates: int = found["and_gates"]
         self.inputs: tuple[Port, ...] = _ports(found["inputs"])
         self.outputs: tuple[Port, ...] = _ports(found["outputs"])
+        self.is_raw = False
+
+    def raw(self) -> Program:
+        """Returns the same program, which takes and gives the integers behind numbers of fixed point."""
+        other = copy.copy(self)
+        other.is_raw = True
+        other.inputs, other.outputs = (
+            tuple(replace(port, type=without_points(port.type)) for port in ports)
+            for ports in (self.inputs, self.outputs)
+        )
+        return other
 
     def _read(self) -> Any:
         return wait(_native.Task.ports(["info", *flags({"map": self.map}), "--", os.fspath(self.path)])).json
@@ -114,17 +127,17 @@ class Program(Page):
         return f"<brickwork.Program {self.digest[:16]}: {inputs} -> {outputs}; {self.and_gates:,} AND gates>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _same, (self.path, self.map, self.digest)
+        return _same, (self.path, self.map, self.digest, self.is_raw)
 
 
-def _same(path: Path, map: Mapping[str, str], digest: str) -> Program:
+def _same(path: Path, map: Mapping[str, str], digest: str, is_raw: bool) -> Program:
     """Returns the program that was pickled, whose file must still hold it."""
     program = Program(path, map)
     if program.digest != digest:
         raise InvalidInput(
             f"{path} holds another program than when it was pickled", "load it again: bw.load(…)"
         )
-    return program
+    return program.raw() if is_raw else program
 
 
 _INCLUDE = re.compile(rb'^[ \t]*#include[ \t]+"([^"\n]+)"', re.MULTILINE)

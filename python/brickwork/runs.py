@@ -18,7 +18,7 @@ from .inputs import check_scale, input_word
 from .outputs import output_value
 from .pages import Page
 from .programs import HasProgram, Program, as_program
-from .wires import from_text, to_text
+from .wires import Reading, from_text, to_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -202,10 +202,15 @@ def simulate(
     executions: int | None = None,
     scale: Mapping[str, int] | None = None,
     ignore_extra_columns: bool = False,
+    rounding: bool = False,
     deadline: float | None = None,
 ) -> Outputs:
     """Computes in the clear, without any protocol."""
-    options: Options = {"scale": scale or {}, "ignore_extra_columns": ignore_extra_columns}
+    options: Options = {
+        "scale": scale or {},
+        "ignore_extra_columns": ignore_extra_columns,
+        "rounding": rounding,
+    }
     if executions is not None:
         options["executions"] = executions
     watch = Watch(deadline=deadline)
@@ -241,14 +246,13 @@ def _word(value: Any, program: Program, role: str, options: Options) -> str | No
         raise UsageError(
             f"the program needs an input of the {role}", "give it; `Program.inputs` shows what it takes"
         )
-    return input_word(
-        value,
-        program.inputs_of(role),
-        options.get("executions"),
+    reading = Reading(
         options.get("scale", {}),
-        role,
         options.get("ignore_extra_columns", False),
+        options.get("rounding", False),
+        program.is_raw,
     )
+    return input_word(value, program.inputs_of(role), options.get("executions"), reading, role)
 
 
 def _party(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +19,7 @@ from .outputs import output_value
 from .ports import Port
 from .programs import Program, as_program, in_a_file
 from .runs import AnyProgram, Key, Record
-from .wires import Scale, from_text
+from .wires import Reading, Scale, from_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -97,6 +97,7 @@ class Session:
         keep: list[str] | None = None,
         scale: Scale | None = None,
         ignore_extra_columns: bool = False,
+        rounding: bool = False,
         progress: bool = False,
         deadline: float | None = None,
     ) -> Step:
@@ -110,11 +111,11 @@ class Session:
             keep: outputs that nobody decodes.
             scale: digits behind the decimal point, by column.
             ignore_extra_columns: whether columns that the program does not know are left out.
+            rounding: whether a number that lies between two of a fixed-point type becomes the nearest.
         """
         watch = Watch(progress, deadline=deadline)
-        wish = watch.prepare(
-            self._wish, program, input, executions, carry or {}, keep or [], scale or {}, ignore_extra_columns
-        )
+        reading = Reading(scale or {}, ignore_extra_columns, rounding)
+        wish = watch.prepare(self._wish, program, input, executions, carry or {}, keep or [], reading)
         return self._step(wish, wait(self._started(wish), watch))
 
     async def run_async(
@@ -127,21 +128,15 @@ class Session:
         keep: list[str] | None = None,
         scale: Scale | None = None,
         ignore_extra_columns: bool = False,
+        rounding: bool = False,
         progress: bool = False,
         deadline: float | None = None,
     ) -> Step:
         """Runs a program once, as `run` does, while the event loop goes on."""
         watch = Watch(progress, deadline=deadline)
+        reading = Reading(scale or {}, ignore_extra_columns, rounding)
         wish = await aside(
-            watch.prepare,
-            self._wish,
-            program,
-            input,
-            executions,
-            carry or {},
-            keep or [],
-            scale or {},
-            ignore_extra_columns,
+            watch.prepare, self._wish, program, input, executions, carry or {}, keep or [], reading
         )
         return self._step(wish, await wait_async(self._started(wish), watch))
 
@@ -172,10 +167,10 @@ class Session:
         executions: int | None,
         carry: Mapping[str, Kept],
         keep: list[str],
-        scale: Scale,
-        extra: bool,
+        reading: Reading,
     ) -> _Wish:
         found = as_program(program)
+        reading = replace(reading, raw=found.is_raw)
         if found not in self._numbers:
             told = wait(self._native.add(os.fspath(in_a_file(found))))
             self._numbers[found] = told.json["number"]
@@ -188,8 +183,8 @@ class Session:
                 )
             carried.append((port.party, name, kept.number_in(self)))
         own = [port for port in found.inputs_of(self.role) if port.name not in carry]
-        check_scale(scale, own)
-        word = input_word(input, own, executions, scale, self.role, extra) if own else None
+        check_scale(reading.scale, own)
+        word = input_word(input, own, executions, reading, self.role) if own else None
         return _Wish(found, self._numbers[found], word, executions, carried, keep)
 
     def _started(self, wish: _Wish) -> _native.Task:

@@ -155,7 +155,9 @@ class Source:
         word = type.word
         if word not in self._structs:
             kind = "int_t" if word[0] == "i" else "uint_t"
-            self._integers[word] = f"typedef {kind} {word[1:]} {word}"
+            width, _, point = word[1:].partition("p")
+            pragma = f"/*@ point {point} */ " if point else ""
+            self._integers[word] = f"{pragma}typedef {kind} {width} {word}"
 
     def text(self, head: list[str], main: Body) -> str:
         """Returns the whole source, with the lines of its head behind the types."""
@@ -176,7 +178,7 @@ _TAKEN = frozenset(
 _PLAIN = re.compile(r"[^A-Za-z0-9_]")
 """What a name of the language does not have."""
 
-_OWN = re.compile(r"[tui][0-9]+")
+_OWN = re.compile(r"t[0-9]+|[ui][0-9]+(p[0-9]+)?")
 """Names that are made here."""
 
 

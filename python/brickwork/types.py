@@ -68,14 +68,16 @@ class IntegerType(Type):
         return number
 
     def encode(self, number: Any, rounding: bool = False) -> Any:
-        """Returns a number, or an array of numbers, as the integers that a program takes for this type: 2.5
-        is 640 with 8 bits behind the point.
+        """Returns a number, or several, as the integers behind them: 2.5 is 640 with 8 bits behind the point.
+        Programs take and give numbers, and only `Program.raw` these integers.
 
         Args:
-            number: an `int`, `float`, `Decimal` or `Fraction`, or a sequence or numpy array of these.
+            number: an `int`, `float`, `Decimal` or `Fraction`, or a sequence, array or column of these.
             rounding: whether a number between two that the type holds becomes the nearest, of two that are as
                 near the larger; it is refused otherwise.
         """
+        if not isinstance(number, np.generic) and hasattr(number, "to_numpy"):
+            number = number.to_numpy()
         if isinstance(number, (np.ndarray, list, tuple)):
             if _holds_masked(number):
                 raise InvalidInput(f"a value that is empty, for {self!r}", "fill in what is missing before")
@@ -101,10 +103,12 @@ class IntegerType(Type):
         return whole
 
     def decode(self, number: Any) -> Any:
-        """Returns what integers of a program stand for, as `float`; whole numbers if none of their bits is
-        behind the point. The reverse of `encode`, up to the 53 bits of a `float`.
+        """Returns the numbers that integers stand for, as `float`; whole numbers if none of their bits is
+        behind the point. It is the reverse of `encode`, up to the 53 bits of a `float`. Numbers with a point,
+        which is what programs give, stay what they are.
         """
-        if not self.point:
+        kind = np.asarray(number).dtype.kind
+        if not self.point or kind == "f" or isinstance(number, (Decimal, Fraction)):
             return number
         if isinstance(number, (np.ndarray, list, tuple)):
             return np.asarray(number).astype(np.float64) / 2.0**self.point
@@ -120,7 +124,7 @@ class IntegerType(Type):
 
     @property
     def word(self) -> str:
-        return f"{'i' if self.signed else 'u'}{self.width}"
+        return f"{'i' if self.signed else 'u'}{self.width}{f'p{self.point}' if self.point else ''}"
 
     def joined(self, other: IntegerType) -> IntegerType:
         """Returns the narrowest type that holds the numbers of both."""

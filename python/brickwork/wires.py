@@ -6,15 +6,17 @@ bit first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal, DecimalException, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._tasks import look
+from ._tasks import look, looking
 from .errors import InvalidInput
 from .ports import Integer
 
@@ -25,31 +27,49 @@ Scale = Mapping[str, int]
 """Digits behind the decimal point, by the name of a field or column."""
 
 _LIMB = 64
-_EXACT = Context(prec=5000)
+_EXACT = Context(prec=6000)
 """For decimals that are moved, and never rounded: the widest integer has some 1 200 digits."""
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How values are read.
+
+    Attributes:
+        scale: digits behind the decimal point, by the name of a field or column of integers.
+        extra: whether columns that the program does not know are left out.
+        rounding: whether a number that lies between two of a fixed-point type becomes the nearest.
+        raw: whether the integers behind numbers of fixed point are given.
+    """
+
+    scale: Scale = field(default_factory=dict)
+    extra: bool = False
+    rounding: bool = False
+    raw: bool = False
+
+
+@dataclass(frozen=True)
 class Place:
-    """Whose value, and which part of it: for messages, which never repeat a value."""
+    """A part of a value, and how it is read: for messages, which never repeat a value."""
 
     who: str
     path: str
-    scale: Scale
-    extra: bool
+    reading: Reading
+    alone: bool = False
+    """True for one number by itself, which has no row."""
 
     def field(self, name: str) -> Place:
-        return Place(self.who, f"{self.path}.{name}" if self.path else name, self.scale, self.extra)
+        return replace(self, path=f"{self.path}.{name}" if self.path else name)
 
     def at(self, row: int) -> Place:
-        return Place(self.who, f"{self.path}[{row}]", self.scale, self.extra)
+        return replace(self, path=f"{self.path}[{row}]")
 
     def digits(self) -> int | None:
         """Returns the digits behind the point of what is here, if any were given for it or for the array
         that it is an element of.
         """
         here = [name.split("[", 1)[0] for name in self.path.split(".")]
-        for name, digits in self.scale.items():
+        for name, digits in self.reading.scale.items():
             wanted = name.split(".")
             if here[-len(wanted) :] == wanted:
                 return digits
@@ -61,7 +81,7 @@ class Place:
         return f'give integers, or say scale={{"{name}": 2}} if 12.50 stands for the integer 1250'
 
     def wrong(self, what: str, hint: str, row: int | None = None) -> InvalidInput:
-        where = str(self) if row is None else f"{self}, row {row}"
+        where = str(self) if row is None or self.alone else f"{self}, row {row}"
         return InvalidInput(f"{where}: {what}", hint)
 
     def __str__(self) -> str:
@@ -85,12 +105,11 @@ def integer_bits(values: NDArray[Any], kind: Integer, place: Place) -> Bits:
     Raises:
         InvalidInput: one is no integer, or not of this type; it names the row.
     """
-    values = _whole(values, place)
-    low = -(1 << kind.bits - 1) if kind.signed else 0
-    high = (1 << kind.bits - int(kind.signed)) - 1
-    if len(values) and (values.min() < low or values.max() > high):
-        row = int(np.argmax((values < low) | (values > high)))
-        raise place.wrong(f"does not fit into {kind}", f"it takes {low} to {high}", row)
+    values = _of_fixed(values, kind, place) if kind.point else _whole(values, place)
+    if len(values) and (values.min() < kind.low or values.max() > kind.high):
+        row = int(np.argmax((values < kind.low) | (values > kind.high)))
+        ends = (number_of(end, kind) for end in (kind.low, kind.high))
+        raise place.wrong(f"does not fit into {kind}", "it takes {} to {}".format(*ends), row)
     words = np.empty((len(values), -(-kind.bits // _LIMB)), "<u8")
     for number in range(words.shape[1]):
         look()
@@ -125,12 +144,11 @@ def _whole(values: NDArray[Any], place: Place) -> NDArray[Any]:
         raise place.wrong(*TEXT)
     if values.dtype.kind not in "iu":
         raise place.wrong(f"values of type {values.dtype}", "give integers")
-    return values if digits is None else _moved(values, digits)
+    return values if digits is None else _moved(values, 10**digits)
 
 
-def _moved(values: NDArray[Any], digits: int) -> NDArray[Any]:
-    """Returns integers times a power of ten, in a type that holds them."""
-    factor = 10**digits
+def _moved(values: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Returns integers times a factor, in a type that holds them."""
     ends = [int(end) * factor for end in (values.min(), values.max())] if len(values) else [0, 0]
     for kind in (np.int64, np.uint64):
         if np.iinfo(kind).min <= ends[0] and ends[1] <= np.iinfo(kind).max and factor <= np.iinfo(kind).max:
@@ -188,11 +206,75 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
         # numpy's types say that it may be a single number.
         each: Any = np.frompyfunc(int, 1, 1)
         values = each(values)
+    values = _narrow(values)
+    return values if digits is None else _moved(values, 10**digits)
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Returns integers of Python in a type of numpy, if one holds them."""
     try:
-        values = values.astype(np.int64)
+        return values.astype(np.int64)
     except OverflowError:
-        pass
-    return values if digits is None else _moved(values, digits)
+        return values
+
+
+def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]:
+    """Returns the integers behind numbers of fixed point."""
+    if values.dtype.kind in "US":
+        raise place.wrong(*TEXT)
+    if values.dtype.kind in "biu":
+        return _moved(values.astype(np.uint8) if values.dtype.kind == "b" else values, 1 << kind.point)
+    if values.dtype.kind == "O":
+        return _narrow(_of_numbers(values, kind, place))
+    if values.dtype.kind != "f":
+        raise place.wrong(f"values of type {values.dtype}", "give numbers")
+    exact = values.astype(np.float64)
+    if not (finite := np.isfinite(exact) & (exact == values)).all():
+        raise place.wrong(*NOT_FINITE, int(np.argmin(finite)))
+    if (far := np.abs(exact) > 2.0**kind.bits).any():
+        raise place.wrong(f"does not fit into {kind}", "give a smaller number", int(np.argmax(far)))
+    moved = np.ldexp(exact, kind.point)
+    whole = np.floor(moved)
+    rest = moved - whole
+    if rest.any() and not place.reading.rounding:
+        raise _between(kind, place, int(np.argmax(rest != 0)))
+    whole += rest >= 0.5
+    # Within these bounds a float is an integer of numpy.
+    if len(whole) == 0 or np.abs(whole).max() < 2.0**63:
+        return whole.astype(np.int64)
+    return np.array([int(one) for one in whole], dtype=object)
+
+
+def _of_numbers(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]:
+    """Returns the integers behind numbers of Python: `int`, `float`, `Decimal`, `Fraction`, and of numpy."""
+    found = np.empty(len(values), dtype=object)
+    for row, one in enumerate(looking(values)):
+        if one is None:
+            raise place.wrong(*EMPTY, row)
+        if isinstance(one, (str, bytes)):
+            raise place.wrong(*TEXT, row)
+        one = one.item() if isinstance(one, np.generic) else one
+        if not isinstance(one, (int, float, Decimal, Fraction)):
+            raise place.wrong("is no number", "give int, float, Decimal or Fraction", row)
+        if isinstance(one, Decimal) and one.is_finite() and one.adjusted() > _EXACT.prec:
+            raise place.wrong(f"does not fit into {kind}", "give a smaller number", row)
+        try:
+            exact = Fraction(one) * (1 << kind.point)
+        except (ValueError, OverflowError):
+            # Without a cause: it may repeat the value.
+            raise place.wrong(*NOT_FINITE, row) from None
+        if exact.denominator != 1 and not place.reading.rounding:
+            raise _between(kind, place, row)
+        found[row] = math.floor(exact + Fraction(1, 2))
+    return found
+
+
+def _between(kind: Integer, place: Place, row: int) -> InvalidInput:
+    return place.wrong(
+        f"lies between two numbers that {kind} holds",
+        "say rounding=True for the nearest, or take a type with more bits behind the point",
+        row,
+    )
 
 
 EMPTY = ("is empty", "fill in what is missing, or leave the row out, before it is used")
@@ -222,10 +304,31 @@ def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any
     raise AssertionError("all of its rows are well, and it is not")
 
 
+_MANTISSA = 53
+"""Bits of an integer that a float holds exactly."""
+
+
+def number_of(word: Any, kind: Integer) -> Any:
+    """Returns the number that an integer stands for: an `int`, a `float`, or a `Decimal` beyond 53 bits."""
+    if not kind.point:
+        return int(word)
+    if kind.bits <= _MANTISSA:
+        return math.ldexp(int(word), -kind.point)
+    with localcontext(_EXACT):
+        return Decimal(int(word)) / (1 << kind.point)
+
+
 def integers(bits: Bits, kind: Integer) -> NDArray[Any]:
     """Returns the integers of rows of bits, in the smallest type of numpy that holds them, or Python's beyond
-    64 bits.
+    64 bits. Numbers of fixed point are floats, which hold them exactly, or `Decimal` beyond 53 bits.
     """
+    if kind.point:
+        words = integers(bits, Integer(kind.bits, kind.signed))
+        if kind.bits <= _MANTISSA:
+            return np.ldexp(words.astype(np.float64), -kind.point)
+        exact: Any = np.frompyfunc(lambda word: number_of(word, kind), 1, 1)
+        decimals: NDArray[Any] = exact(words)
+        return decimals
     size = next((size for size in (8, 16, 32, 64) if size >= kind.bits), -(-kind.bits // _LIMB) * _LIMB)
     wide = np.zeros((len(bits), size), np.uint8)
     wide[:, : kind.bits] = bits

@@ -22,6 +22,7 @@ import brickwork as bw
 import numpy as np
 from brickwork import _native, _tasks, runs
 from brickwork.inputs import input_word
+from brickwork.wires import Reading
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +33,7 @@ class Rust:
     def __init__(self, program: bw.Program, inputs: list[Any], executions: int | None) -> None:
         words, self._files = [], []
         for role, given in zip(("garbler", "evaluator"), inputs):
-            word = input_word(given, program.inputs_of(role), executions, {}, role)
+            word = input_word(given, program.inputs_of(role), executions, Reading(), role)
             # In a file: a command line has no room for rows of a table.
             file = tempfile.NamedTemporaryFile("w", suffix=".json")
             file.write(str(word))

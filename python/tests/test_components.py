@@ -206,7 +206,7 @@ def test_shifts_move_bits_wherever_the_point_is(type: Any) -> None:
         return low - (1 << type.width) if type.signed and low > type.high else low
 
     for number in {type.low, type.high, 0, 1, type.low // 3, type.high // 3, type.low + 1}:
-        found = bw.simulate(shifts, number).garbler.tolist()
+        found = bw.simulate(shifts.as_program().raw(), number).garbler.tolist()
         wanted = [number >> amount for amount in amounts] + [wrapped(number << amount) for amount in amounts]
         assert found == wanted, number
 

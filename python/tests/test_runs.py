@@ -19,6 +19,7 @@ import pytest
 from brickwork import _native, _tasks
 from brickwork._flags import Options
 from brickwork.inputs import input_word
+from brickwork.wires import Reading
 
 RICHER = {"garbler_richer": 1, "equal": 0}
 LONG: Options = {"executions": 100_000, "timeout": 60}
@@ -209,7 +210,7 @@ def test_what_makes_inputs_looks_whether_it_is_to_end(
     value = {ports[0].name: value["input1"]} if isinstance(value, dict) else value
 
     def make() -> str | None:
-        return input_word(value, ports, executions, {}, "garbler")
+        return input_word(value, ports, executions, Reading(), "garbler")
 
     with pytest.raises(bw.Deadline):
         _tasks.Watch(deadline=-1.0).prepare(make)
@@ -444,3 +445,13 @@ def test_a_plan_is_the_commands(millionaires: bw.Program) -> None:
     assert plan.executions == 10
     assert bw.info(millionaires).digest == bw.call("info", millionaires.path).digest == millionaires.digest
     assert bw.info(millionaires).and_gates == millionaires.and_gates
+
+
+@pytest.mark.parametrize("protocol", ["compgc", "semi-honest"])
+def test_a_protocol_warns_once_and_by_its_name(
+    millionaires: bw.Program, protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both parties run in this process, and their user reads one warning."""
+    bw.run(millionaires, 7, 5, protocol=protocol)
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 1 and f"--protocol {protocol}" in said[0], said

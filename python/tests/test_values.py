@@ -22,7 +22,7 @@ from brickwork import ports
 from brickwork.inputs import input_word
 from brickwork.outputs import output_value
 from brickwork.ports import Array, Integer
-from brickwork.wires import Place, from_text, integer_bits, integers
+from brickwork.wires import Place, Reading, from_text, integer_bits, integers
 
 COLUMNS = {
     "id": [7, 65535, 0],
@@ -75,7 +75,7 @@ def test_tables_become_what_the_program_takes(echo: bw.Program, table: Any) -> N
 def test_libraries_of_tables_agree(echo: bw.Program) -> None:
     narrow = {name: values for name, values in COLUMNS.items() if name != "big"} | {"big": [1, 2, 2**63 - 1]}
     words = {
-        input_word(table, echo.inputs_of("garbler"), None, {}, "garbler")
+        input_word(table, echo.inputs_of("garbler"), None, Reading(), "garbler")
         for table in (
             narrow,
             {name: np.array(column) for name, column in narrow.items()},
@@ -91,8 +91,8 @@ def test_libraries_of_tables_agree(echo: bw.Program) -> None:
     kind = bw.Port(
         "x", "garbler", Array(bw.ports.Struct((("a", Integer(8, False)), ("b", Integer(9, True)))), 3)
     )
-    assert input_word(structured, [kind], None, {}, "garbler") == input_word(
-        {"a": [1, 2, 3], "b": [-4, 5, 6]}, [kind], None, {}, "garbler"
+    assert input_word(structured, [kind], None, Reading(), "garbler") == input_word(
+        {"a": [1, 2, 3], "b": [-4, 5, 6]}, [kind], None, Reading(), "garbler"
     )
 
 
@@ -102,7 +102,7 @@ def test_integers_come_back(bits: int, signed: bool) -> None:
     kind = Integer(bits, signed)
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     values = [low, high, 0, high // 3, low // 3]
-    place = Place("input", "", {}, False)
+    place = Place("input", "", Reading())
     array = np.array(values, dtype=object if bits > 62 else np.int64)
     found = integer_bits(array, kind, place)
     plain = [[value >> bit & 1 for bit in range(bits)] for value in values]
@@ -234,8 +234,8 @@ NESTED = pa.table(
 )
 def test_structs_and_arrays_in_columns_are_found(echo: bw.Program, table: Any) -> None:
     flat = {**COLUMNS, "big": [1, 2, 2**63 - 1]}
-    assert input_word(table, echo.inputs_of("garbler"), None, {}, "garbler") == input_word(
-        flat, echo.inputs_of("garbler"), None, {}, "garbler"
+    assert input_word(table, echo.inputs_of("garbler"), None, Reading(), "garbler") == input_word(
+        flat, echo.inputs_of("garbler"), None, Reading(), "garbler"
     )
 
 
@@ -254,7 +254,7 @@ def test_a_path_is_a_file_that_python_does_not_read(echo: bw.Program, tmp_path: 
     path.write_text("\n".join([",".join(names), *rows]) + "\n")
     for given in (path, bw.secret_file(path), {"rows": path}):
         check(bw.simulate(echo, given, -5).garbler)
-    assert input_word(path, echo.inputs_of("garbler"), None, {}, "garbler") == f"@{path}"
+    assert input_word(path, echo.inputs_of("garbler"), None, Reading(), "garbler") == f"@{path}"
 
 
 WIDE = Array(
@@ -267,7 +267,7 @@ WIDE = Array(
 def learned(table: Any) -> Any:
     """What a party would learn that is given back what it gave."""
     port = bw.Port("x", "garbler", WIDE)
-    word = input_word(table, [port], None, {}, "garbler")
+    word = input_word(table, [port], None, Reading(), "garbler")
     assert word is not None
     return output_value(from_text(json.loads(word).removeprefix("bits:")), [port], None)
 
@@ -287,11 +287,11 @@ def test_outputs_become_tables_and_these_inputs() -> None:
         assert (learned(given) == found).all()
     decimals = bw.to_arrow(found)
     port = [bw.Port("x", "garbler", WIDE)]
-    assert input_word(decimals, port, None, {"b": 0}, "garbler") == input_word(
-        found, port, None, {}, "garbler"
+    assert input_word(decimals, port, None, Reading({"b": 0}), "garbler") == input_word(
+        found, port, None, Reading(), "garbler"
     )
     with pytest.raises(bw.InvalidInput, match="b, row 0: is no integer"):
-        input_word(decimals, port, None, {}, "garbler")
+        input_word(decimals, port, None, Reading(), "garbler")
 
 
 def test_outputs_of_several_executions_are_tables(millionaires: bw.Program, echo: bw.Program) -> None:
@@ -320,7 +320,7 @@ def test_outputs_of_several_executions_are_tables(millionaires: bw.Program, echo
     ids=["decimals", "int64", "uint64", "wide", "bool", "Python's"],
 )
 def test_a_scale_moves_the_point_exactly(kind: Integer, values: Any, digits: int) -> None:
-    place = Place("input", "x", {"x": digits}, False)
+    place = Place("input", "x", Reading({"x": digits}))
     expected = [
         int(Fraction(str(one)) * 10**digits) if isinstance(one, Decimal) else int(one) * 10**digits
         for one in values
@@ -331,7 +331,7 @@ def test_a_scale_moves_the_point_exactly(kind: Integer, values: Any, digits: int
 
 @pytest.mark.parametrize("wrong", [Decimal("0.125"), Decimal("NaN"), Decimal("Infinity"), 1.5, "31337", None])
 def test_what_a_scale_would_round_is_refused(wrong: Any) -> None:
-    place = Place("input", "x", {"x": 2}, False)
+    place = Place("input", "x", Reading({"x": 2}))
     values = np.array([Decimal("31337.25"), 1, wrong, Decimal("1e-3")], object)
     with pytest.raises(bw.InvalidInput, match="x, row 2: is") as error:
         integer_bits(values, Integer(32, True), place)
@@ -374,7 +374,7 @@ def test_a_million_rows_go_in_and_out_without_a_loop(way: str) -> None:
     found: list[Any] = []
 
     def there_and_back() -> None:
-        word = input_word(table, port, executions, {}, "garbler")
+        word = input_word(table, port, executions, Reading(), "garbler")
         assert word is not None
         found.append(output_value(from_text(word[6:-1]), port, executions))
 
@@ -405,7 +405,7 @@ def test_lists_of_numbers_are_no_loop_either(values: Any) -> None:
     found: list[Any] = []
 
     def there() -> None:
-        found.append(input_word(list(values), port, len(values), {}, "garbler"))
+        found.append(input_word(list(values), port, len(values), Reading(), "garbler"))
 
     assert lines_in_python(there) < 5_000
     assert output_value(from_text(found[0][6:-1]), port, len(values)).tolist() == list(values)

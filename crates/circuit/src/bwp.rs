@@ -10,7 +10,8 @@
 //! output    = name type recipient wires(origin = 0)        as many as the type has bits
 //! wires     = (zigzag(first - expected), length - 1)*      runs of consecutive wires; expected is the wire
 //!                                                          after the run before, at first the origin
-//! ports     = n (name type)^n                              type: 0 w | 1 w | 2 n type | 3 n (name type)^n
+//! ports     = n (name type)^n                              type: 0 w | 1 w | 2 n type | 3 n (name type)^n |
+//!                                                          4 w point | 5 w point (fixed point; 5 is signed)
 //! ```
 //!
 //! All numbers are LEB128 without needless bytes, names are their length and UTF-8. A program has exactly one
@@ -182,6 +183,11 @@ impl Writer {
                 self.0.push(1);
                 self.number(u64::from(*w));
             }
+            Type::Fixed { width, point, signed } => {
+                self.0.push(4 + u8::from(*signed));
+                self.number(u64::from(*width));
+                self.number(u64::from(*point));
+            }
             Type::Array(element, n) => {
                 self.0.push(2);
                 self.number(u64::from(*n));
@@ -305,6 +311,9 @@ impl<'b> Reader<'b> {
                 let count = self.count(4)?;
                 let fields = (0..count).map(|_| Ok((self.string()?, self.ty(depth + 1)?)));
                 Ok(Type::Struct(fields.collect::<Result<_, Error>>()?))
+            }
+            tag @ (4 | 5) => {
+                Ok(Type::Fixed { width: self.number32()?, point: self.number32()?, signed: tag == 5 })
             }
             tag => bad(format!("there is no type {tag}")),
         }

@@ -280,7 +280,7 @@ fn recipient(to: Recipient) -> &'static str {
 /// integers, in the order of the wires.
 fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u32, u64)) {
     match ty {
-        Type::Uint(w) | Type::Int(w) => visit(path, *w, u64::from(*w)),
+        Type::Uint(w) | Type::Int(w) | Type::Fixed { width: w, .. } => visit(path, *w, u64::from(*w)),
         Type::Array(element, n) => {
             let (mut inner, mut indices) = (&**element, format!("[0..{n}]"));
             while let Type::Array(element, n) = inner {
@@ -288,7 +288,9 @@ fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u32, u64)) {
                 inner = element;
             }
             match inner {
-                Type::Uint(w) | Type::Int(w) => visit(&format!("{path}{indices}"), *w, ty.width()),
+                inner if inner.is_number() => {
+                    visit(&format!("{path}{indices}"), inner.width() as u32, ty.width());
+                }
                 _ => (0..*n).for_each(|i| leaves(element, &format!("{path}[{i}]"), visit)),
             }
         }

@@ -15,6 +15,15 @@ pub enum Type {
     Uint(u32),
     /// Two's complement integer of this many bits.
     Int(u32),
+    /// Fixed-point number: an integer of `width` bits, `point` of which are behind the point.
+    Fixed {
+        /// Bits of the integer.
+        width: u32,
+        /// Bits behind the point, at least one.
+        point: u32,
+        /// True if the integer is in two's complement.
+        signed: bool,
+    },
     /// This many elements of one type.
     Array(Box<Type>, u32),
     /// Named fields.
@@ -25,10 +34,15 @@ impl Type {
     /// Returns the number of wires a value takes.
     pub fn width(&self) -> u64 {
         match self {
-            Type::Uint(w) | Type::Int(w) => u64::from(*w),
+            Type::Uint(width) | Type::Int(width) | Type::Fixed { width, .. } => u64::from(*width),
             Type::Array(element, n) => element.width().saturating_mul(u64::from(*n)),
             Type::Struct(fields) => fields.iter().fold(0, |sum, (_, t)| sum.saturating_add(t.width())),
         }
+    }
+
+    /// Returns whether a value is one number.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Type::Uint(_) | Type::Int(_) | Type::Fixed { .. })
     }
 
     /// Refuses types without wires in some part, so that the parts of a value are never more than its bits.
@@ -38,7 +52,10 @@ impl Type {
         }
         match self {
             Type::Uint(0) | Type::Int(0) => Err("it has an integer of 0 bits".into()),
-            Type::Uint(_) | Type::Int(_) => Ok(()),
+            Type::Fixed { width, point, .. } if *point == 0 || point > width => {
+                Err(format!("it has a number with {point} of {width} bits behind the point"))
+            }
+            Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => Ok(()),
             Type::Array(_, 0) => Err("it has an array without elements".into()),
             Type::Array(element, _) => element.check(depth + 1),
             Type::Struct(fields) if fields.is_empty() => Err("it has a struct without fields".into()),
@@ -73,6 +90,9 @@ impl std::fmt::Display for Type {
         match self {
             Type::Uint(w) => write!(f, "uint{w}"),
             Type::Int(w) => write!(f, "int{w}"),
+            Type::Fixed { width, point, signed } => {
+                write!(f, "{}fixed{width}.{point}", if *signed { "" } else { "u" })
+            }
             Type::Array(element, n) => write!(f, "{element}[{n}]"),
             Type::Struct(fields) => {
                 f.write_str("{")?;

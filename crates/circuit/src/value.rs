@@ -1,6 +1,8 @@
 //! Values as users write them, in JSON, and as bits on wires.
 //!
-//! An integer is a number or a string, decimal or `0x…`; an array is an array and a struct an object.
+//! An integer is a number or a string, decimal or `0x…`; an array is an array and a struct an object. A
+//! number of fixed point is a decimal, such as `2.5`, that its type holds exactly; `0x…` gives the integer
+//! behind it.
 //! `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative numbers are for signed types
 //! only; hexadecimal without a sign gives the bits of a signed type, so that every output is a valid input. A
 //! party with one port gives its value bare, one with several an object by port name, one without ports
@@ -346,6 +348,20 @@ fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>
         (Type::Int(width), Value::Number(number)) => integer(number.as_str(), *width, true, ty, place, bits),
         (Type::Uint(width), Value::String(text)) => integer(text, *width, false, ty, place, bits),
         (Type::Int(width), Value::String(text)) => integer(text, *width, true, ty, place, bits),
+        (Type::Fixed { width, point, signed }, Value::Number(_) | Value::String(_)) => {
+            let text = match value {
+                Value::Number(number) => number.as_str(),
+                other => other.as_str().unwrap_or_default(),
+            };
+            if is_hex(text) {
+                return integer(text, *width, *signed, ty, place, bits);
+            }
+            match fixed(text, *width, *point, *signed, false) {
+                Ok(number) => bits.extend(number),
+                Err(why) => return place.fail(Some(ty), why),
+            }
+            Ok(())
+        }
         (Type::Array(element, n), Value::Array(values)) => {
             if values.len() as u64 != u64::from(*n) {
                 return place.fail(Some(ty), format!("expected {n} elements, not {}", values.len()));
@@ -355,6 +371,9 @@ fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>
         }
         (Type::Struct(fields), Value::Object(given)) => {
             encode_fields(fields.iter().map(|(n, t)| (&**n, t)), given, Some(ty), place, bits)
+        }
+        (Type::Fixed { .. }, other) => {
+            place.fail(Some(ty), format!("expected a number, such as 2.5, not {}", kind(other)))
         }
         (Type::Uint(_), other) => {
             place.fail(Some(ty), format!("expected a number, \"0x…\" or \"bits:…\", not {}", kind(other)))
@@ -423,15 +442,9 @@ fn integer(
         }
         Err(Digits::TooLarge) => Vec::new(),
     };
-    let used = bit_length(&limbs);
-    let fits = if !signed || (hex.is_some() && !negative) {
-        used <= u64::from(width)
-    } else if negative {
-        // -2^(width-1) is the one magnitude of `width` bits that fits.
-        used < u64::from(width)
-            || (used == u64::from(width) && limbs.iter().map(|l| l.count_ones()).sum::<u32>() == 1)
-    } else {
-        used < u64::from(width)
+    let fits = match hex.is_some() && !negative {
+        true => bit_length(&limbs) <= u64::from(width),
+        false => fits(&limbs, width, signed, negative),
     };
     if !fits || limbs.is_empty() {
         let range = match (signed, width) {
@@ -442,15 +455,120 @@ fn integer(
         };
         return place.fail(Some(ty), format!("the number does not fit; expected {range}"));
     }
+    bits.extend(bits_of(&mut limbs, width, negative));
+    Ok(())
+}
+
+/// Returns whether a number of this magnitude fits an integer of this width and sign.
+fn fits(limbs: &[u64], width: u32, signed: bool, negative: bool) -> bool {
+    let (used, width) = (bit_length(limbs), u64::from(width));
+    let is_power = || limbs.iter().map(|limb| limb.count_ones()).sum::<u32>() == 1;
+    // -2^(width-1) is the one magnitude of `width` bits that fits a signed type.
+    used + u64::from(signed) <= width || (negative && signed && used == width && is_power())
+}
+
+/// Returns the bits of a number of this magnitude, least significant bit first.
+fn bits_of(limbs: &mut Vec<u64>, width: u32, negative: bool) -> impl Iterator<Item = bool> {
     limbs.resize((width as usize).div_ceil(64).max(limbs.len()), 0);
     if negative {
         let mut carry = true;
-        for limb in &mut limbs {
+        for limb in &mut *limbs {
             (*limb, carry) = (!*limb).overflowing_add(u64::from(carry));
         }
     }
-    bits.extend((0..width as usize).map(|i| limbs[i / 64] >> (i % 64) & 1 == 1));
-    Ok(())
+    (0..width as usize).map(|i| limbs[i / 64] >> (i % 64) & 1 == 1)
+}
+
+fn is_hex(text: &str) -> bool {
+    let magnitude = text.strip_prefix('-').unwrap_or(text);
+    magnitude.starts_with("0x") || magnitude.starts_with("0X")
+}
+
+/// Returns the number of a fixed-point type that is nearest to a decimal, as its wire bits; nothing if the
+/// type is none of fixed point, if the text is no decimal, or if it does not fit. Of two numbers that are as
+/// near it takes the larger one.
+pub fn nearest(text: &str, ty: &Type) -> Option<String> {
+    let &Type::Fixed { width, point, signed } = ty else { return None };
+    let bits = fixed(text, width, point, signed, true).ok()?;
+    let mut written = BITS.to_owned();
+    write_bits(&bits, &mut written);
+    Some(written)
+}
+
+/// More digits behind the point are of no use to anybody.
+const MAX_FRACTION: usize = 10_000;
+
+/// Returns the bits of a decimal as a number of fixed point: exactly, or rounded to the nearest.
+fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Result<Vec<bool>, String> {
+    let (negative, magnitude) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = magnitude.split_once('.').unwrap_or((magnitude, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return Err("expected a decimal, such as 2.5 (no exponent), or \"0x…\"".into());
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let between = || "the number is between two that the type holds; --rounding takes the nearest".to_owned();
+    if fraction.len() > if rounds { MAX_FRACTION } else { point as usize } {
+        return Err(between());
+    }
+    let too_large = || {
+        let whole = i64::from(width) - i64::from(point) - i64::from(signed);
+        let least = if signed { format!("-2^{whole}") } else { "0".into() };
+        format!("the number does not fit; expected {least} to less than 2^{whole}")
+    };
+    // A digit is some 3.3 bits.
+    let digits = from_decimal(&format!("0{whole}{fraction}"), width + 4 * fraction.len() as u32);
+    let Ok(mut limbs) = digits else { return Err(too_large()) };
+    // Twice the number that it is with all its bits before the point, so that a half shows.
+    let doubled = point as usize + 1;
+    limbs.splice(0..0, std::iter::repeat_n(0, doubled / 64));
+    multiply_add(&mut limbs, 1 << (doubled % 64), 0);
+    let mut rest = false;
+    for digits in fraction.as_bytes().chunks(DIGITS) {
+        rest |= divide(&mut limbs, 10u64.pow(digits.len() as u32)) != 0;
+    }
+    let is_odd = limbs[0] & 1 == 1;
+    if (rest || is_odd) && !rounds {
+        return Err(between());
+    }
+    divide(&mut limbs, 2);
+    // Of two that are as near the larger: upwards from a half, and downwards from less than one.
+    if is_odd && (!negative || rest) {
+        multiply_add(&mut limbs, 1, 1);
+    }
+    let negative = negative && limbs.iter().any(|limb| *limb != 0);
+    if !fits(&limbs, width, signed, negative) || (negative && !signed) {
+        return Err(too_large());
+    }
+    Ok(bits_of(&mut limbs, width, negative).collect())
+}
+
+/// Decimal digits that 64 bits hold, and powers of 5.
+const DIGITS: usize = 19;
+const FIVES: usize = 27;
+
+fn multiply_add(limbs: &mut Vec<u64>, by: u64, add: u64) {
+    let mut carry = u128::from(add);
+    for limb in &mut *limbs {
+        let wide = u128::from(*limb) * u128::from(by) + carry;
+        *limb = wide as u64;
+        carry = wide >> 64;
+    }
+    if carry != 0 {
+        limbs.push(carry as u64);
+    }
+}
+
+/// Divides, and returns the remainder.
+fn divide(limbs: &mut [u64], by: u64) -> u64 {
+    limbs.iter_mut().rev().fold(0, |rest, limb| {
+        let wide = u128::from(rest) << 64 | u128::from(*limb);
+        *limb = (wide / u128::from(by)) as u64;
+        (wide % u128::from(by)) as u64
+    })
 }
 
 fn bit_length(limbs: &[u64]) -> u64 {
@@ -481,7 +599,6 @@ fn from_hex(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
 }
 
 fn from_decimal(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
-    const CHUNK: usize = 19;
     if digits.is_empty() || !digits.bytes().all(|d| d.is_ascii_digit()) {
         return Err(Digits::Invalid);
     }
@@ -491,18 +608,10 @@ fn from_decimal(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
         return Err(Digits::TooLarge);
     }
     let mut limbs = vec![0u64];
-    let (head, tail) = digits.split_at(digits.len() % CHUNK);
-    for chunk in std::iter::once(head).chain(tail.chunks(CHUNK)) {
-        let (scale, mut carry) =
-            chunk.iter().fold((1u64, 0u128), |(s, v), &d| (s * 10, v * 10 + u128::from(d - b'0')));
-        for limb in &mut limbs {
-            let wide = u128::from(*limb) * u128::from(scale) + carry;
-            *limb = wide as u64;
-            carry = wide >> 64;
-        }
-        if carry != 0 {
-            limbs.push(carry as u64);
-        }
+    let (head, tail) = digits.split_at(digits.len() % DIGITS);
+    for chunk in std::iter::once(head).chain(tail.chunks(DIGITS)) {
+        let (scale, value) = chunk.iter().fold((1, 0), |(s, v), &d| (s * 10, v * 10 + u64::from(d - b'0')));
+        multiply_add(&mut limbs, scale, value);
     }
     Ok(limbs)
 }
@@ -513,6 +622,11 @@ fn decode_type(ty: &Type, bits: &mut &[bool]) -> Value {
             let (own, rest) = bits.split_at(*w as usize);
             *bits = rest;
             decode_integer(own, matches!(ty, Type::Int(_)))
+        }
+        Type::Fixed { width, point, signed } => {
+            let (own, rest) = bits.split_at(*width as usize);
+            *bits = rest;
+            decode_fixed(own, *point as usize, *signed)
         }
         Type::Array(element, n) => Value::Array((0..*n).map(|_| decode_type(element, bits)).collect()),
         Type::Struct(fields) => {
@@ -533,4 +647,37 @@ fn decode_integer(bits: &[bool], signed: bool) -> Value {
         Some(true) if signed => Number::from(value as i64 - (1i64 << bits.len())),
         _ => Number::from(value),
     })
+}
+
+/// Writes a number of fixed point with all of its digits: it has as many behind the point as bits, or fewer.
+fn decode_fixed(bits: &[bool], point: usize, signed: bool) -> Value {
+    let negative = signed && bits.last() == Some(&true);
+    let mut limbs: Vec<u64> = bits
+        .chunks(64)
+        .map(|chunk| chunk.iter().rev().fold(0, |limb, &bit| limb << 1 | u64::from(bit != negative)))
+        .collect();
+    if negative {
+        multiply_add(&mut limbs, 1, 1);
+    }
+    // n / 2^point is n * 5^point / 10^point.
+    for done in (0..point).step_by(FIVES) {
+        multiply_add(&mut limbs, 5u64.pow(FIVES.min(point - done) as u32), 0);
+    }
+    let mut groups = Vec::new();
+    while limbs.iter().any(|limb| *limb != 0) || DIGITS * groups.len() <= point {
+        groups.push(format!("{:019}", divide(&mut limbs, 10u64.pow(DIGITS as u32))));
+    }
+    let digits: String = groups.into_iter().rev().collect();
+    let (whole, fraction) = digits.split_at(digits.len() - point);
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    let text = format!(
+        "{}{}{}{fraction}",
+        if negative { "-" } else { "" },
+        if whole.is_empty() { "0" } else { whole },
+        if fraction.is_empty() { "" } else { "." },
+    );
+    match text.parse() {
+        Ok(number) if bits.len() <= NUMBER_BITS => Value::Number(number),
+        _ => Value::String(text),
+    }
 }

@@ -83,6 +83,10 @@ pub struct Reading {
     /// Refuse files with values that other users can read or change.
     #[arg(skip)]
     pub private: bool,
+    /// Take the nearest number where an input of fixed point lies between two that its type holds, of two
+    /// that are as near the larger; it is refused otherwise
+    #[arg(long)]
+    pub rounding: bool,
 }
 
 /// How many digits after the point the decimals of a field have.

@@ -314,8 +314,8 @@ pub fn simulate(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], li
 
 /// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`,
 /// `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`,
-/// `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"array": [type, elements]}` or
-/// `{"struct": [[name, type], …]}`.
+/// `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed": [bits, behind the point,
+/// signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].
@@ -355,6 +355,7 @@ fn kind(ty: &Type) -> Value {
     match ty {
         Type::Uint(bits) => json!({ "uint": bits }),
         Type::Int(bits) => json!({ "int": bits }),
+        Type::Fixed { width, point, signed } => json!({ "fixed": [width, point, signed] }),
         Type::Array(element, elements) => json!({ "array": [kind(element), elements] }),
         Type::Struct(fields) => {
             json!({ "struct": fields.iter().map(|(name, ty)| json!([name, kind(ty)])).collect::<Vec<_>>() })

@@ -157,6 +157,8 @@ fn take_part(
     };
     let executions = arguments.parameters.executions.executions;
     let peer = files::public_key(&arguments.peer)?;
+    // Of two parties in one process the evaluator warns their user.
+    let warns = party == Party::Evaluator || !matches!(host, Host::Embedded { secrets: Given::All(..), .. });
     let (identity, input) = secrets(arguments, &program, party, &mut host)?;
     let flags = Flags {
         parameters: &arguments.parameters,
@@ -171,6 +173,9 @@ fn take_part(
     let protocol = arguments.parameters.protocol;
     let played = protocols::played(protocol);
     protocols::allows(&flags.choices(audit.is_some()))?;
+    if warns {
+        protocols::warn(protocol);
+    }
     let computed = played.program(&program, executions)?;
     let work = Work::new(party, flags, origin, computed, played.stocks(), identity.public_key(), peer);
     let mut ready = played.ready(&work)?;

@@ -27,7 +27,7 @@ use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::programs;
 use crate::progress::Bar;
-use crate::protocols::says_nothing;
+use crate::protocols::{self, says_nothing};
 use crate::report::plural;
 
 /// A component that is asked for.
@@ -440,15 +440,14 @@ impl Stocked {
         terms: &Terms,
         quiet: bool,
     ) -> Result<Self, Failure> {
+        protocols::warn(protocol);
         Ok(match protocol {
             Protocol::SemiHonest => {
-                tracing::warn!("{}", semi_honest::WARNING);
                 let bar = Bar::of::<SemiHonest>(quiet);
                 let line = semi_honest::Stocked::open(party, channel, store, terms, bar)?;
                 Stocked::SemiHonest(Box::new(line))
             }
             Protocol::CompGc => {
-                tracing::warn!("{}", compgc::WARNING);
                 let bar = Bar::of::<CompGc>(quiet);
                 Stocked::CompGc(Box::new(compgc::Stocked::open(party, channel, store, terms, bar)?))
             }

@@ -62,7 +62,8 @@ pub fn is_list(value: &Value, ty: &Type) -> bool {
 /// Whether a value might be one of this type, lengths and ranges aside.
 fn has_form(value: &Value, ty: &Type) -> bool {
     match (value, ty) {
-        (Value::String(_), _) | (Value::Number(_), Type::Uint(_) | Type::Int(_)) => true,
+        (Value::String(_), _) => true,
+        (Value::Number(_), ty) => ty.is_number(),
         (Value::Object(_), Type::Struct(_)) => true,
         (Value::Array(values), Type::Array(element, _)) => {
             looking(values).all(|value| has_form(value, element))
@@ -159,6 +160,8 @@ fn each_field(
 ) -> Result<(), Failure> {
     match ty {
         Type::Uint(_) | Type::Int(_) => visit(place),
+        // Its point is part of the type.
+        Type::Fixed { .. } => Ok(()),
         Type::Array(element, _) => each_field(element, place, visit),
         Type::Struct(fields) => {
             fields.iter().try_for_each(|(name, ty)| each_field(ty, Place::Name(&place, name), visit))
@@ -193,11 +196,13 @@ impl Filler<'_> {
                 }
             }
             (Value::Object(given), Type::Struct(fields)) => self.fill_fields(given, fields, place)?,
+            (Value::String(_) | Value::Number(_), Type::Fixed { .. }) if self.reading.rounding => {
+                if let Some(nearest) = value::nearest(text_of(value), ty) {
+                    *value = Value::String(nearest);
+                }
+            }
             (Value::String(_) | Value::Number(_), Type::Uint(_) | Type::Int(_)) => {
-                let text = match &*value {
-                    Value::Number(number) => number.as_str(),
-                    other => other.as_str().unwrap_or_default(),
-                };
+                let text = text_of(value);
                 let integer = decimal::integer(text, self.digits(place), '.')
                     .map_err(|why| bad_decimal(&format!("{place} ({ty}): {why}"), place))?;
                 if integer != text {
@@ -297,6 +302,14 @@ impl Filler<'_> {
     }
 }
 
+/// The digits of a number, or what a string says.
+fn text_of(value: &Value) -> &str {
+    match value {
+        Value::Number(number) => number.as_str(),
+        other => other.as_str().unwrap_or_default(),
+    }
+}
+
 /// What stands before the name of a table in a file of any name.
 const CSV: &str = "csv:";
 
@@ -313,7 +326,7 @@ fn takes_table(ty: &Type) -> bool {
     match ty {
         Type::Array(..) => true,
         Type::Struct(fields) => table_of(fields).is_some_and(|(_, ty)| takes_table(ty)),
-        Type::Uint(_) | Type::Int(_) => false,
+        Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => false,
     }
 }
 
@@ -363,7 +376,7 @@ enum Rows {
 /// The integers in a value, each with the name of its column; one that is an integer itself has any name.
 fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     match ty {
-        Type::Uint(_) | Type::Int(_) => out.push(Port::new(name, ty.clone())),
+        Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => out.push(Port::new(name, ty.clone())),
         Type::Array(element, n) => (0..*n).for_each(|i| columns(element, format!("{name}[{i}]"), out)),
         Type::Struct(fields) => {
             let dot = if name.is_empty() { "" } else { "." };
@@ -408,7 +421,8 @@ impl Filler<'_> {
             .from_reader(text.as_bytes());
         let header = reader.headers().map_err(|e| broken(&e))?.clone();
         let columns = self.columns(&header, line(&header, text), ty, place)?;
-        let mut lines = Lines { columns, width: header.len(), delimiter, mark: None };
+        let rounding = self.reading.rounding;
+        let mut lines = Lines { columns, width: header.len(), delimiter, mark: None, rounding };
 
         let mut bits = Zeroizing::new(String::from("bits:"));
         let mut count = 0;
@@ -448,7 +462,7 @@ impl Filler<'_> {
         columns(ty, String::new(), &mut expected);
         let own = place.names().next().unwrap_or("value");
         let places = order(header, line, &mut expected, own, self.reading.ignore_extra_columns)?;
-        let bare = matches!(ty, Type::Uint(_) | Type::Int(_));
+        let bare = ty.is_number();
         let column = |(port, at): (Port, usize)| {
             // The name of a column has the fields of a row only, and the index of an element.
             let of_row = if bare { "" } else { &*port.name };
@@ -469,6 +483,8 @@ struct Lines {
     delimiter: u8,
     /// What stands before the fraction of a decimal, once one was seen.
     mark: Option<char>,
+    /// True if numbers of fixed point become the nearest ones.
+    rounding: bool,
 }
 
 impl Lines {
@@ -487,12 +503,20 @@ impl Lines {
             let may_be_comma = self.delimiter == b';' && self.mark != Some('.');
             let mark = if may_be_comma && cell.contains(',') { ',' } else { self.mark.unwrap_or('.') };
             let name = Place::Name(&Place::Top, port.name.rsplit('.').next().unwrap_or(&port.name));
-            let integer = decimal::integer(cell, *digits, mark)
-                .map_err(|why| within(bad_decimal(&format!("{} ({}): {why}", port.name, port.ty), name)))?;
-            if digits.is_some() && cell.contains(mark) {
+            let is_fixed = matches!(port.ty, Type::Fixed { .. });
+            let number = match is_fixed {
+                true => {
+                    let text = cell.replace(mark, ".");
+                    value::nearest(&text, &port.ty).filter(|_| self.rounding).unwrap_or(text)
+                }
+                false => decimal::integer(cell, *digits, mark)
+                    .map_err(|why| within(bad_decimal(&format!("{} ({}): {why}", port.name, port.ty), name)))?
+                    .into_owned(),
+            };
+            if (is_fixed || digits.is_some()) && cell.contains(mark) {
                 self.mark = Some(mark);
             }
-            let encoded = value::encode(std::slice::from_ref(port), &Value::String(integer.into_owned()));
+            let encoded = value::encode(std::slice::from_ref(port), &Value::String(number));
             let encoded = encoded.map(Zeroizing::new).map_err(|e| {
                 let failure = Failure::from(e);
                 within(match digits {
@@ -663,6 +687,27 @@ mod tests {
         assert_eq!(good("of.body,axis[1],axis[0]\n3,2,1\n", &array(place, 1)), expected);
         assert_eq!(good("[0],[1]\n1,2\n3,4\n", &array(array(uint(8), 2), 2)), json!([[1, 2], [3, 4]]));
         assert_eq!(good("salary\n1\n2\n3\n", &array(uint(8), 3)), json!([1, 2, 3]));
+    }
+
+    #[test]
+    fn cells_of_fixed_point_are_decimals() {
+        let price = Type::Fixed { width: 16, point: 8, signed: true };
+        let ty = array(structure(&[("price", price.clone()), ("id", uint(8))]), 2);
+        let expected = json!([{"price": 2.5, "id": 1}, {"price": -0.25, "id": 2}]);
+        assert_eq!(good("price,id\n2.50,1\n-.25,2\n", &ty).to_string(), expected.to_string());
+        assert_eq!(good("price;id\n2,5;1\n-0,25;2\n", &ty).to_string(), expected.to_string());
+        assert_eq!(good("v\n0x280\n3\n", &array(price.clone(), 2)).to_string(), "[2.5,3]");
+        bad("price,id\n77.1,1\n1,2\n", &ty, "line 2, column 1: price (fixed16.8): the number is between two");
+        bad("price,id\n1,1\n1,7.5\n", &ty, "line 3, column 2: id (uint8): expected an integer");
+        let reading = Reading { rounding: true, ..Reading::default() };
+        let rounded = value_of("v\n0.1\n-0.1\n", &array(price.clone(), 2), &reading).expect("numbers");
+        let ports = [Port::new("input1", array(price.clone(), 2))];
+        let bits = value::encode(&ports, &rounded).expect("bits of this type");
+        assert_eq!(value::decode(&ports, &bits).to_string(), "[0.1015625,-0.1015625]");
+        let mut value = json!([0.1, 1]);
+        fill(&mut value, &ports, None, Path::new(""), &reading).expect("numbers");
+        let bits = value::encode(&ports, &value).expect("bits of this type");
+        assert_eq!(value::decode(&ports, &bits).to_string(), "[0.1015625,1]");
     }
 
     #[test]

@@ -357,6 +357,8 @@ pub enum Item {
         width: Expr,
         /// The new name.
         name: Ident,
+        /// Bits behind the point, and the pragma that says so.
+        point: Option<(u64, Span)>,
     },
     /// `typedef struct_t name { … }`
     StructType {

@@ -205,7 +205,7 @@ impl Parser<'_> {
         for pragma in std::mem::take(&mut self.pragmas) {
             self.sink.push(
                 Diagnostic::warning("pragma::place", pragma.span, "this pragma has no effect here")
-                    .hint("pragmas stand directly before the `function` that they are for"),
+                    .hint("pragmas stand directly before the `function` or `typedef` that they are for"),
             );
         }
         items
@@ -295,6 +295,13 @@ impl Parser<'_> {
     }
 
     fn typedef(&mut self) -> Parsed<Item> {
+        let mut point = None;
+        for (words, span) in self.pragmas_here() {
+            match (&*words[0], words.get(1).and_then(|bits| bits.parse().ok()), words.len()) {
+                ("point", Some(bits), 2) => point = Some((bits, span)),
+                _ => self.unknown_pragma(&words, span, "before a typedef there is `point BITS`"),
+            }
+        }
         self.expect("typedef")?;
         let item = if self.eat("struct_t") {
             let form = "write `typedef struct_t NAME { TYPE a; TYPE b; }`";
@@ -322,7 +329,7 @@ impl Parser<'_> {
             let signed = self.is("int_t");
             self.bump();
             let width = self.expr()?;
-            Item::IntType { signed, width, name: self.ident("a name for the type", INTEGER_TYPE)? }
+            Item::IntType { signed, width, name: self.ident("a name for the type", INTEGER_TYPE)?, point }
         } else {
             let hint = self.typedef_of_c().unwrap_or_else(|| INTEGER_TYPE.into());
             return self.report("`int_t`, `uint_t` or `struct_t`", &hint);
@@ -389,27 +396,33 @@ impl Parser<'_> {
         Ok(Item::Function(Box::new(Function { name, generics, ret, params, body, requests })))
     }
 
-    /// The pragmas directly before the current token.
-    fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
-        let mut requests = Vec::new();
+    /// Takes the pragmas directly before the current token: the words of each, at least one.
+    fn pragmas_here(&mut self) -> Vec<(Vec<String>, Span)> {
         let at = self.at;
         let (mine, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.pragmas).into_iter().partition(|p| p.before == at);
+            std::mem::take(&mut self.pragmas).into_iter().partition(|pragma| pragma.before == at);
         self.pragmas = others;
-        for pragma in mine {
-            let words: Vec<&str> = pragma.text.split_whitespace().collect();
-            match words[..] {
-                ["inline"] => requests.push((FunctionPragma::Inline, pragma.span)),
-                ["component"] => requests.push((FunctionPragma::Component, pragma.span)),
-                ["builtin", name] => requests.push((FunctionPragma::Builtin(name.into()), pragma.span)),
-                _ => self.sink.push(
-                    Diagnostic::error(
-                        "pragma::unknown",
-                        pragma.span,
-                        format!("unknown pragma `{}`", pragma.text),
-                    )
-                    .hint("there are `inline`, `component` and `builtin NAME`"),
-                ),
+        let words = |pragma: Pragma| {
+            let words: Vec<String> = pragma.text.split_whitespace().map(str::to_owned).collect();
+            (if words.is_empty() { vec![String::new()] } else { words }, pragma.span)
+        };
+        mine.into_iter().map(words).collect()
+    }
+
+    fn unknown_pragma(&mut self, words: &[String], span: Span, hint: &str) {
+        let message = format!("unknown pragma `{}`", words.join(" "));
+        self.sink.push(Diagnostic::error("pragma::unknown", span, message).hint(hint));
+    }
+
+    /// Returns what the pragmas directly before the current token, a function, ask for.
+    fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
+        let mut requests = Vec::new();
+        for (words, span) in self.pragmas_here() {
+            match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["inline"] => requests.push((FunctionPragma::Inline, span)),
+                ["component"] => requests.push((FunctionPragma::Component, span)),
+                ["builtin", name] => requests.push((FunctionPragma::Builtin((*name).into()), span)),
+                _ => self.unknown_pragma(&words, span, "there are `inline`, `component` and `builtin NAME`"),
             }
         }
         requests

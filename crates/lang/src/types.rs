@@ -7,13 +7,15 @@ use crate::source::Span;
 /// No type may have more bits than this.
 pub const MAX_WIDTH: u64 = 1 << 26;
 
-/// An integer type. Two of them are the same type if width, sign and name agree.
+/// An integer type. Two of them are the same type if all of this agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntType {
     /// Two's complement.
     pub signed: bool,
     /// Bits, at least one.
     pub width: u32,
+    /// Bits behind the point of the number that it stands for, which matters where it is given or learned.
+    pub point: u32,
     /// Which typedef made it; `None` for types that the compiler makes: of literals, slices, comparisons and
     /// products.
     pub typedef: Option<u32>,
@@ -89,10 +91,17 @@ pub struct Types {
     pub int_names: Vec<Rc<str>>,
 }
 
+impl IntType {
+    /// Makes a type that has no name.
+    pub fn of_compiler(signed: bool, width: u32) -> IntType {
+        IntType { signed, width, point: 0, typedef: None }
+    }
+}
+
 impl Type {
     /// Makes an unsigned integer made by the compiler.
     pub fn uint(width: u32) -> Type {
-        Type::Int(IntType { signed: false, width, typedef: None })
+        Type::Int(IntType::of_compiler(false, width))
     }
 
     /// Returns whether this is an untyped constant or an integer.
@@ -172,6 +181,9 @@ impl Types {
     pub fn port(&self, ty: &Type) -> brickwork_circuit::Type {
         use brickwork_circuit::Type as Port;
         match ty {
+            &Type::Int(IntType { signed, width, point, .. }) if point > 0 => {
+                Port::Fixed { width, point, signed }
+            }
             Type::Int(int) if int.signed => Port::Int(int.width),
             Type::Struct(s) => {
                 let mut fields: Vec<&Field> = self.structs[*s as usize].fields.iter().collect();

@@ -329,6 +329,11 @@ fn builtins_and_options() {
     at_top("builtin::unknown", "/*@ builtin nothing */ function u8 «f»(u8 a) { return a; }");
     at_top("builtin::signature", "/*@ builtin aes_sbox */ function u8 «f»(u16 a) { return a{0:8}; }");
     at_top("pragma::unknown", "«/*@ nothing */» function u8 f(u8 a) { return a; }");
+    at_top("pragma::unknown", "«/*@ point */» typedef int_t 8 price");
+    at_top("pragma::unknown", "«/*@ inline */» typedef int_t 8 price");
+    at_top("pragma::point", "«/*@ point 9 */» typedef int_t 8 price");
+    at_top("pragma::point", "«/*@ point 0 */» typedef int_t 8 price");
+    at_top("name::redefined", "typedef int_t 8 price /*@ point 4 */ typedef int_t 8 «price»");
     let source = format!("{HEAD}function void main() {{ output1 = input1; }}");
     for options in [options(&["nothing"], &[]), options(&[], &["nothing"])] {
         assert_eq!(build_with(&source, &options).unwrap_err().list()[0].code, "options::function");

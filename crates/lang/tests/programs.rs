@@ -2,7 +2,7 @@
 
 mod common;
 
-use brickwork::circuit::{Program, Recipient};
+use brickwork::circuit::{Party, Program, Recipient};
 use common::*;
 
 const VERDICT: &str = "#parties 2 #define W 12 typedef int_t W amount typedef int_t 2*W wide typedef uint_t \
@@ -220,6 +220,26 @@ fn outputs_may_differ_and_inputs_come_garbler_first() {
         "#parties 2 typedef uint_t 8 u8 #input 2 u8 #output 2 u8 function void main() { output2 = ~input2; }";
     let [a, b] = simulate_bits(&build(one).program, &[], &bits(1, 8));
     assert_eq!((a.len(), number(&b)), (0, 254));
+}
+
+#[test]
+fn a_typedef_may_say_where_the_point_is() {
+    let source = "#parties 2 /*@ point 4 */ typedef int_t 8 price typedef uint_t 8 u8
+        /*@ point 8 */ typedef uint_t 8 rate
+        typedef struct_t row { price p[2]; u8 n; rate r; }
+        #input 1 row #input 2 price #output 1 price
+        function void main() { output1 = input1.p[1] + input2; }";
+    let program = build(source).program;
+    let named = |party| program.input_ports(party)[0].ty.to_string();
+    assert_eq!(named(Party::Garbler), "{p: fixed8.4[2], n: uint8, r: ufixed8.8}");
+    assert_eq!(
+        (named(Party::Evaluator), program.outputs()[0].port.ty.to_string()),
+        ("fixed8.4".into(), "fixed8.4".into())
+    );
+    // Both parties agree on it, and a file has it.
+    let without = build(&source.replace("/*@ point 4 */", "")).program;
+    assert_ne!(program.digest(), without.digest());
+    assert_eq!(Program::from_bytes(&program.to_bytes()).unwrap().digest(), program.digest());
 }
 
 #[test]

@@ -16,7 +16,7 @@ from ..commands import harden
 from ..inputs import input_word
 from ..outputs import output_value
 from ..programs import Program
-from ..wires import from_text
+from ..wires import Reading, from_text
 from .files import Sink, Source
 
 _PATIENCE = 30.0
@@ -123,7 +123,7 @@ class Lane:
         self._program = program
         word = None
         if self._source is not None and (own := program.inputs_of(self._role)):
-            word = input_word(self._source.read(partition), own, rows, {}, self._role)
+            word = input_word(self._source.read(partition), own, rows, Reading(), self._role)
         done = wait(self._begun(self._worker.run(partition, word)))
         bits = from_text(done.json["output_bits"])
         outputs = output_value(bits, program.outputs_of(self._role), rows)

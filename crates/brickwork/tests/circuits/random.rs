@@ -27,7 +27,10 @@ pub fn circuit(inputs: u32, outputs: usize, gates: usize) -> impl Strategy<Value
 
 /// Returns a type of a few wires.
 pub fn ty() -> impl Strategy<Value = Type> {
-    let leaf = prop_oneof![(1u32..70).prop_map(Type::Uint), (1u32..70).prop_map(Type::Int)];
+    let fixed = (1u32..70, any::<bool>()).prop_flat_map(|(width, signed)| {
+        (1..=width).prop_map(move |point| Type::Fixed { width, point, signed })
+    });
+    let leaf = prop_oneof![(1u32..70).prop_map(Type::Uint), (1u32..70).prop_map(Type::Int), fixed];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             (inner.clone(), 1u32..4).prop_map(|(t, n)| Type::Array(Box::new(t), n)),

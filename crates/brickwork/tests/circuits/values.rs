@@ -136,6 +136,84 @@ fn messages_name_the_place_and_what_is_expected() {
     );
 }
 
+fn fixed(width: u32, point: u32, signed: bool) -> Type {
+    Type::Fixed { width, point, signed }
+}
+
+#[test]
+fn numbers_of_fixed_point() {
+    let price = fixed(16, 8, true);
+    for (text, written) in [
+        ("2.5", "2.5"),
+        ("-2.50", "-2.5"),
+        ("\"7\"", "7"),
+        (".25", "0.25"),
+        ("\"-128\"", "-128"),
+        ("127.99609375", "127.99609375"),
+        ("-0.0", "0"),
+        // The integer behind the number, for those who ask for it.
+        ("0x280", "2.5"),
+        ("\"-0x280\"", "-2.5"),
+    ] {
+        let text = if text.starts_with('.') { format!("\"{text}\"") } else { text.to_owned() };
+        let bits = bits(&price, &text).unwrap();
+        let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
+        assert_eq!(value::decode(&one(price.clone()), &bits).to_string(), written, "{text}");
+    }
+    // Beyond 53 bits a string has what a reader of JSON might round.
+    let wide = fixed(64, 63, false);
+    assert_eq!(value::decode(&one(wide.clone()), &[true; 64]), json!(ALL_ONES));
+    for (ty, text, expected) in [
+        (&price, "0.1", "v (fixed16.8): the number is between two that the type holds; --rounding"),
+        (&price, "0.001953125", "is between two"),
+        (&price, "128", "the number does not fit; expected -2^7 to less than 2^7"),
+        (&price, "-128.00390625", "the number does not fit"),
+        (&fixed(8, 8, true), "0.5", "expected -2^-1 to less than 2^-1"),
+        (&fixed(8, 8, false), "-0.5", "expected 0 to less than 2^0"),
+        (&price, "1e2", "expected a decimal, such as 2.5"),
+        (&price, "\"1,5\"", "expected a decimal"),
+        (&price, "\".\"", "expected a decimal"),
+        (&price, "0x10000", "the number does not fit"),
+        (&price, "true", "expected a number, such as 2.5, not true or false"),
+    ] {
+        let message = bits(ty, text).unwrap_err();
+        assert!(message.contains(expected), "{text}: {message:?} should say {expected:?}");
+    }
+    assert!(bits(&price, &"9".repeat(20_000_000)).unwrap_err().contains("does not fit"));
+    assert!(bits(&price, &format!("0.{}", "9".repeat(20_000_000))).unwrap_err().contains("between two"));
+    for (point, width) in [(0, 8), (9, 8)] {
+        let ports = one(fixed(width, point, false));
+        assert!(brickwork::circuit::ProgramBuilder::new("p", ports, vec![]).is_err());
+    }
+}
+
+/// All digits of 2 - 2^-63.
+const ALL_ONES: &str = "1.999999999999999999891579782751449556599254719913005828857421875";
+
+#[test]
+fn the_nearest_number_of_fixed_point() {
+    let price = fixed(16, 8, true);
+    for (text, integer) in [
+        ("0.1", 26),
+        ("-0.1", -26),
+        // Halfway the larger one, on both sides of zero.
+        ("0.001953125", 1),
+        ("-0.001953125", 0),
+        ("-0.0058593750", -1),
+        ("-0.00585937500000000000000000000000000000001", -2),
+        ("0.00000000000000000000000000000000000000001", 0),
+        ("127.997", 32767),
+        ("5", 1280),
+    ] {
+        let bits: String = (0..16).map(|bit| if integer >> bit & 1 == 1 { '1' } else { '0' }).collect();
+        assert_eq!(value::nearest(text, &price), Some(format!("bits:{bits}")), "{text}");
+    }
+    // Too large after rounding, no decimal, and a type without a point.
+    for (text, ty) in [("127.999", &price), ("0x10", &price), ("", &price), ("1", &Type::Int(8))] {
+        assert_eq!(value::nearest(text, ty), None, "{text}");
+    }
+}
+
 #[test]
 fn wide_integers() {
     let width = 300_000;

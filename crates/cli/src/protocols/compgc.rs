@@ -26,6 +26,10 @@ impl Played for CompGc {
         Model::SemiHonest
     }
 
+    fn warning(&self) -> Option<&'static str> {
+        Some(WARNING)
+    }
+
     fn online_from(&self) -> &'static str {
         "prepare"
     }
@@ -105,7 +109,6 @@ impl Played for CompGc {
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        tracing::warn!("{WARNING}");
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let cost =
             compgc::cost::predict(&work.job.program, work.flags.parameters.linking(), &machine, &link)?;

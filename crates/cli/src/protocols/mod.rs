@@ -67,6 +67,13 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
+/// Logs what users are to be warned of before they trust a run to this protocol.
+pub fn warn(protocol: Protocol) {
+    if let Some(warning) = played(protocol).warning() {
+        tracing::warn!("{warning}");
+    }
+}
+
 /// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that
 /// go with nothing else here.
 ///

@@ -24,6 +24,11 @@ pub trait Played {
     /// Returns what it holds against.
     fn model(&self) -> Model;
 
+    /// Returns what users are to be warned of before they trust a run to it.
+    fn warning(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the first phase that needs an input of a party: it and those behind it are online.
     fn online_from(&self) -> &'static str;
 

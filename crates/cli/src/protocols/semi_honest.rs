@@ -37,6 +37,10 @@ impl Played for SemiHonest {
         Model::SemiHonest
     }
 
+    fn warning(&self) -> Option<&'static str> {
+        Some(WARNING)
+    }
+
     fn online_from(&self) -> &'static str {
         "prepare"
     }
@@ -94,7 +98,6 @@ impl Played for SemiHonest {
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        tracing::warn!("{WARNING}");
         let estimate = Estimate::of(&work.flags)?;
         let executions = work.executions().unwrap_or(1) as usize;
         let stock = work.flags.stock;

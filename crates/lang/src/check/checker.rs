@@ -27,7 +27,7 @@ impl Global {
     /// Returns whether both name one type of integers.
     pub(super) fn is_the_same_integer(&self, other: &Global) -> bool {
         let integer = |global: &Global| match global {
-            Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width)),
+            Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width, ty.point)),
             _ => None,
         };
         integer(self).is_some() && integer(self) == integer(other)
@@ -103,12 +103,23 @@ impl Checker<'_> {
         let mut structs = Vec::new();
         for item in items {
             match item {
-                Item::IntType { signed, width, name } => {
-                    let width = self.positive(width, "a width");
+                Item::IntType { signed, width, name, point } => {
+                    let (signed, width) = (*signed, self.positive(width, "a width"));
+                    let point = point.zip(width).map_or(0, |((point, span), width)| {
+                        if !(1..=u64::from(width)).contains(&point) {
+                            let message =
+                                format!("{point} bits behind the point of a number of {width} bits");
+                            self.sink.push(
+                                Diagnostic::error("pragma::point", span, message)
+                                    .hint("there is at least one, and no more than the number has"),
+                            );
+                        }
+                        point.min(width.into()) as u32
+                    });
                     self.types.int_names.push(Rc::clone(&name.name));
                     let typedef = Some(self.types.int_names.len() as u32 - 1);
                     let ty = width
-                        .map_or(Type::Broken, |width| Type::Int(IntType { signed: *signed, width, typedef }));
+                        .map_or(Type::Broken, |width| Type::Int(IntType { signed, width, point, typedef }));
                     self.declare(name, Global::Type(ty, name.span));
                 }
                 Item::StructType { name, fields } => {
@@ -241,9 +252,7 @@ impl Checker<'_> {
             TypeName::Named(name) => name,
             TypeName::Int { signed, width, .. } => {
                 let width = self.positive(width, "a width");
-                return width.map_or(Type::Broken, |width| {
-                    Type::Int(IntType { signed: *signed, width, typedef: None })
-                });
+                return width.map_or(Type::Broken, |width| Type::Int(IntType::of_compiler(*signed, width)));
             }
         };
         match self.globals.get(&name.name) {

@@ -282,7 +282,7 @@ impl Body<'_, '_> {
                         .hint("give it more bits behind the `#`, or write the smaller number"),
                     );
                 }
-                let ty = Type::Int(IntType { signed: *signed, width, typedef: None });
+                let ty = Type::Int(IntType::of_compiler(*signed, width));
                 Ex { kind: ExKind::Const { value: *value, width }, ty, span }
             }
             ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl | BinaryOp::Sar), l, r) => {
@@ -560,7 +560,7 @@ impl Body<'_, '_> {
             );
             return broken(span);
         }
-        let ty = Type::Int(IntType { signed, width: width as u32, typedef: None });
+        let ty = Type::Int(IntType::of_compiler(signed, width as u32));
         Ex { kind: ExKind::Wide { op, signed, operands: Box::new((l, r)) }, ty, span }
     }
 

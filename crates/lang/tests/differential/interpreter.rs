@@ -84,7 +84,7 @@ impl Interpreter {
         };
         for item in items {
             match item {
-                Item::IntType { signed, width, name } => {
+                Item::IntType { signed, width, name, .. } => {
                     let width = constant(&Scope::new(), width) as usize;
                     me.types.insert(name.name.to_string(), T::Int { signed: *signed, width });
                 }

@@ -8,8 +8,9 @@ use crate::linking::Linking;
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The warning that everybody who runs the protocol is to read.
-pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
-                           or choose what this party learns; --protocol duplo holds against a cheater";
+pub const WARNING: &str = "--protocol compgc is semi-honest: a peer that departs from the protocol can learn \
+                           this party's input, or choose what this party learns; --protocol duplo holds \
+                           against a cheater";
 
 /// Makes the promise of a run with this linking; the promise to the parties is the same for all.
 pub fn promise(linking: Linking) -> Promise {

@@ -6,8 +6,9 @@ use brickwork_session::{PhaseReport, Promise};
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The warning that everybody who runs the protocol is to read.
-pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
-                           or choose what this party learns; --protocol duplo holds against a cheater";
+pub const WARNING: &str = "--protocol semi-honest: a peer that departs from the protocol can learn this \
+                           party's input, or choose what this party learns; --protocol duplo holds against \
+                           a cheater";
 
 /// Makes the promise, which is the same for every run.
 pub fn promise() -> Promise {
