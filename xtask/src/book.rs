@@ -66,6 +66,9 @@ fn by_itself(page: &str, path: &Path, is_file: impl Fn(&Path) -> bool) -> (Strin
     for link in links(page).into_iter().rev() {
         let Some((file, _)) = link.leads_to(path) else { continue };
         if file.starts_with(PAGES) {
+            // mdBook calls the page of a folder so.
+            let target = page[link.target.clone()].replace("README.md", "index.md");
+            text.replace_range(link.target, &target);
             continue;
         }
         if file.extension().is_none_or(|extension| extension == "md") || !is_file(&file) {
@@ -239,6 +242,23 @@ mod tests {
         assert_eq!(listed, pages);
     }
 
+    /// Each page has a title, and says in its next paragraph what it is for.
+    #[test]
+    fn every_page_begins_with_its_purpose() {
+        let pages = pages().into_iter().filter(|(path, _)| path.starts_with(PAGES));
+        let begins = |page: &str| {
+            let mut lines = page.lines();
+            let title = lines.next().is_some_and(|line| line.starts_with("# "));
+            let purpose = lines.find(|line| !line.is_empty()).unwrap_or_default();
+            title && purpose.starts_with(|c: char| c.is_alphabetic() || c == '`')
+        };
+        let wrong: Vec<PathBuf> = pages
+            .filter(|(path, page)| !path.ends_with("SUMMARY.md") && !begins(page))
+            .map(|page| page.0)
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
     /// Every fence is closed, and says what is in it.
     #[test]
     fn blocks_of_code_are_of_known_kinds() {
@@ -257,16 +277,16 @@ mod tests {
 
     #[test]
     fn links_that_leave_the_book_do_not() {
-        let page = "See [a](b.md#c), [the file](../../examples/x.toml), [more](../../README.md),\n\
+        let page = "See [a](README.md#c), [the file](../../examples/x.toml), [more](../../README.md),\n\
                     [all](../../examples), [it](https://example.org/d) and `[no](../../link)`.\n\
                     ```\n[neither](../../e)\n```\n";
         let found: Vec<&str> = links(page).iter().map(|link| &page[link.target.clone()]).collect();
         let outside = ["../../examples/x.toml", "../../README.md", "../../examples"];
-        assert_eq!(found, [&["b.md#c"], &outside[..], &["https://example.org/d"]].concat());
+        assert_eq!(found, [&["README.md#c"], &outside[..], &["https://example.org/d"]].concat());
         let (text, linked) =
             by_itself(page, Path::new("docs/guides/page.md"), |file| file.ends_with("x.toml"));
         assert!(text.starts_with(
-            "See [a](b.md#c), [the file](../files/examples/x.toml), more,\nall, [it](https://example.org/d)"
+            "See [a](index.md#c), [the file](../files/examples/x.toml), more,\nall, [it](https://example.org/d)"
         ));
         assert_eq!(linked, BTreeSet::from(["examples/x.toml".into()]));
     }

@@ -19,7 +19,7 @@ pub fn holds(schema: &Value, name: &str, printed: &Value) {
     let part = &schema["$defs"][name];
     assert!(part.is_object(), "docs/reference/cli.schema.json does not know {name}");
     if let Err(why) = check(schema, part, printed, name) {
-        panic!("docs/reference/cli.schema.json, and with it docs/reference/cli.md, says otherwise: {why}");
+        panic!("docs/reference/cli.schema.json, and with it docs/reference/json.md, says otherwise: {why}");
     }
 }
 

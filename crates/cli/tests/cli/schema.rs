@@ -1,4 +1,4 @@
-//! `docs/reference/cli.schema.json` says what `--json` prints, and `docs/reference/cli.md` what it means.
+//! `docs/reference/cli.schema.json` says what `--json` prints, and `docs/reference/json.md` what it means.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -241,12 +241,10 @@ fn fields_of_each(schemas: &Value, into: &mut BTreeSet<String>) {
 /// Each part of the schema has its paragraph, which names each of its fields, and no other part.
 #[test]
 fn every_field_is_on_the_page() {
-    let page = page("cli.md");
-    let (_, section) = page.split_once("\n## What `--json` prints\n").expect("the section");
-    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let page = page("json.md");
     let mut lacking = Vec::new();
     for (name, schema) in SCHEMA["$defs"].as_object().expect("parts") {
-        let row = section.lines().find(|line| {
+        let row = page.lines().find(|line| {
             line.starts_with(&format!(
                 "| `{}` |",
                 name.replace("stock-", "stock ").replace("bench-", "bench ")
@@ -264,9 +262,9 @@ fn every_field_is_on_the_page() {
             ),
         }
     }
-    assert!(lacking.is_empty(), "docs/reference/cli.md does not say what these are: {lacking:?}");
+    assert!(lacking.is_empty(), "docs/reference/json.md does not say what these are: {lacking:?}");
     // And the page names nothing that is no longer there.
-    for line in section.lines().filter_map(|line| line.strip_prefix("| `")) {
+    for line in page.lines().filter_map(|line| line.strip_prefix("| `")) {
         let name = line
             .split('`')
             .next()
@@ -275,7 +273,7 @@ fn every_field_is_on_the_page() {
             .replace("bench ", "bench-");
         assert!(
             SCHEMA["$defs"][&name].is_object(),
-            "docs/reference/cli.md describes {name}, which the schema lacks"
+            "docs/reference/json.md describes {name}, which the schema lacks"
         );
     }
 }
