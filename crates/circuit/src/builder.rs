@@ -216,7 +216,7 @@ fn hash(gate: &Gate, size: usize) -> usize {
 }
 
 /// Keeps the gates that `outputs` depend on and renumbers the wires.
-fn drop_dead(inputs: u32, gates: Vec<Gate>, mut outputs: Vec<Wire>) -> (Vec<Gate>, Vec<Wire>) {
+pub(super) fn drop_dead(inputs: u32, gates: Vec<Gate>, mut outputs: Vec<Wire>) -> (Vec<Gate>, Vec<Wire>) {
     let mut live = vec![false; inputs as usize + gates.len()];
     for &w in &outputs {
         live[w as usize] = true;

@@ -47,11 +47,11 @@ impl Program {
             out.ports(self.input_ports(party));
         }
         out.number(self.components().len() as u64);
-        for component in self.components() {
+        for (component, circuit) in self.components().iter().zip(self.given_circuits()) {
             out.string(&component.name);
             out.ports(&component.inputs);
             out.ports(&component.outputs);
-            out.circuit(&component.circuit);
+            out.circuit(circuit);
         }
         out.number(self.slot_count() as u64);
         for slot in self.slots() {

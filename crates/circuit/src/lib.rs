@@ -7,6 +7,7 @@
 
 mod builder;
 mod bwp;
+mod fold;
 pub mod formats;
 pub mod info;
 pub mod library;

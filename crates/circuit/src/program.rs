@@ -83,6 +83,8 @@ pub struct OutputPort {
 pub struct Program {
     name: String,
     components: Vec<Component>,
+    /// The circuits of the components as they were given; in `components` they are folded.
+    given: Vec<Arc<Circuit>>,
     garbler_inputs: Vec<Port>,
     evaluator_inputs: Vec<Port>,
     slot_components: Vec<ComponentId>,
@@ -137,7 +139,12 @@ impl Program {
         &self.name
     }
 
-    /// Returns the kinds of component.
+    /// Returns the components' circuits as they were given: what a `.bwp` file and the digest are made of.
+    pub(super) fn given_circuits(&self) -> &[Arc<Circuit>] {
+        &self.given
+    }
+
+    /// Returns the kinds of component, each [folded](Circuit::folded).
     pub fn components(&self) -> &[Component] {
         &self.components
     }
@@ -259,6 +266,7 @@ impl ProgramBuilder {
             program: Program {
                 name,
                 components: Vec::new(),
+                given: Vec::new(),
                 garbler_inputs,
                 evaluator_inputs,
                 slot_components: Vec::new(),
@@ -274,12 +282,13 @@ impl ProgramBuilder {
         })
     }
 
-    /// Adds a kind of component.
+    /// Adds a kind of component, whose circuit is [folded](Circuit::folded). The program's digest stays that
+    /// of the circuit as it is given.
     ///
     /// # Errors
     /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is
     /// taken.
-    pub fn component(&mut self, component: Component) -> Result<ComponentId, Error> {
+    pub fn component(&mut self, mut component: Component) -> Result<ComponentId, Error> {
         check_name(&component.name).map_err(|why| Error::Input(format!("a component: {why}")))?;
         check_ports(&component.inputs, "input")?;
         check_ports(&component.outputs, "output")?;
@@ -299,6 +308,8 @@ impl ProgramBuilder {
         if !self.component_names.insert(component.name.clone()) {
             return Err(Error::Input(format!("two components are called {}", component.name)));
         }
+        let folded = component.circuit.folded()?;
+        self.program.given.push(std::mem::replace(&mut component.circuit, folded));
         self.program.components.push(component);
         Ok(ComponentId(self.program.components.len() as u32 - 1))
     }

@@ -22,7 +22,8 @@ pub(super) enum Dialect {
     Old,
 }
 
-/// Reads a circuit as a program of one component. Gates are kept one for one, so the AND count is the file's.
+/// Reads a circuit as a program of one component. Gates are kept one for one but for those that the program
+/// folds: gates that read a constant, and gates that no output needs.
 pub(super) fn read(
     mut lines: Lines<'_>,
     name: &str,

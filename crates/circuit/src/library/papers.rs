@@ -15,7 +15,8 @@ fn block(name: &str) -> Port {
 /// Returns a random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates,
 /// 256 inputs and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A
 /// slot reads the outputs of the slot before it and 128 random wires of the 256 before these. Both parties
-/// bring 128 bits, and both learn the last 128. The same in every call.
+/// bring 128 bits, and both learn the last 128. A gate that no other one reads is added to one of the
+/// outputs, so that all gates count. The same in every call.
 ///
 /// # Errors
 /// [`Error::Usage`] if `t` is greater than `n`, or `n` than 24.
@@ -26,15 +27,26 @@ pub fn random(n: u32, t: u32) -> Result<Program, Error> {
     let mut rng = Rng::expand(&Seed::from_bytes([n as u8 ^ 0x5a; 16]), "brickwork random workload");
     let mut below = |wires: u64| rng.below(wires) as Wire;
     let (mut gates, mut ands) = (Vec::new(), 0);
+    let mut read = vec![true; 256];
     while ands < 1 << t {
         let wires = 256 + gates.len() as u64;
         let (a, b) = (below(wires), below(wires));
+        if a == b {
+            continue;
+        }
         let and = below(2) == 1;
         ands += u32::from(and);
         gates.push(if and { Gate::And(a, b) } else { Gate::Xor(a, b) });
+        (read[a as usize], read[b as usize]) = (true, true);
+        read.push(false);
     }
     let wires = 256 + gates.len() as Wire;
-    let circuit = Circuit::new(256, gates, (wires - 128..wires).collect())?;
+    let mut outputs: Vec<Wire> = (wires - 128..wires).collect();
+    for (k, wire) in (256..wires - 128).filter(|wire| !read[*wire as usize]).enumerate() {
+        gates.push(Gate::Xor(outputs[k % 128], wire));
+        outputs[k % 128] = 256 + gates.len() as Wire - 1;
+    }
+    let circuit = Circuit::new(256, gates, outputs)?;
     let random = Component {
         name: format!("random_{t}"),
         inputs: vec![block("x"), block("y")],

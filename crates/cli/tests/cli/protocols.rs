@@ -93,6 +93,54 @@ fn both_protocols_give_the_same() {
     assert_eq!(names, ["setup", "prepare", "evaluate", "decode"]);
 }
 
+/// Bits 0 to 4 are b, 0, 0, a AND b and 1, from operands that are constant: by EQ, as `w XOR w`, and as a sum
+/// that cancels. One AND gate is dead.
+const CONSTANTS: &str = "11 13
+2 1 1
+1 5
+
+1 1 1 2 EQ
+2 1 0 0 3 XOR
+2 1 0 1 4 XOR
+2 1 4 1 5 XOR
+2 1 5 0 6 XOR
+2 1 0 1 7 AND
+2 1 2 1 8 AND
+2 1 3 0 9 AND
+2 1 6 1 10 AND
+2 1 0 1 11 AND
+1 1 6 12 INV
+";
+
+/// Every protocol computes a circuit with constants inside, and pays for none of them, whether it is read as
+/// it is or compiled before: to both files belongs one digest.
+#[test]
+fn constants_are_folded_for_every_protocol() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| path(&folder.path().join(name));
+    let circuit = at("constants.txt");
+    std::fs::write(&circuit, CONSTANTS).unwrap();
+    let compiled = at("constants.bwp");
+    good(&["compile", &circuit, "--output", &compiled]);
+    let [read, of_compiled] = [&circuit, &compiled].map(|file| good(&["info", file]).1);
+    assert_eq!((&read["and_gates"], &read["gates"]), (&json!(1), &json!(3)));
+    assert_eq!(read["digest"], of_compiled["digest"]);
+    // The digest is that of all gates, as they are in the file.
+    let bytes = std::fs::read(&compiled).unwrap();
+    let program = Program::from_bytes(&bytes).unwrap();
+    assert_eq!((program.components()[0].circuit.gate_count(), program.to_bytes()), (3, bytes));
+    for protocol in ["duplo", "authenticated", "lego", "jimu", "compgc", "semi-honest"] {
+        for (file, [a, b], want) in
+            [(&circuit, ["1", "1"], 25), (&compiled, ["1", "0"], 16), (&circuit, ["0", "1"], 17)]
+        {
+            let run = ["run", file, "--garbler", a, "--evaluator", b, "--protocol", protocol];
+            let (_, json) = good(&run);
+            assert_eq!(json["outputs"], json!({ "garbler": want, "evaluator": want }), "{protocol} {a} {b}");
+            assert_eq!(json["and_gates"], 1, "{protocol}");
+        }
+    }
+}
+
 /// What a run will take is said beforehand, its bytes exactly; what says nothing here is refused.
 #[test]
 fn a_semi_honest_run_is_planned() {
