@@ -28,7 +28,8 @@ const BITS: &str = "bits:";
 /// # Errors
 /// [`Error::Input`] if it is none of these.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    let text = text.trim();
+    // Some editors write a byte order mark before a text.
+    let text = text.trim_start_matches('\u{feff}').trim();
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     if unsigned.starts_with("0x") || unsigned.starts_with("0X") || text.starts_with(BITS) {
         return Ok(Value::String(text.to_owned()));

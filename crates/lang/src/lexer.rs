@@ -70,11 +70,26 @@ fn fixed_point(fraction: &str) -> String {
     }
 }
 
+/// Returns the length of what a file may have before its text: a byte order mark, and lines that begin with
+/// `#` and are comments, because no name of a directive follows.
+fn preface(text: &str) -> usize {
+    let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let is_comment = |line: &&str| {
+        line.trim().is_empty()
+            || line.strip_prefix('#').is_some_and(|rest| {
+                let word = rest.split_whitespace().next().unwrap_or_default();
+                let is_directive = |name: &&str| name.trim_start_matches('#') == word;
+                !rest.starts_with(|c: char| c.is_ascii_alphabetic()) && !DIRECTIVES.iter().any(is_directive)
+            })
+    };
+    mark + text[mark..].split_inclusive('\n').take_while(is_comment).map(str::len).sum::<usize>()
+}
+
 /// Splits a file into tokens. What is no token is reported and skipped.
 pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
     let bytes = text.as_bytes();
     let mut out = Lexed { tokens: Vec::new(), pragmas: Vec::new() };
-    let mut at = 0;
+    let mut at = preface(text);
     let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
     let run = |from: usize, class: fn(u8) -> bool| {
         bytes[from..].iter().position(|&b| !class(b)).map_or(bytes.len(), |n| from + n)

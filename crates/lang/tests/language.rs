@@ -3,6 +3,7 @@
 
 mod common;
 
+use brickwork_lang::Options;
 use common::*;
 
 /// `x` and `y` are 8-bit unsigned inputs, the result is an 8-bit number.
@@ -610,6 +611,29 @@ fn bits_and_slices_are_base_and_length() {
     assert!(!compiles("output1 = x{5:4};"));
     assert!(!compiles("output1{8} = 1;"));
     assert!(compiles("output1{0} = (x{0:4}){1};"));
+}
+
+/// A byte order mark and lines with `#` before a source, or a file that it includes, say nothing; but
+/// directives that are written with a blank do not become comments.
+#[test]
+fn a_source_may_have_a_preface() {
+    let source = program("u8", "u8", "#include \"more.wir\"", "output1 = x + MORE;");
+    let files = |text: &str| std::collections::HashMap::from([("more.wir".to_owned(), text.to_owned())]);
+    for preface in ["\u{feff}", "# a program\n", "\u{feff}#! run\n\n#\r\n## 5, x\n"] {
+        let files = files(&format!("{preface}#define MORE 3##8"));
+        let compiled =
+            build_files("test.wir", &format!("{preface}{source}"), &files, &Options::default()).unwrap();
+        assert_eq!(run(&compiled.program, 4, 0), 7, "{preface}");
+    }
+    for preface in ["# define K 3\n", "#note\n", "x\n# a program\n"] {
+        let refused = build_files(
+            "test.wir",
+            &format!("{preface}{source}"),
+            &files("#define MORE 3##8"),
+            &Options::default(),
+        );
+        assert!(refused.is_err(), "{preface}");
+    }
 }
 
 #[test]

@@ -68,6 +68,8 @@ impl Assembly {
     /// # Errors
     /// The first [`Problem`].
     pub fn parse(text: &str) -> Result<Self, Problem> {
+        // Some editors write a byte order mark before a text.
+        let text = text.trim_start_matches('\u{feff}');
         let last_line = text.lines().count().max(1);
         let mut all = Assembly {
             inputs: Vec::new(),

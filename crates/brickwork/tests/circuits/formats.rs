@@ -301,6 +301,30 @@ fn every_gate() {
     }
 }
 
+/// Bristol Fashion may have the gates of the old format, and names in small letters; a byte order mark and comments
+/// before a file, and between its lines, say nothing.
+#[test]
+fn files_as_others_write_them() {
+    let fashion = "3 5\n2 1 1\n1 3\n\n2 1 0 1 2 or\n2 1 0 1 3 Nand\n1 1 2 4 inv\n";
+    let plain = formats::load(fashion.as_bytes(), "f").unwrap();
+    for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+        assert_eq!(plain.simulate(&[a], &[b])[0], [a | b, !(a & b), !(a | b)]);
+    }
+    let meet = formats::load(MEET.as_bytes(), "f").unwrap();
+    let old = formats::load(OLD.as_bytes(), "f").unwrap();
+    for (text, program) in [(fashion, &plain), (MEET, &meet), (OLD, &old)] {
+        let commented = format!("# made by a tool, 5 gates\n#\n#1 2\n{text}# the end\n");
+        for text in [format!("\u{feff}{text}"), format!("\u{feff}{commented}"), commented] {
+            assert_eq!(formats::load(text.as_bytes(), "f").unwrap(), *program, "{text}");
+            assert!(formats::load_component(text.as_bytes(), "f").is_ok());
+        }
+    }
+    // Lines keep their numbers.
+    let wrong = format!("# one\n\n{}", fashion.replace("Nand", "NUND"));
+    let message = formats::load(wrong.as_bytes(), "f").unwrap_err().to_string();
+    assert!(message.contains("f, line 8: there is no gate \"NUND\""), "{message}");
+}
+
 /// The sixteen truth tables of DUPLO.
 #[test]
 fn every_truth_table() {
@@ -383,6 +407,8 @@ fn kinds_are_told_by_content() {
     for (bytes, kind, message) in [
         (&b"#parties 2\nfunction void main() {}"[..], Some(FileKind::Wir), ".wir source"),
         (b"/* a program */\n#define W 3", Some(FileKind::Wir), ".wir source"),
+        (b"#parties 2", Some(FileKind::Wir), ".wir source"),
+        (b"\xef\xbb\xbf# a program\n#parties 2", Some(FileKind::Wir), ".wir source"),
         (b"\n {\"components\": []}", Some(FileKind::CompGc), "CompGC"),
         (b"\xdc\x10\x00\x01", Some(FileKind::Scd), "the SCD array is longer than its file"),
         (b"\x94\x01\x02\x03\x04", Some(FileKind::Scd), "neither a circuit nor a topological circuit"),
@@ -406,7 +432,7 @@ fn messages_say_what_is_wrong_and_where() {
         ("3 2 4 XOR", "5 2 4 XOR", "f, line 6: there is no wire 5"),
         ("3 2 4 XOR", "3 2 3 XOR", "f, line 6: wire 3 is driven twice"),
         ("3 2 4 XOR", "3 2 1 XOR", "f, line 6: wire 1 is driven twice"),
-        ("3 2 4 XOR", "3 2 4 OR", "no gate \"OR\""),
+        ("3 2 4 XOR", "3 2 4 ORR", "no gate \"ORR\""),
         ("3 2 4 XOR", "3 2 4 5 XOR", "but 4 follow"),
         ("2 1 3 2 4 XOR", "1 1 2 4 EQ", "a constant is 0 or 1"),
         ("2 1 3 2 4 XOR", "4294967295 1 3 2 4 MAND", "announced"),

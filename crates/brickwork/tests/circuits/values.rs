@@ -39,7 +39,7 @@ proptest! {
         let digit = |x: u128, i: u64| if x >> i & 1 == 1 { '1' } else { '0' };
         let binary = |x: u128| (0..width).map(|i| digit(x, i.into())).collect::<String>();
         let unsigned = Type::Uint(width);
-        for text in [format!("{x}"), format!("\"{x}\""), format!("{x:#x}"), format!("\"{x:#X}\"")] {
+        for text in [format!("{x}"), format!("\"{x}\""), format!("\u{feff}{x:#x}"), format!("\"{x:#X}\"")] {
             prop_assert_eq!(bits(&unsigned, &text).unwrap(), binary(x));
         }
         let signed = (x as i128) << (128 - width) >> (128 - width);

@@ -2,8 +2,8 @@
 //!
 //! Both begin with the numbers of gates and wires. Then Bristol Fashion has a line with the number of inputs
 //! and their widths and one for the outputs, the old format the widths of both inputs and of the output in
-//! one line. Each gate follows on a line: numbers of input and output wires, the wires, the name. Inputs are
-//! the first wires, outputs the last.
+//! one line. Each gate follows on a line: numbers of input and output wires, the wires, the name in letters
+//! of either case. Inputs are the first wires, outputs the last. Files of both formats may have all gates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,7 +54,7 @@ pub(super) fn read(
     }
     for index in 0..gate_count {
         let line = lines.expect(format_args!("gate {} of {gate_count}", index + 1))?;
-        body.gate(&line, dialect)?;
+        body.gate(&line)?;
     }
     lines.end()?;
     let first_output = wires - output_wires as u32;
@@ -125,9 +125,9 @@ impl Body {
         }
     }
 
-    fn gate(&mut self, line: &Line<'_>, dialect: Dialect) -> Result<(), Error> {
+    fn gate(&mut self, line: &Line<'_>) -> Result<(), Error> {
         let mut words: Vec<&str> = line.words().collect();
-        let name = words.pop().unwrap_or("");
+        let name = words.pop().unwrap_or_default().to_ascii_uppercase();
         let numbers = words.iter().map(|word| line.number(word)).collect::<Result<Vec<_>, _>>()?;
         let [fan_in, fan_out, ref wires @ ..] = numbers[..] else {
             return line.fail("a gate begins with its numbers of input and output wires");
@@ -136,26 +136,24 @@ impl Body {
             return line
                 .fail(format!("{fan_in} + {fan_out} wires are announced, but {} follow", wires.len()));
         }
-        let fashion = dialect == Dialect::Fashion;
-        match (name, wires) {
-            ("XOR" | "AND", &[a, b, out]) if fan_in == 2 => self.binary(line, name, a, b, out),
-            ("OR" | "NAND" | "NOR" | "XNOR" | "NXOR", &[a, b, out]) if fan_in == 2 && !fashion => {
-                self.binary(line, name, a, b, out)
+        match (&*name, wires) {
+            ("XOR" | "AND" | "OR" | "NAND" | "NOR" | "XNOR" | "NXOR", &[a, b, out]) if fan_in == 2 => {
+                self.binary(line, &name, a, b, out)
             }
             ("INV" | "NOT", &[a, out]) if fan_in == 1 => {
                 let a = self.read(line, a)?;
                 let driven = self.push(Gate::Inv(a));
                 self.drive(line, out, driven)
             }
-            ("EQW", &[a, out]) if fan_in == 1 && fashion => {
+            ("EQW", &[a, out]) if fan_in == 1 => {
                 let a = self.read(line, a)?;
                 self.drive(line, out, a)
             }
-            ("EQ", &[value, out]) if fan_in == 1 && fashion => {
+            ("EQ", &[value, out]) if fan_in == 1 => {
                 let driven = self.constant(line, value)?;
                 self.drive(line, out, driven)
             }
-            ("MAND", wires) if fashion && fan_out > 0 && fan_in / 2 == fan_out && fan_in % 2 == 0 => {
+            ("MAND", wires) if fan_out > 0 && fan_in / 2 == fan_out && fan_in % 2 == 0 => {
                 let n = fan_out as usize;
                 // All are read before any is driven: the gates are simultaneous.
                 let read =
@@ -167,7 +165,8 @@ impl Body {
                 Ok(())
             }
             _ => line.fail(format!(
-                "there is no gate {:?} with {fan_in} inputs and {fan_out} outputs",
+                "there is no gate {:?} with {fan_in} inputs and {fan_out} outputs; gates are XOR, AND, OR, \
+                 XNOR, NAND and NOR of two wires, INV and EQW of one, EQ of a 0 or 1, and MAND",
                 name.chars().take(20).collect::<String>()
             )),
         }

@@ -29,7 +29,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::FREE_WIRES;
+use super::lines::{FREE_WIRES, unmarked};
 use crate::{Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::{Error, Party};
 
@@ -118,7 +118,7 @@ enum To {
 /// leaves its component, an input wire that is set twice or not at all, a chain from what is not evaluated;
 /// and those of `component`.
 pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error>) -> Result<Program, Error> {
-    let function: Function = serde_json::from_slice(bytes).map_err(|e| {
+    let function: Function = serde_json::from_slice(unmarked(bytes)).map_err(|e| {
         // The error's own text could repeat what the file says, which may be none that was meant.
         let (line, column) = (e.line(), e.column());
         Error::Input(format!("not a function of CompGC (line {line}, column {column})"))

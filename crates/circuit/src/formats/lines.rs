@@ -5,12 +5,24 @@ use brickwork_base::Error;
 /// Wires that a file may declare besides those that its bytes can be about.
 pub(super) const FREE_WIRES: u64 = 1 << 24;
 
-/// The lines of a file that are not blank.
+/// Returns a text without the byte order mark that some editors write before it.
+pub(super) fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+}
+
+/// Returns the lines of a text that are neither blank nor comments, without the blanks around them, and their
+/// numbers. A comment begins with `#`.
+pub(super) fn said(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The lines of a file that are neither blank nor comments.
 pub(super) struct Lines<'b> {
     name: &'b str,
     /// How many wires may still be declared.
     wires: u64,
-    lines: std::iter::Enumerate<std::str::Lines<'b>>,
+    lines: Box<dyn Iterator<Item = (usize, &'b str)> + 'b>,
 }
 
 /// One of them.
@@ -25,7 +37,7 @@ impl<'b> Lines<'b> {
     pub fn new(bytes: &'b [u8], name: &'b str) -> Result<Self, Error> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| Error::Input(format!("{name}: this is not a text file")))?;
-        Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: text.lines().enumerate() })
+        Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: Box::new(said(text)) })
     }
 
     /// Returns the next line, or an error that says that `expected` is missing.
@@ -52,11 +64,7 @@ impl<'b> Iterator for Lines<'b> {
     type Item = Line<'b>;
 
     fn next(&mut self) -> Option<Line<'b>> {
-        let name = self.name;
-        self.lines
-            .by_ref()
-            .map(|(index, text)| Line { name, number: index + 1, text: text.trim() })
-            .find(|line| !line.text.is_empty())
+        self.lines.next().map(|(number, text)| Line { name: self.name, number, text })
     }
 }
 

@@ -44,6 +44,7 @@ pub enum FileKind {
 
 /// Tells what a file is.
 pub fn kind(bytes: &[u8]) -> Option<FileKind> {
+    let bytes = lines::unmarked(bytes);
     if bytes.starts_with(&super::bwp::MAGIC[..7]) {
         return Some(FileKind::Bwp);
     }
@@ -55,14 +56,14 @@ pub fn kind(bytes: &[u8]) -> Option<FileKind> {
     if text.trim_start().starts_with('{') {
         return Some(FileKind::CompGc);
     }
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next()?;
+    let mut lines = lines::said(text).map(|(_, line)| line);
+    let first = lines.next().unwrap_or_default();
     if first.starts_with("Error!") {
         return Some(FileKind::Duplo);
     }
     let numbers =
         |line: &str| line.split_ascii_whitespace().all(|word| word.bytes().all(|c| c.is_ascii_digit()));
-    if !numbers(first) {
+    if first.is_empty() || !numbers(first) {
         let source =
             ["#parties", "#define", "#include", "#input", "typedef", "function", "const", "/*", "//"];
         return text
@@ -95,6 +96,7 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
 /// # Errors
 /// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
 pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, Error> {
+    let bytes = lines::unmarked(bytes);
     let kind = kind(bytes);
     if !map.is_empty()
         && !matches!(kind, Some(FileKind::BristolFashion | FileKind::OldBristol | FileKind::Scd))
@@ -131,9 +133,9 @@ pub fn load_component(bytes: &[u8], name: &str) -> Result<Component, Error> {
     let map = match kind(bytes) {
         // Behind the numbers of gates and wires stands how many inputs there are, and their widths.
         Some(FileKind::BristolFashion) => {
-            let text = std::str::from_utf8(bytes).unwrap_or_default();
-            let inputs = text.lines().filter(|line| !line.trim().is_empty()).nth(1);
-            let widths = inputs.map_or(0, |line| line.split_ascii_whitespace().skip(1).count());
+            let text = std::str::from_utf8(lines::unmarked(bytes)).unwrap_or_default();
+            let inputs = lines::said(text).nth(1);
+            let widths = inputs.map_or(0, |(_, line)| line.split_ascii_whitespace().skip(1).count());
             (0..widths).map(|k| (format!("in{k}"), Party::Garbler)).collect()
         }
         _ => InputMap::new(),
