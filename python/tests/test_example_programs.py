@@ -148,9 +148,24 @@ class Totals(bw.Struct):
     b: bw.u40
 
 
+class Settled(bw.Struct):
+    matches: bw.u5
+    a: bw.u40
+    b: bw.u40
+    a_twice: bw.u1
+    b_twice: bw.u1
+
+
 class Details(bw.Struct):
-    all: Totals
+    all: Settled
     rows: bw.Array[Match, 16]
+
+
+class Looked(bw.Struct):
+    j: Match
+    seen: bw.u1
+    a_twice: bw.u1
+    b_twice: bw.u1
 
 
 @bw.component
@@ -160,9 +175,15 @@ def next_row(left: bw.u5) -> Reader:
 
 
 @bw.component
-def look(j: Match, key: bw.u32, real: bw.u1, other: Held, other_real: bw.u1) -> Match:
+def look(s: Looked, key: bw.u32, real: bw.u1, other: Held, other_real: bw.u1) -> Looked:
     same = (key == other.key) & real & other_real
-    return Match(found=j.found | same, amount=bw.where(same, other.amount, j.amount))
+    in_a, in_b = s.seen & same, s.j.found & same
+    return Looked(
+        j=Match(found=s.j.found ^ same ^ in_b, amount=bw.where(same, other.amount, s.j.amount)),
+        seen=s.seen ^ same ^ in_a,
+        a_twice=s.a_twice | in_a,
+        b_twice=s.b_twice | in_b,
+    )
 
 
 @bw.component
@@ -171,10 +192,16 @@ def add_up(s: Totals, own: Held, j: Match) -> Totals:
     return bw.where(j.found, more, s)
 
 
+@bw.component
+def settle(s: Totals, a_twice: bw.u1, b_twice: bw.u1) -> Settled:
+    known = bw.where(a_twice | b_twice, Totals(matches=0, a=0, b=0), s)
+    return Settled(matches=known.matches, a=known.a, b=known.b, a_twice=a_twice, b_twice=b_twice)
+
+
 @bw.program
 def join(
     a: bw.Garbler[Holdings], b: bw.Evaluator[Holdings]
-) -> tuple[bw.Garbler[Details], bw.Evaluator[Totals]]:
+) -> tuple[bw.Garbler[Details], bw.Evaluator[Settled]]:
     reals = []
     for side in (a, b):
         left, real = side.count, []
@@ -183,14 +210,17 @@ def join(
             left = read.left
             real.append(read.real)
         reals.append(real)
-    sums, rows = Totals(matches=0, a=0, b=0), []
+    sums, rows, seen = Totals(matches=0, a=0, b=0), [], [bw.u1(0)] * 16
+    now = Looked(j=Match(found=0, amount=0), seen=0, a_twice=0, b_twice=0)
     for own, own_real in zip(a.rows, reals[0]):
-        j = Match(found=0, amount=0)
-        for other, other_real in zip(b.rows, reals[1]):
-            j = look(j, own.key, own_real, other, other_real)
-        sums = add_up(sums, own, j)
-        rows.append(j)
-    return Details(all=sums, rows=rows), sums
+        now = now.replace(j=Match(found=0, amount=0))
+        for k, (other, other_real) in enumerate(zip(b.rows, reals[1])):
+            now = look(now.replace(seen=seen[k]), own.key, own_real, other, other_real)
+            seen[k] = now.seen
+        sums = add_up(sums, own, now.j)
+        rows.append(now.j)
+    settled = settle(sums, now.a_twice, now.b_twice)
+    return Details(all=settled, rows=rows), settled
 
 
 @bw.program

@@ -10,7 +10,8 @@
 //! output    = name type recipient wires(origin = 0)        as many as the type has bits
 //! wires     = (zigzag(first - expected), length - 1)*      runs of consecutive wires; expected is the wire
 //!                                                          after the run before, at first the origin
-//! ports     = n (name type)^n                              type: 0 w | 1 w | 2 n type | 3 n (name type)^n |
+//! ports     = n (name [rule] type)^n                       rule: 6 field (unique) | 7 field (ascending)
+//!                                                          type: 0 w | 1 w | 2 n type | 3 n (name type)^n |
 //!                                                          4 w point | 5 w point (fixed point; 5 is signed)
 //! ```
 //!
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use super::port::{MAX_TYPE_DEPTH, total_width};
 use super::{
     Circuit, Component, ComponentDigest, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder,
-    Recipient, Type, Wire,
+    Recipient, RowOrder, Rule, Type, Wire,
 };
 use brickwork_base::Error;
 
@@ -139,6 +140,10 @@ impl Component {
     }
 }
 
+/// These stand before the field of a rule, in the place of a type's tag.
+const UNIQUE: u8 = 6;
+const ASCENDING: u8 = 7;
+
 const TRUNCATED: &str = "the file ends too early";
 
 fn bad<T>(why: impl Into<String>) -> Result<T, Error> {
@@ -169,6 +174,13 @@ impl Writer {
         self.number(ports.len() as u64);
         for port in ports {
             self.string(&port.name);
+            if let Some(rule) = &port.rule {
+                self.0.push(match rule.order {
+                    RowOrder::Unique => UNIQUE,
+                    RowOrder::Ascending => ASCENDING,
+                });
+                self.string(&rule.field);
+            }
             self.ty(&port.ty);
         }
     }
@@ -290,10 +302,26 @@ impl<'b> Reader<'b> {
 
     fn ports(&mut self) -> Result<Vec<Port>, Error> {
         let count = self.count(4)?;
-        let ports: Vec<Port> =
-            (0..count).map(|_| Ok(Port::new(self.string()?, self.ty(0)?))).collect::<Result<_, Error>>()?;
+        let ports: Vec<Port> = (0..count).map(|_| self.port()).collect::<Result<_, Error>>()?;
         self.allow_wires(total_width(&ports))?;
         Ok(ports)
+    }
+
+    fn port(&mut self) -> Result<Port, Error> {
+        let name = self.string()?;
+        let order = match self.bytes.first() {
+            Some(&UNIQUE) => Some(RowOrder::Unique),
+            Some(&ASCENDING) => Some(RowOrder::Ascending),
+            _ => None,
+        };
+        let rule = match order {
+            Some(order) => {
+                self.byte()?;
+                Some(Rule { field: self.string()?, order })
+            }
+            None => None,
+        };
+        Ok(Port { name, ty: self.ty(0)?, rule })
     }
 
     fn ty(&mut self, depth: usize) -> Result<Type, Error> {

@@ -50,6 +50,9 @@ pub struct PortInfo {
     pub ty: String,
     /// Its number of bits.
     pub width: u64,
+    /// The rule that its values must keep, as [`Rule`](crate::Rule) displays it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// An output.
@@ -263,7 +266,8 @@ impl super::Circuit {
 
 impl PortInfo {
     fn new(port: &Port) -> Self {
-        PortInfo { name: port.name.clone(), ty: port.ty.to_string(), width: port.width() }
+        let rule = port.rule.as_ref().map(ToString::to_string);
+        PortInfo { name: port.name.clone(), ty: port.ty.to_string(), width: port.width(), rule }
     }
 }
 

@@ -13,12 +13,13 @@ pub mod info;
 pub mod library;
 mod port;
 mod program;
+mod rule;
 mod simulate;
 mod transform;
 pub mod value;
 
 pub use builder::{Bit, Builder};
-pub use port::{MAX_TYPE_DEPTH, Port, Type};
+pub use port::{MAX_TYPE_DEPTH, Port, RowOrder, Rule, Type};
 pub use program::{
     Component, ComponentDigest, ComponentId, OutputPort, Program, ProgramBuilder, Recipient, Slot,
 };

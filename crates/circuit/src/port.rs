@@ -105,19 +105,47 @@ impl std::fmt::Display for Type {
     }
 }
 
+/// A condition on the rows of a party's table, or on the elements of its list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// The field of numbers that is compared: one of the rows of an array, or the name of an array itself.
+    pub field: String,
+    /// The condition on it.
+    pub order: RowOrder,
+}
+
+/// A condition on a field in all rows. A field `count` beside the array says how many rows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowOrder {
+    /// No two rows have the same value.
+    Unique,
+    /// Each row has a larger value than the row before it.
+    Ascending,
+}
+
 /// A named value on consecutive wires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Port {
     /// The name users give values by.
     pub name: String,
-    /// What the wires mean.
+    /// The meaning of the wires.
     pub ty: Type,
+    /// The rule that a value must keep, if this is a party's input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
 }
 
 impl Port {
     /// Makes a port of this name and type.
     pub fn new(name: impl Into<String>, ty: Type) -> Self {
-        Port { name: name.into(), ty }
+        Port { name: name.into(), ty, rule: None }
+    }
+
+    /// Adds a rule for the values of an input.
+    #[must_use]
+    pub fn with_rule(self, rule: Rule) -> Self {
+        Port { rule: Some(rule), ..self }
     }
 
     /// Returns the number of wires.
@@ -128,7 +156,13 @@ impl Port {
     /// Checks that every part of the type has at least one wire, its depth is bounded, its names are
     /// printable and distinct.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let problem = check_name(&self.name).and_then(|()| self.ty.check(0));
+        let rule = || match &self.rule {
+            Some(rule) if !rule.fits(&self.ty, &self.name) => {
+                Err(format!("no table in it has a field {:?} of numbers", rule.field))
+            }
+            _ => Ok(()),
+        };
+        let problem = check_name(&self.name).and_then(|()| self.ty.check(0)).and_then(|()| rule());
         problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))
     }
 }

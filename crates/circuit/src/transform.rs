@@ -96,7 +96,7 @@ impl Program {
     /// there are too many solderings.
     pub fn beside(programs: &[&Program]) -> Result<Program, Error> {
         let numbered =
-            |number: usize, port: &Port| Port::new(format!("{number}.{}", port.name), port.ty.clone());
+            |number: usize, port: &Port| Port { name: format!("{number}.{}", port.name), ..port.clone() };
         let ports = |party: Party| {
             let of = |(number, program): (usize, &&Program)| {
                 program.input_ports(party).iter().map(|port| numbered(number, port)).collect::<Vec<_>>()

@@ -129,12 +129,28 @@ impl<'de> Visitor<'de> for Reader {
 /// Returns the bits of a party's input.
 ///
 /// # Errors
-/// [`Error::Input`] if the value does not fit the ports; the message names the place and what is expected
-/// there.
+/// [`Error::Input`] if the value does not fit the ports, or breaks a [rule](super::Rule) of one; the message
+/// names the place and what is expected there.
 pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     let mut bits = Vec::new();
     encode_ports(ports, value, None, &mut bits)?;
+    check_rules(ports, &bits)?;
     Ok(bits)
+}
+
+/// Checks what the ports ask of the values in these bits, of one execution or of several.
+fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
+    if ports.iter().all(|port| port.rule.is_none()) {
+        return Ok(());
+    }
+    for mut bits in looking(bits.chunks(super::port::total_width(ports) as usize)) {
+        for port in ports {
+            let (own, rest) = bits.split_at(port.width() as usize);
+            bits = rest;
+            port.rule.iter().try_for_each(|rule| rule.check(&port.ty, &port.name, own))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the bits of a party's input to `executions` evaluations, an array of as many values or the wire
@@ -152,6 +168,7 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
         Value::String(text) if text.starts_with(BITS) && !ports.is_empty() => {
             let width = super::port::total_width(ports) * executions as u64;
             raw_bits(text, width, None, &Place::Top(None), &mut bits)?;
+            check_rules(ports, &bits)?;
             return Ok(bits);
         }
         Value::Array(values) => {
@@ -170,6 +187,7 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     for (index, value) in looking(values.iter().enumerate()) {
         encode_ports(ports, value, Some(index), &mut bits)?;
     }
+    check_rules(ports, &bits)?;
     Ok(bits)
 }
 

@@ -65,7 +65,10 @@ fn as_text(info: &Info, wires: bool) -> String {
         plural(info.wires, "wire"),
         info.digest
     );
-    let port = |p: &PortInfo| format!("{}: {}, {}", p.name, p.ty, plural(p.width, "bit"));
+    let port = |p: &PortInfo| {
+        let rule = p.rule.as_ref().map(|rule| format!("; {rule}")).unwrap_or_default();
+        format!("{}: {}, {}{rule}", p.name, p.ty, plural(p.width, "bit"))
+    };
     list(&mut out, "input of the garbler", &info.garbler_inputs, port);
     list(&mut out, "input of the evaluator", &info.evaluator_inputs, port);
     list(&mut out, "outputs", &info.outputs, |o: &OutputInfo| format!("{} {}", port(&o.port), to(o.to)));

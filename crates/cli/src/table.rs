@@ -520,6 +520,7 @@ impl Lines {
             let encoded = encoded.map(Zeroizing::new).map_err(|e| {
                 let failure = Failure::from(e);
                 within(match digits {
+                    _ if is_text(cell) => failure.advise(instead_of_text(port.width())),
                     Some(digits) => failure.advise(format!(
                         "the number and {digits} digits after its point are one integer, and that must fit"
                     )),
@@ -530,6 +531,25 @@ impl Lines {
         }
         Ok(())
     }
+}
+
+/// Returns whether a cell is surely meant to be no number.
+fn is_text(cell: &str) -> bool {
+    let starts_like_a_number = cell.starts_with(|c: char| c.is_ascii_digit() || "+-.,".contains(c));
+    cell.chars().any(char::is_alphabetic) && (!starts_like_a_number || cell.contains(char::is_whitespace))
+}
+
+/// Says how text becomes numbers that are equal if and only if the texts are.
+fn instead_of_text(width: u64) -> String {
+    let digits = (width / 4).clamp(1, 64);
+    let wider = match width {
+        ..64 => "; in a field of 64 bits two texts hardly ever become one number",
+        _ => "",
+    };
+    format!(
+        "it is text, such as a name: in its place both parties write 0x and the first {digits} hexadecimal \
+         digits of its SHA-256{wider}"
+    )
 }
 
 fn rows_text(rows: u32) -> String {
@@ -750,6 +770,31 @@ mod tests {
         bad("a,b\n1,77\n", &array(uint(8), 1), "line 1, column 2: one column is expected, not 2");
         bad("v\n77\n", &uint(8), "not a table");
         bad("v\n77\n", &structure(&[("limit", uint(8)), ("rows", array(uint(8), 1))]), "not a table");
+    }
+
+    /// Text is refused with what to write instead, which then is a number.
+    #[test]
+    fn text_becomes_a_number() {
+        for (cell, width, words) in [
+            (
+                "c-77521",
+                32,
+                Some("0x and the first 8 hexadecimal digits of its SHA-256; in a field of 64 bits"),
+            ),
+            ("Ada Lovelace 77", 64, Some("0x and the first 16 hexadecimal digits of its SHA-256")),
+            ("77 Main Street", 64, Some("the first 16 hexadecimal digits")),
+            ("7c", 32, None),
+            ("", 32, None),
+        ] {
+            let failure = value_of(&format!("key\n{cell}\n"), &array(uint(width), 1), &Reading::default())
+                .expect_err("it is no number")
+                .human();
+            let said = failure.contains("it is text");
+            assert!(said == words.is_some() && failure.contains(words.unwrap_or("")), "{failure}");
+            assert!(!failure.contains("77"), "{failure}");
+        }
+        let number = value_of("key\n0x3fdba35f04dc8c46\n", &array(uint(64), 1), &Reading::default());
+        assert!(number.is_ok());
     }
 
     /// Whatever stands in a file, it is a table of the right width or an error.

@@ -1,6 +1,7 @@
 //! The syntax tree. It says what was written, nothing about what it means.
 
 use crate::source::Span;
+use brickwork_circuit::Rule;
 use std::rc::Rc;
 
 /// A name and its place.
@@ -346,6 +347,8 @@ pub enum Item {
         party_span: Span,
         /// Its type.
         ty: TypeRef,
+        /// The rule that the party's values must keep, from a pragma.
+        rule: Option<(Rule, Span)>,
         /// All of it.
         span: Span,
     },

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use brickwork_circuit::Rule;
+
 use crate::ast::{BinaryOp, FunctionPragma};
 use crate::source::Span;
 use crate::types::{Type, Types};
@@ -209,6 +211,8 @@ pub struct Io {
     pub party: u32,
     /// Type.
     pub ty: Type,
+    /// The rule that the party's values must keep.
+    pub rule: Option<Rule>,
     /// The variable of `main` that holds it.
     pub var: u32,
 }

@@ -5,6 +5,8 @@ pub(crate) mod habits;
 
 use std::rc::Rc;
 
+use brickwork_circuit::{RowOrder, Rule};
+
 use crate::ast::*;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::lexer::{Pragma, Tok, Token, lex};
@@ -204,8 +206,9 @@ impl Parser<'_> {
         }
         for pragma in std::mem::take(&mut self.pragmas) {
             self.sink.push(
-                Diagnostic::warning("pragma::place", pragma.span, "this pragma has no effect here")
-                    .hint("pragmas stand directly before the `function` or `typedef` that they are for"),
+                Diagnostic::warning("pragma::place", pragma.span, "this pragma has no effect here").hint(
+                    "a pragma stands directly before the `function`, `typedef` or `#input` that it is for",
+                ),
             );
         }
         items
@@ -257,13 +260,15 @@ impl Parser<'_> {
                 Ok(Item::Parties(n, start.to(self.last())))
             }
             "#input" | "#output" => {
+                let rule = if symbol == "#input" { self.rule() } else { None };
                 self.bump();
                 let form =
                     "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
                 let (party, party_span) = self.number("the number of a party", form)?;
                 let name = self.type_name("name the type as its `typedef` does, or write `uint_t 32`")?;
                 let ty = TypeRef { name, dims: self.dims()? };
-                Ok(Item::Io { input: symbol == "#input", party, party_span, ty, span: start.to(self.last()) })
+                let span = start.to(self.last());
+                Ok(Item::Io { input: symbol == "#input", party, party_span, ty, rule, span })
             }
             "typedef" => self.typedef(),
             "function" => self.function(),
@@ -412,6 +417,28 @@ impl Parser<'_> {
     fn unknown_pragma(&mut self, words: &[String], span: Span, hint: &str) {
         let message = format!("unknown pragma `{}`", words.join(" "));
         self.sink.push(Diagnostic::error("pragma::unknown", span, message).hint(hint));
+    }
+
+    /// Returns what the pragmas directly before the current token, an `#input`, ask of its values.
+    fn rule(&mut self) -> Option<(Rule, Span)> {
+        let mut rule = None;
+        for (words, span) in self.pragmas_here() {
+            let (order, field) = match &words[..] {
+                [word, field] if word == "unique" => (RowOrder::Unique, field.clone()),
+                [word, field] if word == "ascending" => (RowOrder::Ascending, field.clone()),
+                _ => {
+                    let hint =
+                        "before an `#input` there are `unique FIELD` and `ascending FIELD`, one of them";
+                    self.unknown_pragma(&words, span, hint);
+                    continue;
+                }
+            };
+            if rule.replace((Rule { field, order }, span)).is_some() {
+                let hint = "an `#input` has one rule: `ascending FIELD` is `unique FIELD`, too";
+                self.unknown_pragma(&words, span, hint);
+            }
+        }
+        rule
     }
 
     /// Returns what the pragmas directly before the current token, a function, ask for.

@@ -334,6 +334,19 @@ fn builtins_and_options() {
     at_top("pragma::point", "«/*@ point 9 */» typedef int_t 8 price");
     at_top("pragma::point", "«/*@ point 0 */» typedef int_t 8 price");
     at_top("name::redefined", "typedef int_t 8 price /*@ point 4 */ typedef int_t 8 «price»");
+    let rows = "typedef struct_t R { u8 key; P p; } typedef struct_t T { u4 count; R rows[3]; u8 list[2]; } ";
+    for field in ["key", "list"] {
+        build(&top_with(&format!("{rows} /*@ unique {field} */ #input 2 T")).replacen("#input 2 u8", "", 1));
+    }
+    for (code, pragmas) in [
+        ("pragma::field", "«/*@ unique p */»"),
+        ("pragma::field", "«/*@ ascending rows */»"),
+        ("pragma::unknown", "«/*@ unique */»"),
+        ("pragma::unknown", "«/*@ component */»"),
+        ("pragma::unknown", "/*@ unique key */ «/*@ ascending key */»"),
+    ] {
+        expect(code, &top_with(&format!("{rows} {pragmas} #input 2 T")).replacen("#input 2 u8", "", 1));
+    }
     let source = format!("{HEAD}function void main() {{ output1 = input1; }}");
     for options in [options(&["nothing"], &[]), options(&[], &["nothing"])] {
         assert_eq!(build_with(&source, &options).unwrap_err().list()[0].code, "options::function");

@@ -95,6 +95,8 @@ pub fn check(all: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
                     check(all, says, value, &format!("{at}.{name}"))?;
                 }
             }
+            // It is for people.
+            ("description", _) => {}
             // By `properties`; and of values of other types, by `type`.
             ("additionalProperties" | "required" | "properties" | "items", _) => {}
             (other, _) => panic!("the keyword {other} is not checked"),

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::stock::ROLES;
 use super::*;
 
 /// The example programs in a folder: for each one its name and the arguments that run it.
@@ -124,6 +125,42 @@ const SCALED: &str = "
                       input2.count);
     }
 ";
+
+/// A key that is twice in one's own table is refused before anything is computed, with its rows and without
+/// values; text for a key is refused with what to write instead.
+#[test]
+fn keys_are_checked_before_a_table_leaves() {
+    let keys = Keys::new();
+    let join = keys.file("join.wir");
+    assert_eq!(run(&["examples", "join", "-o", &join]).status.code(), Some(0));
+    let table = |name: &str, text: &str| format!("@{}", keys.write(name, text.as_bytes()));
+    let once = table("once.csv", "key,amount\n500,1\n5213,10\n900,3\n");
+    let twice = table("twice.csv", "key,amount\n5213,5\n900,1\n5213,6\n");
+    let names = table("names.csv", "key,amount\nc-00521,5\n");
+    let [a, b] = ["--garbler", "--evaluator"];
+    let (_, json) = good(&["simulate", &join, a, &once, b, &table("other.csv", "amount,key\n90,5213\n")]);
+    assert_eq!(
+        json["outputs"]["evaluator"],
+        json!({ "matches": 1, "a": 10, "b": 90, "a_twice": 0, "b_twice": 0 })
+    );
+    for (which, given) in [(0, [&twice, &once]), (1, [&once, &twice])] {
+        let words =
+            format!("input of the {}: input{}: rows 1 and 3 have the same key", ROLES[which], which + 1);
+        for command in ["simulate", "run"] {
+            let arguments = [command, &join, a, given[0], b, given[1]];
+            bad(&arguments, 3, &words);
+            assert!(!text(&run(&arguments).stderr).contains("5213"));
+        }
+    }
+    bad(&["simulate", &join, a, &names, b, &once], 3, "0x and the first 8 hexadecimal digits of its SHA-256");
+    let (said, info) = good(&["info", &join]);
+    assert!(said.contains("amount: uint32}[16]}, 1029 bits; each key once"), "{said}");
+    assert_eq!(info["evaluator_inputs"][0]["rule"], "each key once");
+    // The compiled program says so, too.
+    let compiled = keys.file("join.bwp");
+    good(&["compile", &join, "--output", &compiled]);
+    bad(&["simulate", &compiled, a, &twice, b, &once], 3, "rows 1 and 3 have the same key");
+}
 
 #[test]
 fn tables_are_values() {

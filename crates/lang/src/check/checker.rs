@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+use brickwork_circuit::Rule;
+
 use crate::ast::{self, Item, TypeName, TypeRef};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::parser::habits::type_of_c;
@@ -48,6 +50,7 @@ pub(super) struct Signature {
 pub(super) struct Port {
     pub(super) party: u32,
     pub(super) ty: Type,
+    pub(super) rule: Option<Rule>,
     pub(super) span: Span,
 }
 
@@ -357,13 +360,10 @@ impl Checker<'_> {
     }
 
     /// Returns the inputs and outputs, by party.
-    pub(super) fn io(
-        &mut self,
-        list: Vec<(bool, u64, Span, TypeRef, Span)>,
-        parties: u32,
-    ) -> (Vec<Port>, Vec<Port>) {
+    pub(super) fn io(&mut self, list: Vec<Item>, parties: u32) -> (Vec<Port>, Vec<Port>) {
         let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
-        for (input, party, party_span, ty, span) in list {
+        for item in list {
+            let Item::Io { input, party, party_span, ty, rule, span } = item else { continue };
             let ty = self.type_ref(&ty);
             let what = if input { "input" } else { "output" };
             if party < 1 || party > u64::from(parties) {
@@ -382,12 +382,27 @@ impl Checker<'_> {
                 );
                 continue;
             }
-            slot.push(Port { party: party as u32, ty, span });
+            let rule = rule.and_then(|(rule, span)| self.fitting(rule, span, &ty, &format!("input{party}")));
+            slot.push(Port { party: party as u32, ty, rule, span });
         }
         let [mut inputs, mut outputs] = found;
         inputs.sort_by_key(|p| p.party);
         outputs.sort_by_key(|p| p.party);
         (inputs, outputs)
+    }
+
+    /// Returns the rule, if values of this type have the field that it is about.
+    fn fitting(&mut self, rule: Rule, span: Span, ty: &Type, name: &str) -> Option<Rule> {
+        let numbers = matches!(ty, Type::Int(_) | Type::Array(_) | Type::Struct(_));
+        if numbers && !rule.fits(&self.types.port(ty), name) {
+            let message = format!("no table of `{name}` has a field `{}` of numbers", rule.field);
+            self.sink.push(Diagnostic::error("pragma::field", span, message).hint(format!(
+                "name a field of the structs in an array, an array of numbers in a struct, or `{name}` if it \
+                 is such an array"
+            )));
+            return None;
+        }
+        Some(rule).filter(|_| numbers)
     }
 
     pub(super) fn signature(&mut self, f: &ast::Function) {

@@ -41,7 +41,7 @@ pub fn check(
             Item::Function(f) if f.generics.is_empty() => functions.push(*f),
             Item::Function(f) => cx.generic(*f),
             Item::Parties(n, span) => parties = Some((n, span)),
-            Item::Io { input, party, party_span, ty, span } => io.push((input, party, party_span, ty, span)),
+            Item::Io { .. } => io.push(item),
             Item::Vars(decl) => cx.sink.push(
                 Diagnostic::warning(
                     "variable::global",
@@ -63,11 +63,11 @@ pub fn check(
     let mut vars_of_main: Vec<body::Predeclared> = Vec::new();
     let mut ports = |list: Vec<Port>, what: &str| -> Vec<Io> {
         list.into_iter()
-            .map(|Port { party, ty, span }| {
+            .map(|Port { party, ty, rule, span }| {
                 let to_assign = (what == "output").then_some(span);
                 let name = format!("{what}{party}").into();
                 vars_of_main.push(body::Predeclared { name, ty: ty.clone(), to_assign });
-                Io { party, ty, var: vars_of_main.len() as u32 - 1 }
+                Io { party, ty, rule, var: vars_of_main.len() as u32 - 1 }
             })
             .collect()
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brickwork::circuit::Party;
+use brickwork::circuit::{Party, value};
 use serde_json::{Value, json};
 
 use super::{assert_cut, decode, example, list, load, number, random, run};
@@ -17,15 +17,17 @@ fn table(rows: &[(u64, u64)]) -> String {
 #[test]
 fn join() {
     let (program, _) = load("join.wir");
-    assert_cut(&program, &[("constants", 1), ("next_row", 32), ("look", 256), ("add_up", 16)]);
-    assert_eq!(program.and_gates(), 32 * 10 + 256 * 66 + 16 * 165);
+    assert_cut(&program, &[("constants", 1), ("next_row", 32), ("look", 256), ("add_up", 16), ("settle", 1)]);
+    assert_eq!(program.and_gates(), 32 * 10 + 256 * 69 + 16 * 165 + 86);
     let check = |a: &[(u64, u64)], b: &[(u64, u64)]| {
         let others: BTreeMap<u64, u64> = b.iter().copied().collect();
         let found: Vec<_> = a.iter().map(|(key, _)| others.get(key).copied()).collect();
         let both: Vec<_> =
             a.iter().zip(&found).filter_map(|(own, other)| other.map(|other| (own.1, other))).collect();
         let sum = |f: fn(&(u64, u64)) -> u64| both.iter().map(f).sum::<u64>();
-        let sums = json!({"matches": both.len(), "a": sum(|r| r.0), "b": sum(|r| r.1)});
+        let sums = json!({
+            "matches": both.len(), "a": sum(|r| r.0), "b": sum(|r| r.1), "a_twice": 0, "b_twice": 0
+        });
         let mut rows: Vec<_> = found
             .iter()
             .map(|f| json!({"found": u64::from(f.is_some()), "amount": f.unwrap_or(0)}))
@@ -55,6 +57,67 @@ fn join() {
                 rows
             };
             check(&rows(), &rows());
+        }
+    }
+}
+
+/// A key that a table has twice is refused at the party itself, which is told the rows. If the party gives
+/// its table all the same, both learn that, whoever has the table, and no other sums.
+#[test]
+fn a_key_that_is_there_twice() {
+    let (program, _) = load("join.wir");
+    let bits = |rows: &[(u64, u64)]| {
+        let mut all: Vec<_> = rows.iter().flat_map(|(key, amount)| [*key, *amount]).collect();
+        all.resize(32, 0);
+        let wires = |n: u64, width: u32| (0..width).map(move |i| n >> i & 1 == 1);
+        wires(rows.len() as u64, 5).chain(all.into_iter().flat_map(|n| wires(n, 32))).collect::<Vec<bool>>()
+    };
+    let once: Vec<_> = (0..16).map(|i| (500 + 7 * i, 1 + 3 * i)).collect();
+    let twice = [(900, 1), (521, 5), (7, 7), (521, 6)];
+    for (of_a, a, b) in [(true, &twice[..], &once[..]), (false, &once, &twice)] {
+        for (party, rows) in [(Party::Garbler, a), (Party::Evaluator, b)] {
+            let read = value::parse(&table(rows))
+                .and_then(|value| value::encode(program.input_ports(party), &value));
+            match read {
+                Ok(read) => assert_eq!(read, bits(rows)),
+                Err(e) => {
+                    let message = e.to_string();
+                    assert!(rows == twice && message.contains("rows 2 and 4 have the same key"), "{message}");
+                    assert!(!message.contains("521"), "{message}");
+                }
+            }
+        }
+        let outputs = program.simulate(&bits(a), &bits(b));
+        let flags = json!({
+            "matches": 0, "a": 0, "b": 0, "a_twice": u64::from(of_a), "b_twice": u64::from(!of_a)
+        });
+        assert_eq!(
+            decode(&program, Party::Evaluator, &program.output_bits(Party::Evaluator, &outputs)),
+            flags
+        );
+        let garbler = decode(&program, Party::Garbler, &program.output_bits(Party::Garbler, &outputs));
+        assert_eq!(garbler["all"], flags);
+    }
+    // Twice, but not in the other table, or in rows that are not there: the sums are right.
+    let unmatched = program.simulate(&bits(&[(1, 2), (8, 3), (1, 4)]), &bits(&[(8, 9), (2, 1)]));
+    let right = json!({ "matches": 1, "a": 3, "b": 9, "a_twice": 0, "b_twice": 0 });
+    assert_eq!(decode(&program, Party::Evaluator, &program.output_bits(Party::Evaluator, &unmatched)), right);
+    for (file, wrong, words) in [
+        ("accounts.wir", json!({ "customer": 5, "balance": 1 }), "rows 1 and 2 have the same customer"),
+        (
+            "intersection.wir",
+            json!({ "items": [1, 2, 4, 3, 5, 6, 7, 8] }),
+            "items 4 is not larger than items 3",
+        ),
+    ] {
+        let (program, _) = load(file);
+        let value = match file {
+            "accounts.wir" => json!({ "count": 2, "rows": vec![wrong; 16] }),
+            _ => wrong,
+        };
+        for party in [Party::Garbler, Party::Evaluator] {
+            let refused = value::encode(program.input_ports(party), &value).unwrap_err().to_string();
+            assert!(refused.contains(words), "{refused}");
         }
     }
 }
