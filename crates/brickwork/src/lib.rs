@@ -93,6 +93,7 @@ pub mod plan {
     use brickwork_lego::Lego;
     pub use brickwork_plan::*;
     use brickwork_primitives::cost::{Primitives, probe};
+    pub use brickwork_primitives::spill::check_room as check_temporary_files;
     use brickwork_semi_honest::SemiHonest;
 
     /// Who has work that a machine is measured for.

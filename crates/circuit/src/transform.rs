@@ -253,7 +253,8 @@ impl Program {
         Circuit::new(inputs, gates, outputs)
     }
 
-    /// Returns the same computation as one component in one slot.
+    /// Returns the same computation as one component in one slot, without the constants and dead gates that
+    /// there are in one piece.
     ///
     /// # Errors
     /// As [`Program::flatten`].

@@ -7,6 +7,7 @@ use std::time::Instant;
 use brickwork::at_most;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{self, Inventory, Lacking};
+use brickwork::plan::check_temporary_files;
 use brickwork::stock::Store;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
@@ -29,9 +30,10 @@ use crate::{files, programs, resources, values};
 
 /// Find what would fail, before work starts
 ///
-/// Give the flags of the command that is to be checked; what is not given is not checked. What needs the peer
-/// works while the peer waits: with --connect the other side may run `garbler --listen`, `evaluator --listen`
-/// or `doctor --listen`; with --listen it runs `doctor --connect`. Nothing is changed, least of all a store.
+/// Give the flags of the command that is to be checked; what is not given is not checked. What a flag asks
+/// for, and what cannot be checked as another flag is missing, is a failure. What needs the peer works while
+/// the peer waits: with --connect the other side may run `garbler --listen`, `evaluator --listen` or `doctor
+/// --listen`; with --listen it runs `doctor --connect`. Nothing is changed, least of all a store.
 #[derive(Args)]
 pub struct Arguments {
     /// The program
@@ -88,7 +90,7 @@ impl From<Role> for Party {
 /// How a check ended.
 enum Finding {
     Good(String),
-    /// What is missing to check it; nobody asked for it.
+    /// The flag by which nobody asked for it.
     NotChecked(String),
     Failed(Failure),
 }
@@ -113,6 +115,13 @@ impl Findings {
     /// Notes a check that was not asked for, or needs what is not there.
     fn skip(&mut self, name: &'static str, why: impl Into<String>) {
         self.done.push((name, Finding::NotChecked(why.into())));
+    }
+
+    /// Notes a check that a flag asked for, and that needs others: an answer that is left out is no good one.
+    fn fail(&mut self, name: &'static str, flag: &str, lacking: Option<String>) {
+        let hint = lacking.unwrap_or_default();
+        let failure = Failure::usage(format!("{flag} asks for this check, which could not be made"), hint);
+        self.done.push((name, Finding::Failed(failure)));
     }
 
     /// A check of something that a flag gives.
@@ -194,8 +203,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     match (&work, lacking(&[file, role_known])) {
         (Some(work), _) if directory.is_none() => {
             let planned = findings.note("parameters", plan(work));
-            if let Some((proposed, need)) = planned {
+            if let Some(Planned { proposed, memory: need, disk }) = planned {
                 findings.note("memory", memory(need, arguments.resources.max_ram));
+                findings.note("disk", check_disk(disk));
                 proposal = Some(proposed);
             }
         }
@@ -208,11 +218,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             (Some(work), Some(store), None) => {
                 proposal = findings.note("stock", stock(work, directory, store.as_ref()));
             }
+            (_, _, why) if arguments.file.is_some() => findings.fail("stock", "--store", why),
             (_, _, why) => findings.skip("stock", why.unwrap_or_default()),
         }
     }
 
-    if arguments.address.listen.is_some() || arguments.address.connect.is_some() {
+    if let Some(flag) = address_flag(&arguments.address) {
         let checked = need("a run that can begin", true, proposal.is_some());
         let why = lacking(&[file, role_known, keys[0], keys[1], checked]);
         match (&identity, peer, &work, &proposal, why) {
@@ -221,12 +232,20 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
                 let result = connection(arguments, identity, peer, work, proposed, store, quiet);
                 findings.note("connection", result.map(|detail| ((), detail)));
             }
-            (.., why) => findings.skip("connection", why.unwrap_or_default()),
+            (.., why) => findings.fail("connection", flag, why),
         }
     } else {
         findings.skip("connection", "give --listen or --connect HOST:PORT");
     }
     Ok(report(findings))
+}
+
+fn address_flag(address: &Address) -> Option<&'static str> {
+    match (&address.listen, &address.connect) {
+        (Some(_), _) => Some("--listen"),
+        (None, Some(_)) => Some("--connect"),
+        (None, None) => None,
+    }
 }
 
 fn flags(arguments: &Arguments) -> Flags<'_> {
@@ -314,7 +333,7 @@ fn check_input(
     }
     let needs = [("FILE", arguments.file.is_some(), program.is_some()), ("--role", role.is_some(), true)];
     let (Some((program, role)), None) = (known, lacking(&needs)) else {
-        return findings.skip("input", lacking(&needs).unwrap_or_default());
+        return findings.fail("input", "--input", lacking(&needs));
     };
     let bits = values::bits(arguments.input.as_deref(), program, role, executions, &arguments.reading);
     findings.note(
@@ -341,9 +360,18 @@ fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>
     Ok((None, words))
 }
 
-/// What a run without stock takes: what the garbler proposes, or what an evaluator would be offered that is
-/// the standard, and the memory of this party.
-fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
+/// The needs of a run without stock.
+struct Planned {
+    /// The garbler's proposal.
+    proposed: Option<Proposed>,
+    /// Bytes of memory of this party.
+    memory: u64,
+    /// Bytes of its temporary files.
+    disk: u64,
+}
+
+/// Plans a run without stock, for an evaluator by what it would be offered that is the standard.
+fn plan(work: &Work) -> Result<(Planned, String), Failure> {
     let played = protocols::played(work.flags.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
     if let Some(Only { cost, .. }) = played.only_way(
@@ -353,20 +381,23 @@ fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
         &Estimate::of(&work.flags)?,
     )? {
         let memory = cost.memory_bytes(work.party);
-        return Ok(((None, memory), "this protocol leaves nothing to choose".into()));
+        let disk = if work.party == Party::Evaluator { cost.disk_bytes } else { 0 };
+        let planned = Planned { proposed: None, memory, disk };
+        return Ok((planned, "this protocol leaves nothing to choose".into()));
     }
-    let (proposed, parameters, program, memory) = match work.party {
+    let (proposed, parameters, program, memory, disk) = match work.party {
         Party::Garbler => {
             let estimate = Estimate::of(&work.flags)?;
             let proposed = work.proposal(None, Some(&estimate))?;
             let parameters = proposed.parameters.clone().ok_or_else(|| Failure::fault("there is no plan"))?;
             let (program, memory) = (proposed.program.clone(), proposed.garbler_memory.unwrap_or_default());
-            (Some(proposed), parameters, program, memory)
+            (Some(proposed), parameters, program, memory, 0)
         }
         Party::Evaluator => {
             let parameters = duplo::Parameters::choose(&work.job.program, work.job.security)?;
             let [_, memory] = duplo::memory::peaks(&work.job.program, &parameters);
-            (None, parameters, work.job.program.clone(), memory)
+            let disk = duplo::memory::files(&work.job.program, &parameters);
+            (None, parameters, work.job.program.clone(), memory, disk)
         }
     };
     let copies: u64 = parameters.components.iter().map(|cut| cut.copies()).sum();
@@ -377,7 +408,17 @@ fn plan(work: &Work) -> Result<((Option<Proposed>, u64), String), Failure> {
         plural(program.slot_count() as u64, "slot"),
         at_most(parameters.bound_log2)
     );
-    Ok(((proposed, memory), detail))
+    Ok((Planned { proposed, memory, disk }, detail))
+}
+
+/// Checks that there is room for temporary files of so many bytes.
+fn check_disk(need: u64) -> Result<((), String), Failure> {
+    check_temporary_files(need)?;
+    let words = match need {
+        0 => "the run writes no temporary files".into(),
+        need => format!("there is room for the run's temporary files, some {}", bytes(need)),
+    };
+    Ok(((), words))
 }
 
 fn memory(need: u64, allowed: Option<u64>) -> Result<((), String), Failure> {

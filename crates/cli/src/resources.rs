@@ -39,19 +39,6 @@ pub fn available_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
-/// Returns what is free for this user on the disk of a folder, where the system says.
-#[cfg(unix)]
-pub fn free_disk_bytes(folder: &std::path::Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    disk.f_bavail.checked_mul(disk.f_frsize)
-}
-
-/// Returns none, as the system does not say.
-#[cfg(not(unix))]
-pub fn free_disk_bytes(_: &std::path::Path) -> Option<u64> {
-    None
-}
-
 /// Returns a field of the forms in which Linux tells about memory, `Name:  123 kB`.
 pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::plan::{Link, Machine};
+use brickwork::plan::{Cost, Link, Machine, check_temporary_files};
 use brickwork::session::{self, Job};
 use brickwork::wire::tls::PublicKey;
 
@@ -113,6 +113,19 @@ impl Estimate {
     pub fn of(flags: &Flags) -> Result<Self, Failure> {
         let machine = machine::at_hand()?.with_threads(flags.resources.threads);
         Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })
+    }
+}
+
+/// Refuses a run that is predicted to take more memory here than is allowed, or larger temporary files than
+/// there is room for.
+///
+/// # Errors
+/// If it is.
+pub fn fits(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), Failure> {
+    fits_memory(cost.memory_bytes(party), allowed)?;
+    match party {
+        Party::Garbler => Ok(()),
+        Party::Evaluator => Ok(check_temporary_files(cost.disk_bytes)?),
     }
 }
 

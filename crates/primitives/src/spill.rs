@@ -73,6 +73,24 @@ impl SpillFile {
     }
 }
 
+/// Refuses temporary files of so many bytes where fewer are free, as far as the system says.
+///
+/// # Errors
+/// [`Error::Resource`] if there is too little room.
+pub fn check_room(bytes: u64) -> Result<(), Error> {
+    let place = std::env::temp_dir();
+    match brickwork_stock::free_bytes(&place) {
+        Some(free) if free < bytes => Err(Error::Resource(format!(
+            "temporary files of this run take some {} MiB in {}, and {} MiB are free; make room there, or \
+             set TMPDIR to a folder on a larger disk",
+            bytes.div_ceil(1 << 20),
+            place.display(),
+            free >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn no_room(error: &std::io::Error) -> Error {
     let place = std::env::temp_dir();
     Error::Resource(format!(

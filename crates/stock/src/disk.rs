@@ -30,6 +30,24 @@ pub trait Faults: Send + Sync + std::fmt::Debug {
     /// Returns an error to keep the change from happening, but for the first `n` bytes of a write where it is
     /// `Err((n, _))`.
     fn before(&self, change: Change) -> Result<(), (usize, io::Error)>;
+
+    /// Returns what is free for this user on the disk of a folder, where the system says.
+    fn free_bytes(&self, folder: &Path) -> Option<u64> {
+        free_bytes(folder)
+    }
+}
+
+/// Returns what is free for this user on the disk of a folder, where the system says.
+#[cfg(unix)]
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    disk.f_bavail.checked_mul(disk.f_frsize)
+}
+
+/// Returns none, as the system does not say.
+#[cfg(not(unix))]
+pub fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }
 
 /// Nothing fails but by itself.

@@ -22,7 +22,16 @@ const UNKNOWN: &str = "unknown";
 
 /// Returns an error about a file or folder.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
-    move |error| Error::Stock(format!("{}: {error}", path.display()))
+    move |error| of_disk(&error, format!("{}: {error}", path.display()))
+}
+
+/// Returns the error for a message. A disk without room is a lack of resources: more stock would not help.
+pub(super) fn of_disk(error: &io::Error, message: String) -> Error {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => Error::Resource(message),
+        _ => Error::Stock(message),
+    }
 }
 
 /// Makes a folder that its owner alone can enter, and those above it, unless they are there.

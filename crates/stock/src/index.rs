@@ -10,6 +10,7 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use super::disk::{Disk, IndexFile};
+use super::folder;
 use super::log::EpochId;
 use super::pair::Relation;
 use super::seal;
@@ -43,7 +44,10 @@ pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
 pub(super) const FORMAT_VERSION: u32 = 9;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
-    move |error| Error::Stock(format!("{what}: {error}"))
+    move |error| match &error {
+        redb::Error::Io(io) => folder::of_disk(io, format!("{what}: {error}")),
+        _ => Error::Stock(format!("{what}: {error}")),
+    }
 }
 
 pub(super) fn with_number(epoch: &EpochId, number: u64) -> Vec<u8> {

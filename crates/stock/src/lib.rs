@@ -34,7 +34,7 @@ mod writers;
 
 pub use batches::Left;
 pub use brickwork_base::{Strangers, short};
-pub use disk::{Change, Faults, NoFaults};
+pub use disk::{Change, Faults, NoFaults, free_bytes};
 pub use epochs::Epoch;
 pub use index::encoded_secret;
 pub use lease::{Lease, PeerLock};

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::disk::Disk;
+use super::folder;
 use super::index::{BATCHES, about};
 use super::log::{EpochId, Serial};
 use super::poison::Poison;
@@ -298,7 +299,7 @@ impl Drop for Writing {
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
-    move |error| Error::Stock(format!("writing {}: {error}", path.display()))
+    move |error| folder::of_disk(&error, format!("writing {}: {error}", path.display()))
 }
 
 impl Segment {

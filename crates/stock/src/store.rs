@@ -136,6 +136,25 @@ impl Store {
         Ok(store)
     }
 
+    /// Refuses to begin what will write more bytes than are free on the store's disk, as far as the system
+    /// says.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is too little room.
+    pub fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        let Shared { disk, directory, .. } = &*self.shared;
+        match disk.0.free_bytes(directory) {
+            Some(free) if free < bytes => Err(Error::Resource(format!(
+                "{}: what is to be made takes at least {} MiB of its disk, and {} MiB are free; nothing was \
+                 begun",
+                directory.display(),
+                bytes.div_ceil(1 << 20),
+                free >> 20
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Looks at a store, also while another process has it: at what is durable at this moment. Nothing can be
     /// changed, and nothing taken.
     ///

@@ -832,6 +832,37 @@ fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     );
 }
 
+/// A disk that has room for ten MiB, until it is full.
+#[derive(Debug, Default)]
+struct Full(AtomicBool);
+
+impl Faults for Full {
+    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        if self.0.load(Ordering::Relaxed) { Err((0, io::ErrorKind::StorageFull.into())) } else { Ok(()) }
+    }
+
+    fn free_bytes(&self, _: &Path) -> Option<u64> {
+        Some(10 << 20)
+    }
+}
+
+/// A disk without room is told as such, and not as a lack of stock: before something begins, and midway.
+#[test]
+fn a_full_disk_is_no_lack_of_stock() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Full::default());
+    let store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
+    assert!(store.check_room(10 << 20).is_ok());
+    let refused = store.check_room((10 << 20) + 1);
+    let words = "takes at least 11 MiB of its disk, and 10 MiB are free";
+    assert!(matches!(&refused, Err(Error::Resource(why)) if why.contains(words)), "{refused:?}");
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    disk.0.store(true, Ordering::Relaxed);
+    let failed = put(&store, ONE, "one");
+    assert!(matches!(&failed, Err(Error::Resource(_))), "{failed:?}");
+}
+
 /// Fails while it is told to.
 #[derive(Debug, Default)]
 struct Failing(AtomicBool);

@@ -206,7 +206,8 @@ proptest! {
         let text = bristol::write(&program).unwrap();
         prop_assert_eq!(formats::kind(text.as_bytes()), Some(FileKind::BristolFashion));
         let back = formats::load(text.as_bytes(), "back.txt").unwrap();
-        prop_assert_eq!(back.and_gates(), program.and_gates());
+        // In one piece there may be constants and dead gates where components had none.
+        prop_assert!(back.and_gates() <= program.and_gates());
         let (garbler, evaluator) = inputs(&program, seed);
         prop_assert_eq!(back.simulate(&garbler, &evaluator), program.simulate(&garbler, &evaluator));
     }
@@ -290,7 +291,8 @@ fn every_gate() {
     let fashion = "7 11\r\n2 1 2\r\n2 6 2\r\n \t\r\n 1 1 1 3 EQ \n1 1 0 4 EQ\n1 1 2 5 EQW\n4 2 0 1 3 2 6 7 \
                    MAND\n\n1 1 2 8 INV\n2 1 0 1 9 XOR\n1 1 9 10 EQW";
     let fashion = formats::load(fashion.as_bytes(), "gates.of.all.kinds.txt").unwrap();
-    assert_eq!((fashion.name(), fashion.and_gates()), ("gates", 2));
+    // One of two products is by a constant.
+    assert_eq!((fashion.name(), fashion.and_gates()), ("gates", 1));
     for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
         let outputs = program.simulate(&[a], &[b]);
         assert_eq!(outputs[0], [a | b, !(a & b), !(a | b), a == b, a == b, !a]);
@@ -301,8 +303,8 @@ fn every_gate() {
     }
 }
 
-/// Bristol Fashion may have the gates of the old format, and names in small letters; a byte order mark and comments
-/// before a file, and between its lines, say nothing.
+/// Bristol Fashion may have the gates of the old format, and names in small letters; a byte order mark and
+/// comments before a file, and between its lines, say nothing.
 #[test]
 fn files_as_others_write_them() {
     let fashion = "3 5\n2 1 1\n1 3\n\n2 1 0 1 2 or\n2 1 0 1 3 Nand\n1 1 2 4 inv\n";

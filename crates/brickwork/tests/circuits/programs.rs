@@ -27,7 +27,9 @@ proptest! {
         prop_assert_eq!(flat.evaluate(&[&garbler[..], &evaluator].concat()), outputs.concat());
         prop_assert_eq!(flat.and_gates() as u64, program.and_gates());
         let whole = program.whole().unwrap();
-        prop_assert_eq!((whole.slot_count(), whole.and_gates()), (1, program.and_gates()));
+        prop_assert_eq!(whole.slot_count(), 1);
+        // In one piece there may be constants and dead gates where components had none.
+        prop_assert!(whole.and_gates() <= program.and_gates());
         prop_assert_eq!(whole.simulate(&garbler, &evaluator), outputs);
         for party in [Party::Garbler, Party::Evaluator] {
             prop_assert_eq!(whole.input_ports(party), program.input_ports(party));

@@ -23,7 +23,7 @@ use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_memory};
+use crate::work::{Choices, Estimate, Work, fits};
 
 impl Played for Authenticated {
     fn model(&self) -> Model {
@@ -105,7 +105,7 @@ impl Played for Authenticated {
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let estimate = Estimate::of(&work.flags)?;
         let Priced { cot, cost, .. } = priced(&work.job.program, work.job.security, wish(work).0, &estimate)?;
-        fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+        fits(&cost, work.party, work.flags.resources.max_ram)?;
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
@@ -191,7 +191,7 @@ impl Ready for Masked<'_> {
         let Member { work, predicted, proposal, limits, .. } = &mut self.member;
         if *proposal != cot {
             let priced = priced(&work.job.program, work.job.security, Some(cot), &self.estimate)?;
-            fits_memory(priced.cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+            fits(&priced.cost, work.party, work.flags.resources.max_ram)?;
             (*proposal, *limits, *predicted) = (cot, cot, cost_json(&priced.cost));
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_memory};
+use crate::work::{Choices, Estimate, Work, fits};
 
 impl Played for CompGc {
     fn model(&self) -> Model {
@@ -112,7 +112,7 @@ impl Played for CompGc {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let cost =
             compgc::cost::predict(&work.job.program, work.flags.parameters.linking(), &machine, &link)?;
-        fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+        fits(&cost, work.party, work.flags.resources.max_ram)?;
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.

@@ -18,7 +18,7 @@ use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_memory};
+use crate::work::{Choices, Estimate, Work, fits};
 
 /// What is cut and chosen, where it is said.
 fn said(wish: &Wish) -> Option<Unit> {
@@ -148,7 +148,7 @@ impl Played for Jimu {
             }
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
-        fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+        fits(&cost, work.party, work.flags.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
         let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
         Ok(Box::new(Member::<Jimu, Unit> {

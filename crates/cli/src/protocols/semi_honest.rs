@@ -16,7 +16,7 @@ use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::plural;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_memory};
+use crate::work::{Choices, Estimate, Work, fits};
 
 /// What a run costs with OTs from there.
 fn only_way(
@@ -105,7 +105,7 @@ impl Played for SemiHonest {
         let ots = if store.is_some() { ONE_PART } else { Ots::Made };
         let Estimate { machine, link } = &estimate;
         let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
-        fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+        fits(&cost, work.party, work.flags.resources.max_ram)?;
         Ok(Box::new(Member::<SemiHonest, _> {
             work,
             proposal: Executions(executions),

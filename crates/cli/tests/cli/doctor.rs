@@ -145,14 +145,24 @@ fn what_is_missing_is_named_and_no_failure() {
         assert!(ok.is_none() && words == format!("not checked {hint}"), "{words}");
     }
     let some = ["doctor", &file, "--identity", &keys.file("garbler.key"), "--listen", "127.0.0.1:0"];
+    // A check that was asked for and could not be made is no success: a dead port would not be noticed.
     let output = run(&[&some[..], &["--json"]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
-    assert_eq!(finding(&output, "connection"), (None, "not checked give --role, --peer".into()));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    let asked = |flag: &str, lacks: &str| {
+        (Some(false), format!("{flag} asks for this check, which could not be made give {lacks}"))
+    };
+    assert_eq!(finding(&output, "connection"), asked("--listen", "--role, --peer"));
     let human = text(&run(&some).stdout);
-    assert!(
-        human.contains("not checked  connection: give --role, --peer") && !human.contains("FAILED"),
-        "{human}"
-    );
+    assert!(human.contains("FAILED       connection: --listen asks for this check"), "{human}");
+    for (flags, name, expected) in [
+        (["--connect", "127.0.0.1:1"], "connection", asked("--connect", "--role, --identity, --peer")),
+        (["--input", "5"], "input", asked("--input", "--role")),
+    ] {
+        let output = run(&[&["doctor", &file, "--json"], &flags[..]].concat());
+        assert_eq!((output.status.code(), finding(&output, name)), (Some(2), expected));
+    }
+    let store = run(&["doctor", &file, "--json", "--store", &keys.file("nothing")]);
+    assert!(store.status.code() != Some(0) && finding(&store, "stock").0 == Some(false));
     // What was asked for and is wrong still is.
     let output = run(&["doctor", &file, "--role", "garbler", "--peer", "nonsense", "--json"]);
     assert_eq!((output.status.code(), finding(&output, "peer").0), (Some(2), Some(false)));

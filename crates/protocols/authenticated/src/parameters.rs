@@ -11,6 +11,7 @@
 //! + … times the best of them.
 
 use brickwork_base::Error;
+use brickwork_primitives::cost::LABEL;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
@@ -72,6 +73,12 @@ impl Level {
     /// Returns the number of bytes of what is compared of a leaky AND.
     pub fn compared_bytes(&self) -> usize {
         self.compared as usize / 8
+    }
+
+    /// Returns the bytes of so many AND gates that wait for their program, of the garbler and the evaluator.
+    pub fn waiting_bytes(&self, ands: u64) -> [u64; 2] {
+        let tag = self.tag as u64;
+        [4 * tag * ands, 3 * (LABEL + tag) * ands]
     }
 
     /// Returns the bits that are compared, as a mask.

@@ -18,6 +18,7 @@ use super::msg::{DECOMPOSITION, PROPOSAL};
 use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
+use brickwork_primitives::spill;
 use brickwork_session::{Answer, Digests, Job, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
@@ -122,6 +123,7 @@ impl Proposal {
         if digest(&program, &parameters) != answer.parameters {
             return Err(others());
         }
+        spill::check_room(super::memory::files(&program, &parameters))?;
         let [_, memory] = super::memory::peaks(&program, &parameters);
         match limits.memory_bytes {
             Some(limit) if memory > limit => Err(Error::Mismatch(format!(

@@ -43,6 +43,7 @@ impl<S: Side> Stocked<S> {
         let epoch = *session.id();
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         let left = || steps.iter().skip(resumed as usize);
+        held.store.check_room(left().copied().flatten().map(|step| step.stored_bytes(S::ROLE)).sum())?;
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
             // The first one begins with the epoch, which alone would count as begun in vain.

@@ -39,6 +39,15 @@ pub trait Asked {
     /// Returns about how many bytes will pass, for who watches.
     fn bytes(&self) -> u64;
 
+    /// Returns how many bytes of its items a role's store takes at least: most of it are tables, which the
+    /// evaluator keeps.
+    fn stored_bytes(&self, role: Party) -> u64 {
+        match role {
+            Party::Garbler => 0,
+            Party::Evaluator => self.bytes(),
+        }
+    }
+
     /// Writes it down for a maker of this party, which is another process.
     ///
     /// # Errors

@@ -99,6 +99,9 @@ impl Records for Pads {
 
 pub(super) struct Asks(pub usize);
 
+/// More pads than the evaluator's disk has room for.
+const TOO_LARGE: usize = 77;
+
 impl Asked for Asks {
     fn request(&self) -> [u8; 32] {
         digest("test request", &[&[self.0 as u8; 32]])
@@ -110,6 +113,10 @@ impl Asked for Asks {
 
     fn bytes(&self) -> u64 {
         0
+    }
+
+    fn stored_bytes(&self, role: Party) -> u64 {
+        if self.0 == TOO_LARGE && role == Party::Evaluator { u64::MAX } else { 0 }
     }
 
     fn encoded(&self) -> Result<Vec<u8>, Error> {
@@ -692,6 +699,18 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     for other in [store.read_at(&taken, serial, 4), store.read_at(&taken, serial + 1, 0)] {
         assert!(matches!(other, Err(Error::Stock(why)) if why.contains("was not taken")));
     }
+}
+
+/// Stock that finds no room on a disk is refused before any step begins, and counts as nothing.
+#[test]
+fn what_finds_no_room_is_not_begun() {
+    let world = World::new();
+    let [garbler, evaluator] = world.connect([Fate::Lives; 2], What::Fill(&[6, TOO_LARGE]));
+    assert!(matches!(&evaluator, Err(Error::Resource(why)) if why.contains("of its disk")), "{evaluator:?}");
+    assert!(matches!(garbler, Err(Error::Io(_))), "{garbler:?}");
+    assert!(world.left().iter().flatten().all(|left| *left == (None, 0)));
+    world.good(What::Fill(&[6]));
+    assert!(world.left().iter().all(|left| left.contains(&(None, 6))));
 }
 
 /// Row 21: what a protocol closes is not filled, whoever asks.

@@ -200,7 +200,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         )));
     }
     let place = std::env::temp_dir();
-    if let Some(free) = resources::free_disk_bytes(&place).filter(|&free| cost.disk_bytes > free / 10 * 9) {
+    if let Some(free) = brickwork::stock::free_bytes(&place).filter(|&free| cost.disk_bytes > free / 10 * 9) {
         return Ok(Err(format!(
             "tables need {} of disk, and {} has {}",
             bytes(cost.disk_bytes),

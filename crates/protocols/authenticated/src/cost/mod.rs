@@ -74,7 +74,12 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     if making.cot == Cot::Pcg {
         script.memory_bytes = script.memory_bytes.map(|bytes| bytes + PROVISION_BYTES);
     }
-    script.disk_bytes = waiting(layout, making.level).into_iter().filter(|&bytes| bytes > TABLE_MEMORY).sum();
+    script.disk_bytes = making
+        .level
+        .waiting_bytes(layout.ands as u64)
+        .into_iter()
+        .filter(|&bytes| bytes > TABLE_MEMORY)
+        .sum();
     script
 }
 
@@ -223,12 +228,6 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
     script.message(Garbler, HASH as u64); // 11
 }
 
-/// Bytes of AND gates that wait for their program, at the garbler and at the evaluator.
-fn waiting(layout: &Layout, level: Level) -> [u64; 2] {
-    let (tag, ands) = (level.tag as u64, layout.ands as u64);
-    [4 * tag * ands, 3 * (LABEL + tag) * ands]
-}
-
 /// Peak memory of the garbler and of the evaluator in bytes. What waits for its program goes to files where
 /// it is more than [`TABLE_MEMORY`].
 fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2] {
@@ -249,5 +248,5 @@ fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2]
     let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + lot.max().unwrap_or(0);
     // Masked values are a byte each while they are said.
     let labels = LABEL * (wires + 2 * ports) + ports + ands;
-    waiting(layout, level).map(|bytes| of_all + labels + if bytes > TABLE_MEMORY { 0 } else { bytes })
+    level.waiting_bytes(ands).map(|bytes| of_all + labels + if bytes > TABLE_MEMORY { 0 } else { bytes })
 }

@@ -1,8 +1,8 @@
 //! What a program takes from stock, and what is made for it.
 
-use brickwork_base::Error;
 use brickwork_base::at_most;
 use brickwork_base::digest::Digest;
+use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::Cot;
@@ -252,6 +252,10 @@ impl Asked for Filling<'_> {
 
     fn bytes(&self) -> u64 {
         32 * self.lot.ands as u64
+    }
+
+    fn stored_bytes(&self, role: Party) -> u64 {
+        self.level.waiting_bytes(self.lot.ands as u64)[usize::from(role == Party::Evaluator)]
     }
 }
 

@@ -400,6 +400,15 @@ impl Filling {
         bucketing.map(|bucketing| Cut { unit: self.sizes.unit, bucketing })
     }
 
+    /// Returns what the evaluator receives of a copy.
+    fn bytes_of_a_copy(&self) -> u64 {
+        let level = &self.sizes.level;
+        match self.component() {
+            None => 3 * level.labels.l() as u64,
+            Some(component) => copy_bytes(component, level),
+        }
+    }
+
     /// Returns what it may leak, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         self.cut().map_or(0, |cut| cut.bound(&self.sizes.level).to_fixed())
@@ -427,12 +436,14 @@ impl Asked for Filling {
     }
 
     fn bytes(&self) -> u64 {
-        let level = &self.sizes.level;
-        let each = match self.component() {
-            None => 3 * level.labels.l() as u64,
-            Some(component) => copy_bytes(component, level),
-        };
-        self.sizes.copies.iter().map(|cut| cut.copies() * each).sum()
+        self.sizes.copies.iter().map(|cut| cut.copies() * self.bytes_of_a_copy()).sum()
+    }
+
+    fn stored_bytes(&self, role: Party) -> u64 {
+        match role {
+            Party::Garbler => 0,
+            Party::Evaluator => self.sizes.copies.iter().map(|cut| cut.kept() * self.bytes_of_a_copy()).sum(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a program takes from stock, and what is made for it.
 
-use brickwork_base::Error;
 use brickwork_base::digest::Digest;
+use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::Batches;
@@ -246,6 +246,15 @@ impl Asked for Filling<'_> {
         match self {
             Filling::Items(_, parameters) => parameters.gates.copies() * crate::gates::TABLE_BYTES as u64,
             Filling::Program(..) => 0,
+        }
+    }
+
+    fn stored_bytes(&self, role: Party) -> u64 {
+        match (self, role) {
+            (Filling::Items(_, parameters), Party::Evaluator) => {
+                parameters.gates.kept() * crate::gates::TABLE_BYTES as u64
+            }
+            _ => 0,
         }
     }
 }
