@@ -1,6 +1,6 @@
-//! What the project is made of: licences and sources of all dependencies, as `deny.toml` allows them.
+//! Checks the crates of the project, their licences and their sources, as `deny.toml` allows them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -10,6 +10,8 @@ use serde_json::Value;
 struct Allowed {
     licences: BTreeSet<String>,
     sources: BTreeSet<String>,
+    /// Of each banned crate those that may depend on it all the same.
+    banned: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Allowed {
@@ -22,7 +24,37 @@ impl Allowed {
             let list = list.ok_or(format!("{}: no list {table}.{key}", path.display()))?;
             Ok(list.iter().filter_map(|entry| entry.as_str().map(String::from)).collect())
         };
-        Ok(Allowed { licences: list("licenses", "allow")?, sources: list("sources", "allow-registry")? })
+        let bans = deny.get("bans").and_then(|t| t.get("deny")).and_then(|l| l.as_array());
+        let bans = bans.ok_or(format!("{}: no list bans.deny", path.display()))?;
+        let names = |list: &toml::Value| -> BTreeSet<String> {
+            list.as_array().into_iter().flatten().filter_map(|name| name.as_str().map(String::from)).collect()
+        };
+        let banned = bans.iter().filter_map(|ban| {
+            let name = ban.get("name")?.as_str()?.to_owned();
+            Some((name, ban.get("wrappers").map(names).unwrap_or_default()))
+        });
+        Ok(Allowed {
+            licences: list("licenses", "allow")?,
+            sources: list("sources", "allow-registry")?,
+            banned: banned.collect(),
+        })
+    }
+
+    /// Returns the dependencies on crates that are banned, in the graph of packages that cargo resolved.
+    fn banned_uses(&self, metadata: &Value) -> Vec<String> {
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let names: BTreeMap<String, String> =
+            packages.map(|package| (text(package, "id"), text(package, "name"))).collect();
+        let mut faults = Vec::new();
+        for node in metadata["resolve"]["nodes"].as_array().into_iter().flatten() {
+            let name = &names[&text(node, "id")];
+            for used in node["deps"].as_array().into_iter().flatten().map(|used| &names[&text(used, "pkg")]) {
+                if self.banned.get(used).is_some_and(|wrappers| !wrappers.contains(name)) {
+                    faults.push(format!("{name} depends on {used}, which is banned"));
+                }
+            }
+        }
+        faults
     }
 
     /// What is wrong with a package.
@@ -112,20 +144,21 @@ fn faults(root: &Path) -> Result<Vec<String>, String> {
     if packages.iter().filter(|package| package["source"].is_string()).count() == 0 {
         return Err("cargo metadata names no dependencies".into());
     }
-    Ok(packages.iter().filter_map(|package| allowed.fault(package)).collect())
+    let faults = packages.iter().filter_map(|package| allowed.fault(package));
+    Ok(faults.chain(allowed.banned_uses(&metadata)).collect())
 }
 
-/// Checks licences and sources; and everything in `deny.toml` where `cargo deny` is installed.
+/// Checks licences, sources and banned crates; and everything in `deny.toml` where `cargo deny` is installed.
 pub fn run(root: &Path) -> Result<(), String> {
     let faults = faults(root)?;
     if !faults.is_empty() {
         return Err(faults.join("\n"));
     }
-    println!("licences and sources of all dependencies are as deny.toml allows");
+    println!("licences and sources of all dependencies are as deny.toml allows, and none is banned");
     let deny = |arguments: &[&str]| Command::new("cargo-deny").args(arguments).current_dir(root).output();
     if deny(&["--version"]).is_err() {
         println!(
-            "cargo deny is not installed: bans and advisories are not checked (cargo install cargo-deny)"
+            "cargo deny is not installed: ADVISORIES ARE NOT CHECKED (cargo install cargo-deny --locked)"
         );
         return Ok(());
     }
@@ -184,7 +217,19 @@ mod tests {
 
     #[test]
     fn faults_are_named() {
-        let allowed = Allowed { licences: ["MIT".to_string()].into(), sources: ["here".to_string()].into() };
+        let allowed = Allowed {
+            licences: ["MIT".to_string()].into(),
+            sources: ["here".to_string()].into(),
+            banned: [("evil".to_string(), ["face".to_string()].into())].into(),
+        };
+        let uses = |name: &str, used: &str| {
+            allowed.banned_uses(&serde_json::json!({
+                "packages": [{ "id": "1", "name": name }, { "id": "2", "name": used }],
+                "resolve": { "nodes": [{ "id": "1", "deps": [{ "pkg": "2" }] }, { "id": "2", "deps": [] }] }
+            }))
+        };
+        assert!(uses("face", "evil").is_empty() && uses("core", "good").is_empty());
+        assert_eq!(uses("core", "evil"), ["core depends on evil, which is banned"]);
         let fault = |source: Value, licence: &str| {
             allowed.fault(
                 &serde_json::json!({ "name": "x", "version": "1", "source": source, "license": licence }),
