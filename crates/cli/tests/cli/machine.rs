@@ -67,6 +67,12 @@ fn three_programs_and_a_secret_one_run_from_one_stock() {
     }
     assert_eq!(machine.run("gcd.bwp", [Some("84"), Some("105")]), json!([21, 21]));
     assert_eq!(in_the_clear("gcd", &[84], &[105]), [[21]]);
+    // Numbers that are not of the kind that the program takes give no divisor that looks like one.
+    for (number, odd, divisor) in
+        [(255, 85, 85), (0, 7, 7), (84, 1, 1), (84, 106, 0), (84, 0, 0), (256, 3, 0), (9, 261, 0)]
+    {
+        assert_eq!(in_the_clear("gcd", &[number], &[odd]), [[divisor]], "{number} {odd}");
+    }
 
     let table: Vec<u32> = (0..16).map(|n| n * n + 3).collect();
     let printed = json!(table).to_string();
