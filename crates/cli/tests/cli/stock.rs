@@ -1181,3 +1181,41 @@ fn the_cut_is_one_that_is_in_stock() {
     let [_, evaluator] = run([&["--cut", "inline:*"], &["--cut", "given"]]);
     is_error(&evaluator, 7, "wants --cut given");
 }
+
+/// The commands at the head of the guide work as they are printed, line after line. One that listens goes on
+/// while the next one runs.
+#[test]
+#[cfg(unix)]
+fn the_guide_works_as_printed() {
+    let page = std::fs::read_to_string(example("../docs/guides/stock.md")).expect("the page");
+    let block = page.split("```\n").nth(1).expect("a block");
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["aes-128.bwp", "aes-128.garbler.json", "aes-128.evaluator.json"] {
+        std::fs::copy(example(name), folder.path().join(name)).expect("a copy");
+    }
+    let command = path(Path::new(env!("CARGO_BIN_EXE_brickwork")));
+    // The address of who listened last.
+    let (mut listening, mut address, mut said) = (None, String::new(), String::new());
+    for line in block.lines().filter(|line| !line.is_empty()) {
+        let (_, line) = line.split_once("$ ").expect("a prompt");
+        let line = line.trim_start().replacen("brickwork", &format!("'{command}'"), 1);
+        let line = line.replace("0.0.0.0:7000", "127.0.0.1:0").replace("alice.example:7000", &address);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("umask 077; exec {line}")]).current_dir(folder.path());
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell.env("XDG_CACHE_HOME", caches());
+        if line.contains("--listen") {
+            let mut child = Child::spawn(&mut shell);
+            address = super::address(&mut child);
+            listening = Some(child);
+            continue;
+        }
+        for output in
+            [Some(shell.output().expect("a shell")), listening.take().map(finish)].into_iter().flatten()
+        {
+            assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
+            said += &text(&output.stdout);
+        }
+    }
+    assert!(said.contains("10 executions") && said.contains("The evaluator learns"), "{said}");
+}
