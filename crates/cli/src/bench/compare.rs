@@ -1,6 +1,7 @@
 //! `brickwork bench compare`: every protocol of the command on the same program and inputs, in turn.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
@@ -87,7 +88,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     for round in 1..=arguments.rounds {
         let trial = Trial::draw(&program, executions)?;
         for (way, rounds) in ways.iter().zip(&mut rounds) {
-            let ran = trial.run(&both(arguments, way), quiet);
+            // The table says against whom each protocol holds: the parties need not warn of it once more.
+            if !quiet {
+                let _ = writeln!(std::io::stderr(), "round {round} of {}: {}", arguments.rounds, way.way());
+            }
+            let ran = trial.run(&both(arguments, way), true);
             rounds.push(ran.map_err(|failure| failure.within(&format!("{}, round {round}", way.way())))?);
         }
     }
@@ -97,7 +102,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let probes = Probes::new(&program)?;
         for ((row, way), rounds) in rows.iter_mut().zip(&ways).zip(&rounds) {
             let within = |failure: Failure| failure.within(&way.way());
-            row["each"] = probes.run(&both(arguments, way), &rounds[0], quiet).map_err(within)?;
+            row["each"] = probes.run(&both(arguments, way), &rounds[0]).map_err(within)?;
             let threads = arguments.resources.threads();
             row["stock"] = stock(&arguments.program, way, threads).map_err(within)?;
         }

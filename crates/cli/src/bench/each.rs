@@ -109,21 +109,21 @@ impl<'p> Probes<'p> {
     /// reports are of, or with `duplo` beside one in the given cut and with standard buckets: what is fastest
     /// may be others for hardly more inputs. Beside these stand as `other_buckets` the names of those whose
     /// runs have buckets of other sizes all the same.
-    pub fn run(&self, both: &Both, reports: &[Value; 2], quiet: bool) -> Result<Value, Failure> {
+    pub fn run(&self, both: &Both, reports: &[Value; 2]) -> Result<Value, Failure> {
         let executions = both.parameters.executions.executions;
         // Another cut of the program would be another program: the one that the file gives is compared.
         let (given, standard) = (Wish::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
         let (mut both, mut alone) = (*both, (bytes(reports), buckets(reports)));
         if both.parameters.protocol == Protocol::Duplo {
             (both.cut, both.choice) = (&given, &standard);
-            let ran = Trial::draw(self.program, executions)?.run(&both, quiet)?;
+            let ran = Trial::draw(self.program, executions)?.run(&both, true)?;
             alone = (bytes(&ran), buckets(&ran));
         }
         let (alone, sizes) = alone;
         let n = f64::from(executions.unwrap_or(1));
         let (mut each, mut others) = (Vec::new(), Vec::new());
         for ((grown, file), name) in self.grown.iter().zip(NAMES) {
-            let ran = Trial::draw(grown, executions)?.run(&Both { program: file, ..both }, quiet)?;
+            let ran = Trial::draw(grown, executions)?.run(&Both { program: file, ..both }, true)?;
             each.push((bytes(&ran) - alone) / (n * f64::from(MORE)));
             others.extend((buckets(&ran) != sizes).then_some(name));
         }
@@ -131,7 +131,7 @@ impl<'p> Probes<'p> {
         let parameters =
             Parameters { executions: Executions { executions: twice }, ..both.parameters.clone() };
         let trial = Trial::draw(self.program, twice)?;
-        let ran = trial.run(&Both { parameters: &parameters, ..both }, quiet)?;
+        let ran = trial.run(&Both { parameters: &parameters, ..both }, true)?;
         others.extend((buckets(&ran) != sizes).then_some("and_gate"));
         let twice = bytes(&ran);
         let outputs = self.program.outputs().iter().filter(|output| output.to != Recipient::Nobody);

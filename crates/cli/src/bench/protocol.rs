@@ -58,7 +58,8 @@ pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Resul
     let executions = both.parameters.executions.executions;
     let mut rounds = Vec::new();
     for round in 1..=count {
-        let ran = Trial::draw(program, executions)?.run(both, quiet);
+        // A warning of the first round is one of them all.
+        let ran = Trial::draw(program, executions)?.run(both, quiet || round > 1);
         rounds.push(ran.map_err(|failure| failure.within(&format!("round {round}")))?);
     }
     let and_gates = program.and_gates() * u64::from(executions.unwrap_or(1));
