@@ -115,6 +115,11 @@ impl Sink {
         }
     }
 
+    /// Takes some diagnostics.
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+
     /// Returns the number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors

@@ -58,6 +58,11 @@ fn warn(code: &str, source: &str) {
     says(code, &source, place, &build(&source).warnings);
 }
 
+/// The code of the first error, warnings aside.
+fn first_error(all: &Diagnostics) -> &'static str {
+    all.list().iter().find(|d| d.severity == Severity::Error).expect("an error").code
+}
+
 fn says(code: &str, source: &str, place: std::ops::Range<usize>, all: &Diagnostics) {
     let found =
         all.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
@@ -349,7 +354,7 @@ fn builtins_and_options() {
     }
     let source = format!("{HEAD}function void main() {{ output1 = input1; }}");
     for options in [options(&["nothing"], &[]), options(&[], &["nothing"])] {
-        assert_eq!(build_with(&source, &options).unwrap_err().list()[0].code, "options::function");
+        assert_eq!(first_error(&build_with(&source, &options).unwrap_err()), "options::function");
     }
 }
 
@@ -386,6 +391,16 @@ fn warnings() {
     let unused = "#parties 2 #input 1 uint_t 8 #output 1 uint_t 8 «#output 2 uint_t 8» function void main() \
                   { output1 = input1; }";
     warn("output::unassigned", unused);
+    let unread = "#parties 2 #input 1 uint_t 8 «#input 2 uint_t 8» #output 1 uint_t 8 function void main() \
+                  { output1 = input1; }";
+    warn("input::unused", unread);
+    for read in ["uint_t 8 x = input2;", "input2++;", "if (input2{0}) output1 = 1;"] {
+        let (source, _) = marked(&unread.replace("output1 = input1;", &format!("output1 = input1; {read}")));
+        assert!(build(&source).warnings.is_empty(), "{read}: {}", build(&source).warnings.render(false));
+    }
+    // A party that gives nothing has no line.
+    let alone = "#parties 2 #input 1 uint_t 8 #output 2 uint_t 8 function void main() { output2 = ~input1; }";
+    assert!(build(alone).warnings.is_empty());
     for assigned in
         ["output2 = 1;", "output2{0} = 1;", "if (input1{0}) output2++;", "uint_t 8 x = output2 = 5;"]
     {
@@ -455,19 +470,33 @@ fn counters_that_are_too_narrow() {
     }
     for (source, reason, hint) in [
         ("for (u4 i = 0; i <= 15; i++) ;", "never above 15, and counts from there on to 0", "uint_t 5 i"),
-        ("for (u8 i = 9; i >= 0; i--) ;", "never below 0, and counts from there down to 255", "int_t 9 i"),
+        (
+            "for (u8 i = 9; i >= 0; i--) ;",
+            "never below 0, and counts from there down to 255",
+            "`for (uint_t 8 i = … + 1; i > 0; i--)`, and write `i - 1`",
+        ),
+        (
+            "for (s8 i = 9; i >= -128#8; i--) ;",
+            "never below -128, and counts from there down to 127",
+            "int_t 9 i",
+        ),
         ("for (s8 i = 0; i <= 127; i++) ;", "never above 127, and counts from there on to -128", "int_t 9 i"),
     ] {
         let record = about(source, "loop::endless");
         assert_eq!((record.message.as_str(), record.severity), ("this loop never ends", Severity::Error));
         assert!(record.related[0].label.contains(reason) && record.hint.contains(hint), "{record:?}");
     }
+    // The compiler does not warn of the code that its own hint proposes.
+    let downwards = "u8 a[10]; for (uint_t 8 i = 9 + 1; i > 0; i--) a[i - 1] = x; output1 = a[0] ^ a[9] ^ y;";
+    let compiled = build(&main_with(downwards));
+    assert!(compiled.warnings.is_empty(), "{}", compiled.warnings.render(false));
+    assert_eq!(run(&compiled.program, 77, 5), 5);
     // What is right is not complained of: what is empty by its bounds, ends by a `return`, or is just wide
     // enough.
     let quiet = "function u8 f(u8 a) { for (u8 i = 0; i <= 255; i++) if (i == 9) return a; return 0; }
         function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) \
                  output1 = f(input1);
-        for (u8 i = 9; i > 0; i--) output1 = f(input1); for (u8 i = 5; i < 5; i++) ; }";
+        for (u8 i = 9; i > 0; i--) output1 = f(input1 ^ input2); for (u8 i = 5; i < 5; i++) ; }";
     let warnings = build(&format!("{HEAD}{quiet}")).warnings;
     assert!(warnings.is_empty(), "{}", warnings.render(false));
 }
@@ -499,12 +528,12 @@ fn generic_functions() {
     // A function that asks for itself with other sizes is refused, not made for ever.
     let endless = "function u8 f<w>(uint_t w a) { uint_t (w+1) b; b{0:w} = a; return f(b); }";
     let errors = refuse(&format!("{HEAD}{endless} function void main() {{ output1 = f(input1); }}"));
-    assert_eq!(errors.list()[0].code, "limit::functions");
+    assert_eq!(first_error(&errors), "limit::functions");
 }
 
 #[test]
 fn warnings_can_be_errors() {
-    let source = format!("{HEAD}function void main() {{ output1 = 300; }}");
+    let source = main_with("output1 = 300;");
     assert_eq!(build(&source).warnings.list().len(), 1);
     let options = Options { warnings_as_errors: true, ..Options::default() };
     assert!(build_with(&source, &options).unwrap_err().has_errors());
@@ -614,7 +643,7 @@ fn too_much_work_is_refused() {
     let wide = "#parties 2 typedef uint_t 1000000 a typedef uint_t 2000000 b #input 1 a #input 2 a #output \
                 1 b function void main() { output1 = input1 ** input2; }";
     let limited = Options { max_gates: 1 << 22, max_steps: 1 << 20, ..Options::default() };
-    let code = |source: &str| build_with(source, &limited).unwrap_err().list()[0].code;
+    let code = |source: &str| first_error(&build_with(source, &limited).unwrap_err());
     assert_eq!(code(wide), "limit::gates");
     assert_eq!(code(&wide.replace("**", "/").replace("output1 = ", "output1{0:1000000} = ")), "limit::gates");
     let nested = "for (u8 i = 0; i < 200; i++) for (u8 j = 0; j < 200; j++) for (u8 k = 0; k < 200; k++) \
@@ -638,10 +667,10 @@ fn too_much_work_is_refused() {
         "{HEAD}function u8 f0(u8 a) {{ return a; }} {chain} function void main() {{ output1 = f299(input1); \
          }}"
     );
-    assert_eq!(build_with(&chain, &options(&["*"], &[])).unwrap_err().list()[0].code, "limit::depth");
+    assert_eq!(first_error(&build_with(&chain, &options(&["*"], &[])).unwrap_err()), "limit::depth");
     let size = |ty: &str| refuse(&format!("{HEAD}typedef struct_t Q {{ {ty} }} function void main() {{ }}"));
-    assert_eq!(size("u8 a[4294967296];").list()[0].code, "type::size");
-    assert_eq!(size("u8 a[65536][65536][65536][65536];").list()[0].code, "type::size");
+    assert_eq!(first_error(&size("u8 a[4294967296];")), "type::size");
+    assert_eq!(first_error(&size("u8 a[65536][65536][65536][65536];")), "type::size");
 }
 
 /// Random damage to a program: never a panic, and an error is reported if nothing comes out.

@@ -31,6 +31,8 @@ pub(super) struct Body<'c, 's> {
     pub(super) changes: bool,
     /// Variables that something is assigned to.
     pub(super) assigned: HashSet<u32>,
+    /// Variables that an expression names.
+    pub(super) named: HashSet<u32>,
     name: Rc<str>,
     span: Span,
     ret: Type,
@@ -43,8 +45,30 @@ pub(super) struct Body<'c, 's> {
 pub(super) struct Predeclared {
     pub(super) name: Rc<str>,
     pub(super) ty: Type,
-    /// For an output: where it is declared.
-    pub(super) to_assign: Option<Span>,
+    /// Where it is declared.
+    pub(super) at: Span,
+    /// An output, which `main` should assign to; an input should be read.
+    pub(super) is_output: bool,
+}
+
+impl Predeclared {
+    /// Returns the warning of one that `main` does not use.
+    fn unused(&self) -> Diagnostic {
+        let name = &self.name;
+        let party = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        if self.is_output {
+            let message = format!("nothing is ever assigned to `{name}`");
+            return Diagnostic::warning("output::unassigned", self.at, message)
+                .label(format!("party {party} learns zeros"))
+                .hint(format!(
+                    "assign its value in `main`, `{name} = …;`, or remove this line if party {party} is to \
+                     learn nothing"
+                ));
+        }
+        Diagnostic::warning("input::unused", self.at, format!("nothing depends on `{name}`"))
+            .label(format!("party {party} gives a value that is not read"))
+            .hint(format!("use it in `main`, or remove this line if party {party} is to give nothing"))
+    }
 }
 
 /// Checks the body of function `number`. `predeclared` are the inputs and outputs, for `main`.
@@ -69,6 +93,7 @@ pub(super) fn check(
         macro_use: None,
         changes: false,
         assigned: HashSet::new(),
+        named: HashSet::new(),
         name: Rc::clone(&name),
         span,
         ret: ret.clone(),
@@ -93,23 +118,11 @@ pub(super) fn check(
                 ),
         );
     }
-    for (var, port) in predeclared.iter().enumerate() {
-        // After an error, it may be the assignment that was not understood.
-        let unassigned = !body.assigned.contains(&(var as u32)) && body.cx.sink.errors() == 0;
-        if let Some(at) = port.to_assign.filter(|_| unassigned) {
-            let (output, party) = (&port.name, port.name.trim_start_matches("output"));
-            body.cx.sink.push(
-                Diagnostic::warning(
-                    "output::unassigned",
-                    at,
-                    format!("nothing is ever assigned to `{output}`"),
-                )
-                .label(format!("party {party} learns zeros"))
-                .hint(format!(
-                    "assign its value in `main`, `{output} = …;`, or remove this line if party {party} is \
-                     to learn nothing"
-                )),
-            );
+    for (var, port) in (0..).zip(predeclared) {
+        // After an error, it may be its use that was not understood.
+        if body.cx.sink.errors() == 0 {
+            let used = if port.is_output { &body.assigned } else { &body.named };
+            body.cx.sink.extend((!used.contains(&var)).then(|| port.unused()));
         }
     }
     let Body { vars, calls, cx, .. } = body;

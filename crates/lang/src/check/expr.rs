@@ -67,10 +67,11 @@ impl Body<'_, '_> {
     fn operand(&mut self, e: &Expr) -> Operand {
         match &e.kind {
             ExprKind::Ident(name) => match self.lookup(name) {
-                Some(var) => Operand::Place(
-                    Place { var, parts: Vec::new(), span: e.span },
-                    self.vars[var as usize].0.clone(),
-                ),
+                Some(var) => {
+                    self.named.insert(var);
+                    let place = Place { var, parts: Vec::new(), span: e.span };
+                    Operand::Place(place, self.vars[var as usize].0.clone())
+                }
                 None => {
                     self.undefined(name, e.span);
                     Operand::Value(broken(e.span))

@@ -64,9 +64,8 @@ pub fn check(
     let mut ports = |list: Vec<Port>, what: &str| -> Vec<Io> {
         list.into_iter()
             .map(|Port { party, ty, rule, span }| {
-                let to_assign = (what == "output").then_some(span);
-                let name = format!("{what}{party}").into();
-                vars_of_main.push(body::Predeclared { name, ty: ty.clone(), to_assign });
+                let (name, is_output) = (format!("{what}{party}").into(), what == "output");
+                vars_of_main.push(body::Predeclared { name, ty: ty.clone(), at: span, is_output });
                 Io { party, ty, rule, var: vars_of_main.len() as u32 - 1 }
             })
             .collect()

@@ -116,10 +116,15 @@ impl Limits {
                     self.least(),
                     self.most()
                 ),
-                format!(
-                    "give the counter a sign and one more bit: `for (int_t {} i = …; i >= 0; i--)`",
-                    self.width + 1
-                ),
+                match self.signed {
+                    true => {
+                        format!("give the counter one more bit: `for (int_t {} i = …; …)`", self.width + 1)
+                    }
+                    false => format!(
+                        "count down to 1, `for ({kind} i = … + 1; i > 0; i--)`, and write `i - 1` instead of \
+                         `i`"
+                    ),
+                },
             )
         };
         Diagnostic::error("loop::endless", at, "this loop never ends")
