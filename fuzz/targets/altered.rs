@@ -11,7 +11,7 @@ use brickwork::circuit::Party;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 
 /// What is on its way between two parties, and what becomes of them.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use brickwork::circuit::Party;
 use brickwork::session::stock::makers::{Maker, heard, said_again, told_again};
 use brickwork::stock::{Entry, Epoch, EpochId, FillStep, Ranges, Store, StoreKey, number_of};
 use brickwork::wire::{Channel, Stream};
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 
 /// Reads what comes; the first byte says what that is: a maker's word, its coordinator's, a whole line of the
 /// one, or of the other. Returns whether it was understood.

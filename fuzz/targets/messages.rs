@@ -13,7 +13,7 @@ use brickwork::ot;
 use brickwork::session::{GREETING_BYTES, TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
-use brickwork::{Error, Malformed, Security};
+use brickwork::{Malformed, ProtocolError as Error, Security};
 
 /// Reads a message; the lower bits of the first byte say which one comes, and the upper ones to whom. Returns
 /// whether it was understood.

@@ -12,7 +12,7 @@ use brickwork::jimu::Unit;
 use brickwork::session::stock::Lacking;
 use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 use brickwork::wire::Channel;
-use brickwork::{Error, jimu, lego};
+use brickwork::{ProtocolError as Error, jimu, lego};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, line, open};
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::authenticated::adversary as authenticated;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, small};

@@ -134,7 +134,7 @@ fn files(edits: &[u8]) -> bool {
     read_back(folder.path()).is_ok()
 }
 
-fn read_back(folder: &Path) -> Result<(), brickwork::Error> {
+fn read_back(folder: &Path) -> Result<(), brickwork::ProtocolError> {
     let store = Store::open(folder, &KEY)?;
     let _ = store.verify();
     for (id, epoch) in store.epochs()? {

@@ -23,7 +23,7 @@ use brickwork::session::msg::{HELLO, NEXT};
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Change, Entry, Faults, NoFaults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream, Tag};
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 use tempfile::TempDir;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);

@@ -38,7 +38,7 @@ fn deaths_that_are_meant_are_quiet_and_others_are_not() {
     for count in [1, 2] {
         let [garbler, evaluator] = played(count, false);
         assert!(garbler.is_err_and(|why| why.to_string().ends_with("it died")));
-        assert!(matches!(evaluator, Err(brickwork::Error::Io(_))));
+        assert!(matches!(evaluator, Err(brickwork::ProtocolError::Io(_))));
     }
     assert_eq!(told.load(Ordering::Relaxed), 0, "a death that is meant is told of");
     assert!(catch_unwind(AssertUnwindSafe(|| played(3, true))).is_err(), "a panic is taken for a death");

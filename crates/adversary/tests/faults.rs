@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Program, Recipient};
 use brickwork::commit::split::msg::{CORRECTIONS, SEED};
 use brickwork::duplo::Cheat;

@@ -16,7 +16,7 @@ use brickwork_kernels::Kernel;
 const COUNT: usize = 1 << 18;
 const CALLS: usize = 12;
 
-fn measure<S: CotSender, R: CotReceiver>(name: &str, count: usize) -> Result<(), brickwork::Error> {
+fn measure<S: CotSender, R: CotReceiver>(name: &str, count: usize) -> Result<(), brickwork::ProtocolError> {
     let mut wanted = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).peekable();
     if wanted.peek().is_some() && !wanted.any(|wanted| wanted == name) {
         return Ok(());
@@ -45,7 +45,7 @@ fn measure<S: CotSender, R: CotReceiver>(name: &str, count: usize) -> Result<(),
             }
         }
         let bytes = right.sent_bytes() + right.received_bytes() - before;
-        Ok::<_, brickwork::Error>((grown, best, bytes as f64 / (CALLS * count) as f64))
+        Ok::<_, brickwork::ProtocolError>((grown, best, bytes as f64 / (CALLS * count) as f64))
     };
     let mut sends = move || {
         let now = thread_seconds();
@@ -58,7 +58,7 @@ fn measure<S: CotSender, R: CotReceiver>(name: &str, count: usize) -> Result<(),
             best = best.min(thread_seconds() - now);
             std::hint::black_box(&keys);
         }
-        Ok::<_, brickwork::Error>((completed, best))
+        Ok::<_, brickwork::ProtocolError>((completed, best))
     };
     let (sent, received) = std::thread::scope(|scope| {
         let received = scope.spawn(receives);

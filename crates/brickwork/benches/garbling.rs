@@ -14,7 +14,7 @@ use brickwork_kernels::Kernel;
 struct Discard;
 
 impl TableSink for Discard {
-    fn tables(&mut self, _: usize, bytes: &[u8]) -> Result<(), brickwork::Error> {
+    fn tables(&mut self, _: usize, bytes: &[u8]) -> Result<(), brickwork::ProtocolError> {
         std::hint::black_box(bytes);
         Ok(())
     }

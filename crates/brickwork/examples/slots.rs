@@ -4,7 +4,7 @@
 //! A state of 256 bytes, of which each party brings a half, goes through rounds of 256 slots. A slot gives
 //! the S-box of AES of one byte plus another byte: 16 inputs, 8 outputs, 32 AND gates.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::library::{aes, component, xor};
 use brickwork::circuit::{Port, Program, ProgramBuilder, Recipient, Type, Wire};
 

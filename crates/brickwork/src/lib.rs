@@ -66,7 +66,8 @@ pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
 pub use brickwork_authenticated as authenticated;
 pub use brickwork_base::{
-    Cheat, Error, Malformed, Security, at_most, bits, error, label, pool, private, process, random, stop,
+    Cheat, Error as ProtocolError, Malformed, Security, at_most, bits, error, label, pool, private, process,
+    random, stop,
 };
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
@@ -81,11 +82,22 @@ pub use brickwork_session as session;
 pub use brickwork_stock as stock;
 pub use brickwork_wire as wire;
 
+pub mod cut;
+mod failure;
+pub mod program;
+pub mod resources;
+pub mod system;
+mod values;
+
+pub use failure::{Error, ErrorKind};
+pub use program::{Program, SourceOptions};
+pub use values::{Inputs, Outputs, Value};
+
 /// What a run costs, beforehand: machine, link and clock, and all kinds of work that there are in this crate.
 /// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`], [`compgc::cost`],
 /// [`authenticated::cost`], [`jimu::cost`], [`lego::cost`].
 pub mod plan {
-    use super::Error;
+    use super::ProtocolError as Error;
     use brickwork_authenticated::Authenticated;
     use brickwork_compgc::CompGc;
     use brickwork_duplo::Duplo;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{
     Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value,
 };

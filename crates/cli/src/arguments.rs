@@ -8,6 +8,7 @@ use brickwork::authenticated::Authenticated;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, CompGc};
+use brickwork::cut::CutChoice;
 use brickwork::duplo::{self, Duplo};
 use brickwork::jimu::Jimu;
 use brickwork::lego::Lego;
@@ -343,6 +344,23 @@ impl Choice {
             Buckets::Standard => "--buckets=standard",
         }
     }
+}
+
+/// Into which components the program is cut.
+#[derive(Args)]
+pub struct CutArguments {
+    /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the
+    /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
+    /// inline:F,component:G. An evaluator that is given one refuses others. jimu cuts by the file's
+    /// components (given) or by single AND gates (gates), and if nothing is said by whichever sends fewer
+    /// bytes; from a store by components, if all of these are there
+    #[arg(
+        long,
+        value_name = "fastest|given|whole|gates|LIST",
+        default_value = "fastest",
+        hide_default_value = true
+    )]
+    pub cut: CutChoice,
 }
 
 /// The line to the peer, as far as it is known: what is fastest depends on it.

@@ -63,7 +63,7 @@ impl Audit {
             tracing::warn!(
                 "{}: {}; this run is not noted there",
                 self.path.display(),
-                crate::words::of(&e).0
+                brickwork::system::explained(&e).0
             );
         }
     }

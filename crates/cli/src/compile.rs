@@ -2,20 +2,21 @@
 
 use std::path::PathBuf;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::formats::{self, bristol, compgc, duplo, scd};
 use brickwork::circuit::{Component, Program, Recipient};
+use brickwork::program::gates_within;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::arguments::ProgramArguments;
-use crate::cut::Cut;
 use crate::failure::Failure;
-use crate::origin::{Origin, gates_within};
 use crate::python::Traced;
 use crate::report::{Report, plural};
 use crate::source::{self, SourceFlags};
-use crate::{files, info, programs, resources};
+use crate::{files, info, programs};
+use brickwork::cut::Cut;
+use brickwork::resources;
 
 /// Compile a .wir source into a program, or convert between formats
 #[derive(Args)]
@@ -49,10 +50,9 @@ enum Format {
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let file = &arguments.program.file;
-    let (program, warnings) = programs::load_with(file, &arguments.program.map.parties(), &arguments.source)?;
-    warnings.iter().for_each(source::warn);
-    let origin = Origin { path: file, flags: &arguments.source, given: &program };
-    let program = origin.make(&arguments.cut, gates_within(resources::available_bytes()))?;
+    let given = programs::load_with(file, &arguments.program.map.parties(), &arguments.source.options())?;
+    given.warnings().into_iter().for_each(source::warn);
+    let program = given.cut(&arguments.cut, gates_within(resources::available_bytes()))?;
     let other_format =
         |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
     let (extension, bytes) = match arguments.emit {
@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
     let mut json = info::json(info)?;
     json["output"] = json!(output.display().to_string());
-    json["warnings"] = json!(warnings.map(|w| w.records()).unwrap_or_default());
+    json["warnings"] = json!(given.warnings().map(|w| w.records()).unwrap_or_default());
     Ok(Report::new(json, human))
 }
 

@@ -6,17 +6,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use brickwork::circuit::Program;
 use brickwork::duplo;
 use brickwork::plan::{self, Cost, Link, Machine};
+use brickwork::program::{gates_within, repeated};
+use brickwork::{Program, circuit};
 use serde_json::{Value, json};
 
 use crate::arguments::Choice;
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::origin::{Origin, gates_within};
-use crate::resources::cpu_seconds;
-use crate::{programs, source};
+use brickwork::cut::{Cut, CutChoice};
+use brickwork::resources::cpu_seconds;
 
 /// Compilations that are tried at most, and seconds of work.
 const MOST_TRIED: usize = 40;
@@ -43,8 +42,8 @@ pub struct Pricing<'a> {
 
 impl Pricing<'_> {
     /// A cut that was made in so many seconds, which the evaluator will take, too.
-    fn of(&self, cut: Cut, program: Program, seconds: f64) -> Result<Decomposition, Failure> {
-        let repeated = programs::repeated(&program, self.executions)?;
+    fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Failure> {
+        let repeated = repeated(&program, self.executions)?;
         let parameters = self
             .choice
             .choose(&repeated, self.security, self.machine, self.link)?
@@ -71,7 +70,7 @@ impl Pricing<'_> {
 pub struct Decomposition {
     pub cut: Cut,
     /// All executions of the program.
-    pub program: Program,
+    pub program: circuit::Program,
     /// Of one execution.
     pub components: usize,
     pub slots: usize,
@@ -158,7 +157,7 @@ impl Cuts {
 
 /// What is tried: a cut to make, a cost to compare by.
 struct Search<'a> {
-    origin: &'a Origin<'a>,
+    program: &'a Program,
     pricing: &'a Pricing<'a>,
     patience: Patience,
     /// By this process's own time, which does not depend on what else the machine does.
@@ -169,11 +168,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(origin: &'a Origin, pricing: &'a Pricing, patience: Patience) -> Result<Self, Failure> {
-        let given = pricing.of(Cut::Given, origin.given.clone(), 0.0)?;
+    fn new(program: &'a Program, pricing: &'a Pricing, patience: Patience) -> Result<Self, Failure> {
+        let given = pricing.of(Cut::Given, (**program.given()).clone(), 0.0)?;
         let begun = cpu_seconds();
-        let (seen, asked) = (HashSet::from([origin.given.digest()]), HashSet::from([Cut::Given]));
-        Ok(Search { origin, pricing, patience, begun, seen, asked, tried: vec![given] })
+        let (seen, asked) = (HashSet::from([program.digest()]), HashSet::from([Cut::Given]));
+        Ok(Search { program, pricing, patience, begun, seen, asked, tried: vec![given] })
     }
 
     fn is_exhausted(&self) -> bool {
@@ -191,7 +190,7 @@ impl<'a> Search<'a> {
 
     /// Whether there is time to make one more cut, at so many seconds a gate.
     fn affords(&self, seconds_a_gate: f64) -> bool {
-        let seconds = seconds_a_gate * self.origin.gates() as f64;
+        let seconds = seconds_a_gate * self.program.gates() as f64;
         self.patience == Patience::Thorough || cpu_seconds() - self.begun + seconds <= self.patience_of_run()
     }
 
@@ -202,7 +201,7 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let begun = cpu_seconds();
-        let Ok(program) = self.origin.make(&cut, LARGEST_WHOLE) else { return Ok(()) };
+        let Ok(program) = self.program.cut(&cut, LARGEST_WHOLE) else { return Ok(()) };
         let seconds = cpu_seconds() - begun;
         if self.seen.insert(program.digest()) {
             self.tried.push(self.pricing.of(cut, program, seconds)?);
@@ -225,11 +224,11 @@ impl<'a> Search<'a> {
         functions.iter().flat_map(|function| best.one_flag_away(function)).collect()
     }
 
-    fn of_source(&mut self, source: &[u8]) -> Result<(), Failure> {
-        for cut in outermost(self.origin, source) {
+    fn of_source(&mut self) -> Result<(), Failure> {
+        for cut in outermost(self.program) {
             self.attempt(cut)?;
         }
-        let functions = source::functions(self.origin.path, source, self.origin.flags);
+        let functions = self.program.functions();
         loop {
             let before = self.fastest();
             for other in self.next(&functions) {
@@ -244,8 +243,8 @@ impl<'a> Search<'a> {
 
 /// The cuts at both ends: everything in `main` inlined, and every function of a source a component. A short
 /// search has time for the first one only, which gains most where there are many small components.
-fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
-    let functions = source::functions(origin.path, source, origin.flags);
+fn outermost(program: &Program) -> [Cut; 2] {
+    let functions = program.functions();
     [
         Cut::of_flags(["*".to_owned()].into(), BTreeSet::new()),
         Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()),
@@ -255,17 +254,17 @@ fn outermost(origin: &Origin, source: &[u8]) -> [Cut; 2] {
 impl Search<'_> {
     /// Everything that is worth it.
     fn all(&mut self) -> Result<(), Failure> {
-        match self.origin.source()? {
-            Some(source) => self.of_source(&source.bytes),
-            None if self.origin.given.slot_count() > 1 => self.attempt(Cut::Whole),
-            None => Ok(()),
+        match self.program.has_source() {
+            true => self.of_source(),
+            false if self.program.given().slot_count() > 1 => self.attempt(Cut::Whole),
+            false => Ok(()),
         }
     }
 
     /// A cut that is wished for, whatever it costs; its place.
     fn fixed(&mut self, cut: &Cut, max_gates: u64) -> Result<usize, Failure> {
         let begun = cpu_seconds();
-        let program = self.origin.make(cut, max_gates)?;
+        let program = self.program.cut(cut, max_gates)?;
         let seconds = if *cut == Cut::Given { 0.0 } else { cpu_seconds() - begun };
         if *cut != Cut::Given {
             self.asked.insert(cut.clone());
@@ -285,11 +284,11 @@ impl Search<'_> {
 }
 
 /// Returns the cuts of a program, and which of them is taken by this wish.
-pub fn with(wish: &Wish, origin: &Origin, pricing: &Pricing) -> Result<Cuts, Failure> {
-    let mut search = Search::new(origin, pricing, Patience::Thorough)?;
+pub fn with(wish: &CutChoice, program: &Program, pricing: &Pricing) -> Result<Cuts, Failure> {
+    let mut search = Search::new(program, pricing, Patience::Thorough)?;
     let fixed = match wish {
-        Wish::Fixed(cut) => Some(search.fixed(cut, gates_within(None))?),
-        Wish::Fastest => None,
+        CutChoice::Fixed(cut) => Some(search.fixed(cut, gates_within(None))?),
+        CutChoice::Fastest => None,
     };
     search.all()?;
     let chosen = fixed.unwrap_or_else(|| search.best_within(None));
@@ -312,16 +311,16 @@ pub struct Rivals {
 
 /// Looks for cuts as a run does. What a run has no time for is shown all the same: in one piece, or all
 /// inlined.
-pub fn rivals(origin: &Origin, pricing: &Pricing) -> Result<Rivals, Failure> {
-    let mut search = Search::new(origin, pricing, Patience::Thrifty)?;
+pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Failure> {
+    let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     search.all()?;
     let is_other_chosen = search.best_within(None) != 0;
     if search.tried.len() == 1 {
         search.patience = Patience::Thorough;
-        match origin.source()? {
-            Some(source) => search.attempt(outermost(origin, &source.bytes)[0].clone())?,
-            None if origin.given.slot_count() > 1 => search.attempt(Cut::Whole)?,
-            None => {}
+        match program.has_source() {
+            true => search.attempt(outermost(program)[0].clone())?,
+            false if program.given().slot_count() > 1 => search.attempt(Cut::Whole)?,
+            false => {}
         }
     }
     let mut tried = search.tried.into_iter();
@@ -332,15 +331,15 @@ pub fn rivals(origin: &Origin, pricing: &Pricing) -> Result<Rivals, Failure> {
 
 /// Returns the one cut that is taken by this wish, with this memory.
 pub fn choose(
-    wish: &Wish,
-    origin: &Origin,
+    wish: &CutChoice,
+    program: &Program,
     pricing: &Pricing,
     memory: Option<u64>,
 ) -> Result<Decomposition, Failure> {
-    let mut search = Search::new(origin, pricing, Patience::Thrifty)?;
+    let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     let place = match wish {
-        Wish::Fixed(cut) => search.fixed(cut, gates_within(memory))?,
-        Wish::Fastest => {
+        CutChoice::Fixed(cut) => search.fixed(cut, gates_within(memory))?,
+        CutChoice::Fastest => {
             search.all()?;
             search.best_within(memory)
         }
@@ -351,21 +350,21 @@ pub fn choose(
 /// Returns the first cut that `is_there` in stock, of the given one and those at both ends; if none is, the
 /// given one.
 pub fn in_stock(
-    origin: &Origin,
-    is_there: impl Fn(&Program) -> Result<bool, Failure>,
-) -> Result<(Cut, Program), Failure> {
-    if !is_there(origin.given)? {
-        let others = match origin.source()? {
-            Some(source) => outermost(origin, &source.bytes).to_vec(),
-            None if origin.given.slot_count() > 1 => vec![Cut::Whole],
-            None => Vec::new(),
+    program: &Program,
+    is_there: impl Fn(&circuit::Program) -> Result<bool, Failure>,
+) -> Result<(Cut, circuit::Program), Failure> {
+    if !is_there(program.given())? {
+        let others = match program.has_source() {
+            true => outermost(program).to_vec(),
+            false if program.given().slot_count() > 1 => vec![Cut::Whole],
+            false => Vec::new(),
         };
         for cut in others {
-            let Ok(program) = origin.make(&cut, LARGEST_WHOLE) else { continue };
-            if is_there(&program)? {
-                return Ok((cut, program));
+            let Ok(made) = program.cut(&cut, LARGEST_WHOLE) else { continue };
+            if is_there(&made)? {
+                return Ok((cut, made));
             }
         }
     }
-    Ok((Cut::Given, origin.given.clone()))
+    Ok((Cut::Given, (**program.given()).clone()))
 }

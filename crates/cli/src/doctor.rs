@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use brickwork::Program;
 use brickwork::at_most;
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::Party;
 use brickwork::duplo::{self, Inventory, Lacking};
 use brickwork::plan::check_temporary_files;
 use brickwork::stock::Store;
@@ -14,19 +15,18 @@ use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use crate::arguments::CutArguments;
 use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Protocol, Reading, Resources};
-use crate::cut::CutArguments;
 use crate::failure::{Failure, code};
 use crate::meeting::Sheet;
-use crate::origin::Origin;
 use crate::protocols::{self, Only, Proposed};
 use crate::report::{Report, bytes, hex, plural};
-use crate::source::SourceFlags;
 use crate::stocks::Stocks;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::work::{Estimate, Flags, Work};
-use crate::{files, programs, resources, values};
+use crate::{files, programs, values};
+use brickwork::resources;
 
 /// Find what would fail, before work starts
 ///
@@ -184,18 +184,15 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         need("--peer", arguments.peer.is_some(), peer.is_some()),
     ];
     // What the run would do, as far as it is known.
-    let source = SourceFlags::default();
-    let path = arguments.file.as_deref().unwrap_or(Path::new(""));
     // Without keys nobody else's stock belongs to this party, but all else can be said.
     let own = identity.as_ref().map(Identity::public_key);
     let nobody = PublicKey::from_bytes([0; 32]);
     let work = match (&program, role) {
         (Some(program), Some(role)) => {
-            let origin = Origin { path, flags: &source, given: program };
             let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
             let executions = arguments.parameters.executions.executions;
-            let computed = played.program(program, executions)?;
-            Some(Work::new(role, flags(arguments), origin, computed, played.stocks(), own, peer))
+            let computed = played.program(program.given(), executions)?;
+            Some(Work::new(role, flags(arguments), program, computed, played.stocks(), own, peer))
         }
         _ => None,
     };
@@ -326,7 +323,7 @@ fn check_input(
     role: Option<Party>,
 ) {
     let executions = arguments.parameters.executions.executions;
-    let needs_none = |(program, role): (&Program, Party)| program.input_ports(role).is_empty();
+    let needs_none = |(program, role): (&Program, Party)| program.inputs(role).is_empty();
     let known = program.zip(role);
     if arguments.input.is_none() && !known.is_some_and(needs_none) {
         return findings.skip("input", "give --input VALUE");
@@ -335,7 +332,8 @@ fn check_input(
     let (Some((program, role)), None) = (known, lacking(&needs)) else {
         return findings.fail("input", "--input", lacking(&needs));
     };
-    let bits = values::bits(arguments.input.as_deref(), program, role, executions, &arguments.reading);
+    let bits =
+        values::bits(arguments.input.as_deref(), program.given(), role, executions, &arguments.reading);
     findings.note(
         "input",
         bits.map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),
@@ -375,7 +373,7 @@ fn plan(work: &Work) -> Result<(Planned, String), Failure> {
     let played = protocols::played(work.flags.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
     if let Some(Only { cost, .. }) = played.only_way(
-        work.origin.given,
+        work.given.given(),
         executions,
         &work.flags.choices(false),
         &Estimate::of(&work.flags)?,
@@ -480,7 +478,7 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
     let (mut executions, mut levels) = (0, std::collections::BTreeSet::new());
     for epoch in epochs.iter().filter(ours).filter(|epoch| epoch.state.burned().is_none()) {
         if !has_levels || epoch.epoch.security == work.job.terms().security {
-            executions += protocols::executions(epoch, store, work.origin.given)?;
+            executions += protocols::executions(epoch, store, work.given.given())?;
         } else {
             levels.insert(epoch.epoch.security.flag());
         }
@@ -505,7 +503,7 @@ fn connection(
 ) -> Result<String, Failure> {
     let options = arguments.resources.options(work.party);
     // What is fastest may be another cut when it runs; what is in stock is there.
-    let has_others = work.origin.given.slot_count() > 1 || work.origin.source()?.is_some();
+    let has_others = work.given.given().slot_count() > 1 || work.given.has_source();
     let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
     let masks = protocols::played(work.flags.parameters.protocol).masks(work)?;
     let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open, masks)?;

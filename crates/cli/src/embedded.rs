@@ -21,10 +21,8 @@ use zeroize::Zeroizing;
 use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
 use crate::failure::{Failure, code};
-use crate::origin::in_cut;
 use crate::party::{self, Given, Host};
 use crate::report::Report;
-use crate::source::SourceFlags;
 use crate::standing;
 use crate::{execute, files, info, page, plan, programs, run, simulate, terminal, values};
 
@@ -322,7 +320,7 @@ pub fn simulate(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], li
 pub fn ports(arguments: &[String], line: &Line) -> Answer {
     let read = || {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
-        let program = programs::program(&arguments.program)?;
+        let program = programs::program(&arguments.program)?.given().clone();
         let port =
             |name: &str, party: &str, ty: &Type| json!({ "name": name, "party": party, "type": kind(ty) });
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| {
@@ -372,7 +370,7 @@ pub fn describe(arguments: &[String], cut: &str, line: &Line) -> Answer {
     let describe = || {
         let cut = Value::from(cut);
         let program = match &parse(arguments)?.command {
-            Command::Info(arguments) => in_cut(&arguments.program, &SourceFlags::default(), &cut)?,
+            Command::Info(arguments) => programs::in_cut(&programs::program(&arguments.program)?, &cut)?,
             Command::Plan(arguments) => plan::program_in(arguments, &cut)?,
             _ => return Err(elsewhere("call")),
         };
@@ -394,7 +392,7 @@ pub fn outputs(
 ) -> Answer {
     let read = || {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
-        let program = programs::program(&arguments.program)?;
+        let program = programs::program(&arguments.program)?.given().clone();
         let of = |party, bits: &str| {
             let width: usize = program.outputs_of(party).map(|output| output.wires.len()).sum();
             let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
@@ -486,15 +484,17 @@ mod tests {
     #[test]
     fn a_check_that_has_begun_is_looked_at_to_its_end() {
         let line = Line::default();
-        let fails = |code: u8| {
+        let fails = |kind| {
             line.see(|| {
                 line.ask_to_stop();
                 stop::look();
-                Err::<(), _>(Failure::new(code, "it failed", ""))
+                Err::<(), _>(Failure::new(kind, "it failed", ""))
             })
         };
-        for (which, said) in [(code::PEER, code::PEER), (code::NETWORK, code::NETWORK), (code::STOCK, 4)] {
-            assert!(fails(which).is_err_and(|failure| failure.is(said)), "{which}");
+        for (which, said) in
+            [(code::PEER, code::PEER), (code::NETWORK, code::NETWORK), (code::STOCK, code::NETWORK)]
+        {
+            assert!(fails(which).is_err_and(|failure| failure.is(said)), "{which:?}");
         }
         assert!(line.see(|| Ok(())).is_ok());
         line.ended();

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
-use crate::words;
+use crate::parse_errors;
 
 /// Largest program file.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
@@ -95,8 +95,9 @@ pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Failure> {
 /// Where it is wrong, and in which way, but no word of it: it may hold a secret.
 pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Result<T, Failure> {
     let text = text(path, private)?;
-    toml::from_str(&text)
-        .map_err(|e| Failure::input(format!("{}: {}", path.display(), words::of_toml(&text, &e)), hint))
+    toml::from_str(&text).map_err(|e| {
+        Failure::input(format!("{}: {}", path.display(), parse_errors::of_toml(&text, &e)), hint)
+    })
 }
 
 /// Refuses the name that stands for stdin elsewhere: results on stdout are what commands report.
@@ -246,7 +247,7 @@ fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static
 pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     let hint = "ask the other party for the public key that its own `brickwork keygen` printed";
     let Some(path) = text.strip_prefix('@') else {
-        return text.parse().map_err(|e: brickwork::Error| {
+        return text.parse().map_err(|e: brickwork::ProtocolError| {
             let failure = Failure::usage(format!("--peer: {e}"), hint);
             match Path::new(text).is_file() {
                 true => {
@@ -265,7 +266,9 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
              is not yours, tell its owner to make another one",
         ));
     }
-    key.trim().parse().map_err(|e: brickwork::Error| Failure::input(format!("--peer: {path}: {e}"), hint))
+    key.trim()
+        .parse()
+        .map_err(|e: brickwork::ProtocolError| Failure::input(format!("--peer: {path}: {e}"), hint))
 }
 
 /// A folder for programs that are made on the way, gone when this is dropped.

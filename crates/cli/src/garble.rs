@@ -154,7 +154,7 @@ impl Garble {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
         let scheme = self.scheme()?;
-        let program = programs::program(&self.program)?;
+        let program = programs::program(&self.program)?.given().clone();
         let (circuit, digest) = (circuit(&program)?, program.digest());
         let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit)?;
         let mark = Mark::of(&garbled);
@@ -230,7 +230,7 @@ pub struct Inputs {
 impl Inputs {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
-        let program = programs::program(&self.program)?;
+        let program = programs::program(&self.program)?.given().clone();
         let (mark, digest, encoding) = private(&self.tokens, formats::read_encoding)?;
         is_of(&program, &digest, &self.program.file)?;
         let [garbler, evaluator] = self.values.bits(&program, None)?;
@@ -320,7 +320,7 @@ impl Decode {
         };
         let values = match &self.program {
             Some(path) => {
-                let program = programs::load(path, &self.map.parties())?;
+                let program = programs::circuit(path, &self.map.parties())?;
                 is_of(&program, &digest, path)?;
                 Some(typed(&program, &bits)?)
             }
@@ -380,7 +380,7 @@ fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
 
 const HINT: &str = "is it the right file, and complete?";
 
-fn strangers(error: brickwork::Error) -> Failure {
+fn strangers(error: brickwork::ProtocolError) -> Failure {
     Failure::from(error).advise("give files that one `brickwork garble` wrote, and what was made of them")
 }
 
@@ -388,7 +388,7 @@ fn strangers(error: brickwork::Error) -> Failure {
 fn read<T>(
     path: &Path,
     most: u64,
-    reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>,
+    reader: impl Fn(&[u8]) -> Result<T, brickwork::ProtocolError>,
 ) -> Result<T, Failure> {
     read_with(path, read_all(File::open(path), most, &path.display().to_string())?, reader)
 }
@@ -396,13 +396,16 @@ fn read<T>(
 fn read_with<T>(
     path: &Path,
     bytes: zeroize::Zeroizing<Vec<u8>>,
-    reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>,
+    reader: impl Fn(&[u8]) -> Result<T, brickwork::ProtocolError>,
 ) -> Result<T, Failure> {
     reader(&bytes).map_err(|e| Failure::from(e).within(&path.display().to_string()).advise(HINT))
 }
 
 /// [`read`], of a file that nobody else may read.
-fn private<T>(path: &Path, reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>) -> Result<T, Failure> {
+fn private<T>(
+    path: &Path,
+    reader: impl Fn(&[u8]) -> Result<T, brickwork::ProtocolError>,
+) -> Result<T, Failure> {
     read_with(path, private_bytes(path, MAX_VALUE_BYTES)?, reader)
 }
 

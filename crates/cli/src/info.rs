@@ -20,7 +20,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let info = programs::program(&arguments.program)?.info();
+    let info = programs::program(&arguments.program)?.given().info();
     let human = as_text(&info, arguments.wires);
     Ok(Report::new(json(info)?, human))
 }

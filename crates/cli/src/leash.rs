@@ -32,7 +32,7 @@ pub fn from_parent() -> Result<(Identity, Secrets<bool>), Failure> {
     std::thread::spawn(|| {
         let mut rest = [0; 64];
         while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
-        std::process::exit(code::NETWORK.into());
+        std::process::exit(code::NETWORK.exit_code().into());
     });
     let _erasing = Erasing::begin();
     let value: Value = serde_json::from_str(&line).map_err(|_| broken())?;

@@ -11,7 +11,6 @@ mod bench;
 mod cluster;
 mod commands;
 mod compile;
-mod cut;
 mod cuts;
 mod decimal;
 mod demo_cheat;
@@ -30,7 +29,6 @@ mod machine;
 mod maker;
 mod manual;
 mod meeting;
-mod origin;
 mod outcome;
 mod page;
 #[doc(hidden)]
@@ -44,7 +42,8 @@ mod proposal;
 mod protocols;
 mod python;
 mod report;
-mod resources;
+
+mod parse_errors;
 mod run;
 mod serve;
 mod session;
@@ -58,7 +57,6 @@ mod store;
 mod table;
 mod terminal;
 mod values;
-mod words;
 mod work;
 mod worker;
 
@@ -94,7 +92,7 @@ pub fn main() -> ExitCode {
             if !json && !failure::is_special(&e) {
                 // clap's own form, with colours.
                 let _ = e.print();
-                return ExitCode::from(failure::code::USAGE);
+                return ExitCode::from(failure::code::USAGE.exit_code());
             }
             return fail(Failure::from(e), json);
         }
@@ -121,7 +119,7 @@ fn keep_memory_private() {
     if let Err(error) = limited {
         tracing::warn!(
             "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
-            words::of(&error.into()).0
+            brickwork::system::explained(&error.into()).0
         );
     }
 }

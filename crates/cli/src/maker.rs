@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::Party;
 use brickwork::duplo;
 use brickwork::session::PROTOCOL_VERSION;

@@ -13,9 +13,10 @@
 
 use std::sync::Arc;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::ot::Cot;
+use brickwork::program::{gates_within, repeated};
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::Lacking;
 use brickwork::stock::Store;
@@ -24,13 +25,12 @@ use brickwork::wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{self, Parameters};
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::origin::gates_within;
+use crate::files;
 use crate::report::{bytes, hex, plural};
 use crate::stocks::Stocks;
 use crate::work::Work;
-use crate::{files, programs};
+use brickwork::cut::{Cut, CutChoice};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -104,10 +104,10 @@ impl Sheet {
         open: bool,
         masks: Option<Masks>,
     ) -> Result<Self, Failure> {
-        let source = work.origin.source()?;
+        let source = work.given.source_digest();
         let cut = match work.flags.cut {
-            Wish::Fastest => None,
-            Wish::Fixed(cut) => Some(cut.to_string()),
+            CutChoice::Fastest => None,
+            CutChoice::Fixed(cut) => Some(cut.to_string()),
         };
         // What masks are made of stands by itself, as either party may leave it to the other.
         let way = Parameters { cot: None, ..work.flags.parameters.clone() };
@@ -119,8 +119,8 @@ impl Sheet {
             security: work.job.security,
             executions: work.executions(),
             store: work.flags.stock.store.is_some(),
-            program: hex(&work.origin.given.digest()),
-            source: source.map(|source| hex(blake3::hash(&source.bytes).as_bytes())),
+            program: hex(&work.given.digest()),
+            source: source.map(|digest| hex(&digest)),
             open: open && cut.is_none(),
             cut,
             proposal,
@@ -280,7 +280,7 @@ impl Work<'_> {
         visits: bool,
     ) -> Result<Option<Arc<Program>>, Refusal> {
         let cut: Cut = offer.cut.parse().map_err(|_| "the garbler names a cut that is none".to_owned())?;
-        if let Wish::Fixed(only) = self.flags.cut
+        if let CutChoice::Fixed(only) = self.flags.cut
             && *only != cut
         {
             return Err(format!("the evaluator wants --cut {only}, and the garbler proposes {cut}").into());
@@ -309,10 +309,10 @@ impl Work<'_> {
         if is_certain && !visits {
             return Ok(None);
         }
-        let made = self.origin.make(&cut, gates_within(self.memory));
-        let made = made.and_then(|program| programs::repeated(&program, self.executions()));
-        let program = made.map_err(|failure| Refusal {
-            here: format!("the garbler proposes the cut {cut}: {}; {}", failure.message(), failure.hint()),
+        let made = self.given.cut(&cut, gates_within(self.memory));
+        let made = made.and_then(|program| repeated(&program, self.executions()));
+        let program = made.map_err(|error| Refusal {
+            here: format!("the garbler proposes the cut {cut}: {}; {}", error.message(), error.hint()),
             there: format!("the evaluator cannot cut its file by {cut}"),
         })?;
         if hex(&program.digest()) != offer.program {

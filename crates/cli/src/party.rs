@@ -5,33 +5,33 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use brickwork::Error;
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::{self, Party};
 use brickwork::ot::Cot;
+use brickwork::program::gates_within;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
+use brickwork::{ProtocolError as Error, SourceOptions};
 use brickwork_kernels::Secrets;
 use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use crate::arguments::CutArguments;
 use crate::arguments::{
     Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Reading, Resources,
 };
 use crate::audit::{Audit, AuditArguments};
-use crate::cut::CutArguments;
 use crate::failure::Failure;
 use crate::meeting::Sheet;
-use crate::origin::{Origin, gates_within};
 use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::page::RunPageArguments;
 use crate::protocols::{self, Done, Ready};
 use crate::report::{Report, bit_string};
-use crate::source::SourceFlags;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::work::{Flags, Work};
-use crate::{files, leash, programs, resources, values};
+use crate::{files, leash, programs, values};
+use brickwork::resources;
 
 /// The arguments of either party.
 #[derive(Args)]
@@ -146,12 +146,8 @@ fn take_part(
     // Of a source's warnings the parent has told.
     let program = match arguments.leash {
         true => {
-            programs::load_with(
-                &arguments.program.file,
-                &arguments.program.map.parties(),
-                &SourceFlags::default(),
-            )?
-            .0
+            let ProgramArguments { file, map } = &arguments.program;
+            programs::load_with(file, &map.parties(), &SourceOptions::default())?
         }
         false => programs::program(&arguments.program)?,
     };
@@ -159,7 +155,7 @@ fn take_part(
     let peer = files::public_key(&arguments.peer)?;
     // Of two parties in one process the evaluator warns their user.
     let warns = party == Party::Evaluator || !matches!(host, Host::Embedded { secrets: Given::All(..), .. });
-    let (identity, input) = secrets(arguments, &program, party, &mut host)?;
+    let (identity, input) = secrets(arguments, program.given(), party, &mut host)?;
     let flags = Flags {
         parameters: &arguments.parameters,
         resources: &arguments.resources,
@@ -168,16 +164,14 @@ fn take_part(
         line: &arguments.line,
         stock: &arguments.stock,
     };
-    let source = SourceFlags::default();
-    let origin = Origin { path: &arguments.program.file, flags: &source, given: &program };
     let protocol = arguments.parameters.protocol;
     let played = protocols::played(protocol);
     protocols::allows(&flags.choices(audit.is_some()))?;
     if warns {
         protocols::warn(protocol);
     }
-    let computed = played.program(&program, executions)?;
-    let work = Work::new(party, flags, origin, computed, played.stocks(), identity.public_key(), peer);
+    let computed = played.program(program.given(), executions)?;
+    let work = Work::new(party, flags, &program, computed, played.stocks(), identity.public_key(), peer);
     let mut ready = played.ready(&work)?;
 
     let options = arguments.resources.options(party);
@@ -219,7 +213,7 @@ fn take_part(
     let value = match host {
         // Whoever embeds this reads the bits.
         Host::Embedded { .. } => Value::Null,
-        _ => values::output_value(&program, party, executions, &result.outputs),
+        _ => values::output_value(program.given(), party, executions, &result.outputs),
     };
     let made = result.made.take();
     let mut report = report(&arguments.parameters, party, &value, &result, quiet);
@@ -229,7 +223,10 @@ fn take_part(
     report.json["cpu_seconds"] = cpu_seconds.into();
     report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
     if let Some(page) = page {
-        page.write(&report.json, Some(work.origin.make(&result.cut, gates_within(work.memory))));
+        page.write(
+            &report.json,
+            Some(program.cut(&result.cut, gates_within(work.memory)).map_err(Failure::from)),
+        );
     }
     Ok(report)
 }
@@ -281,7 +278,7 @@ fn say_refused(why: &Error) {
 /// What a party needs to know, and nobody else may: who it is, and the bits of its input.
 fn secrets(
     arguments: &Arguments,
-    program: &Program,
+    program: &circuit::Program,
     party: Party,
     host: &mut Host,
 ) -> Result<(Identity, Secrets<bool>), Failure> {

@@ -1,25 +1,24 @@
 //! `brickwork plan`: what a run will cost, without running it.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
 use brickwork::duplo::{self, Duplo};
 use brickwork::plan::Cost;
+use brickwork::program::gates_within;
 use brickwork::session::Model;
 use brickwork::session::Protocol as _;
+use brickwork::{Program, circuit};
 use brickwork_report::chart;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::arguments::CutArguments;
 use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, model};
 use crate::cluster::predicted::{self, JobArguments};
-use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
-use crate::origin::{Origin, gates_within, in_cut};
 use crate::outcome::cost_json;
 use crate::page::PageArguments;
 use crate::proposal::propose;
@@ -28,6 +27,7 @@ use crate::report::{Report, bytes, plural, thousands};
 use crate::source::{self, SourceFlags};
 use crate::work::{Choices, Estimate};
 use crate::{machine, programs};
+use brickwork::cut::{Cut as Named, CutChoice};
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -85,13 +85,11 @@ struct Alternative {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Cuts are made of what the source says without them.
-    let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
-    let (program, warnings) =
-        programs::load_with(&arguments.program.file, &arguments.program.map.parties(), &flags)?;
-    warnings.iter().for_each(source::warn);
+    let program = program_of(arguments)?;
+    program.warnings().into_iter().for_each(source::warn);
     let wish = match (arguments.source.cut(), &arguments.cut.cut) {
         (Named::Given, wish) => wish.clone(),
-        (flags, Wish::Fastest) => Wish::Fixed(flags),
+        (flags, CutChoice::Fastest) => CutChoice::Fixed(flags),
         (flags, _) => {
             let both = format!("--cut and {} both say how to cut the program", flags.flags());
             return Err(Failure::usage(both, "leave one of them out"));
@@ -113,7 +111,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         audited: false,
         drawn: arguments.svg.is_some(),
     };
-    let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
     if arguments.model.is_none() {
         protocols::allows(&choices)?;
     }
@@ -121,27 +118,33 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
     if !arguments.job.workers.is_empty() {
-        return lanes(arguments, &origin, &choices, &estimate, page.is_some());
+        return lanes(arguments, &program, &choices, &estimate, page.is_some());
     }
     let report = match arguments.model {
-        Some(model) => propose(model, &origin, &choices, &estimate)?,
-        None => planned(arguments, &origin, &choices, estimate)?,
+        Some(model) => propose(model, &program, &choices, &estimate)?,
+        None => planned(arguments, &program, &choices, estimate)?,
     };
     if let Some(page) = page {
-        page.write(&report.json, Some(origin.of_record(&report.json["cut"])));
+        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
     Ok(report)
 }
 
 /// Returns the program of a plan in the cut that its record names.
-pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<Program, Failure> {
-    in_cut(&arguments.program, &arguments.source.with_cut(BTreeSet::new(), BTreeSet::new()), cut)
+pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<circuit::Program, Failure> {
+    programs::in_cut(&program_of(arguments)?, cut)
+}
+
+/// Returns the program of a plan without a cut.
+fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
+    let ProgramArguments { file, map } = &arguments.program;
+    programs::load_with(file, &map.parties(), &arguments.source.options_without_cut())
 }
 
 /// What jobs of many lanes take, which run DUPLO from stock.
 fn lanes(
     arguments: &Arguments,
-    origin: &Origin,
+    program: &Program,
     choices: &Choices,
     estimate: &Estimate,
     page: bool,
@@ -160,8 +163,8 @@ fn lanes(
         ));
     }
     let program = match choices.cut {
-        Wish::Fixed(cut) => origin.make(cut, gates_within(None))?,
-        Wish::Fastest => origin.given.clone(),
+        CutChoice::Fixed(cut) => program.cut(cut, gates_within(None))?,
+        CutChoice::Fastest => (**program.given()).clone(),
     };
     predicted::predicted(&arguments.job, &program, arguments.parameters.security(), estimate)
 }
@@ -169,16 +172,16 @@ fn lanes(
 /// What a run costs that is done as the flags say.
 fn planned(
     arguments: &Arguments,
-    origin: &Origin,
+    program: &Program,
     choices: &Choices,
     estimate: Estimate,
 ) -> Result<Report, Failure> {
-    let (program, wish) = (origin.given, choices.cut);
+    let (given, wish) = (&**program.given(), choices.cut);
     let executions = arguments.parameters.executions.executions;
     let protocol = protocols::played(arguments.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
-        let only = protocol.only_way_from_stock(program, repetitions, choices, &estimate)?;
+        let only = protocol.only_way_from_stock(given, repetitions, choices, &estimate)?;
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
@@ -190,10 +193,10 @@ fn planned(
                  authenticated",
             )
         })?;
-        return Ok(of_the_only_way(program, repetitions, &only, &estimate));
+        return Ok(of_the_only_way(given, repetitions, &only, &estimate));
     }
-    if let Some(only) = protocol.only_way(program, repetitions, choices, &estimate)? {
-        return Ok(of_the_only_way(program, repetitions, &only, &estimate));
+    if let Some(only) = protocol.only_way(given, repetitions, choices, &estimate)? {
+        return Ok(of_the_only_way(given, repetitions, &only, &estimate));
     }
     let Estimate { machine, link } = estimate;
     let pricing = Pricing {
@@ -203,7 +206,7 @@ fn planned(
         machine: &machine,
         link: &link,
     };
-    let cuts = cuts::with(wish, origin, &pricing)?;
+    let cuts = cuts::with(wish, program, &pricing)?;
     let chosen = &cuts.tried[cuts.chosen];
     let (repeated, cost) = (&chosen.program, &chosen.cost);
     let options = options(chosen, &pricing)?;
@@ -228,7 +231,7 @@ fn planned(
         fs::write(path, chart::document(&brickwork_report::charts_of_plan(&json)))
             .map_err(|e| Failure::cannot_write(path, &e))?;
     }
-    let mut human = text(program, executions.unwrap_or(1), repeated.and_gates(), cost, &options);
+    let mut human = text(given, executions.unwrap_or(1), repeated.and_gates(), cost, &options);
     if let Some(reason) = buckets_reason(&options, arguments.choice.buckets) {
         human += &format!("  * is not the fastest of these: {reason}.\n");
     }
@@ -238,7 +241,7 @@ fn planned(
 
 /// What a run costs that can be done in one way only.
 fn of_the_only_way(
-    program: &Program,
+    program: &circuit::Program,
     executions: u32,
     Only { cost, promise, cot_reason }: &Only,
     Estimate { machine, link }: &Estimate,
@@ -322,7 +325,13 @@ impl Alternative {
     }
 }
 
-fn text(program: &Program, executions: u32, and_gates: u64, cost: &Cost, options: &[Alternative]) -> String {
+fn text(
+    program: &circuit::Program,
+    executions: u32,
+    and_gates: u64,
+    cost: &Cost,
+    options: &[Alternative],
+) -> String {
     let mut text = format!(
         "{}: {}, {} AND gates\n",
         program.name(),

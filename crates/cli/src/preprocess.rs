@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
-use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::maker::{self, Caller, Hired};
 use crate::outcome::phases_text;
@@ -22,6 +21,7 @@ use crate::report::{Report, plural};
 use crate::stocked::{Asked, Requested, Stocked, Wishes};
 use crate::store::KeyArguments;
 use crate::{files, protocols};
+use brickwork::cut::Cut;
 
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]

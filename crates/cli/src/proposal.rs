@@ -1,15 +1,14 @@
 //! `brickwork plan --model`: which protocol to take, of all that hold against such a peer.
 
-use brickwork::circuit::Program;
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::plan::{Cost, PhaseCost};
 use brickwork::session::{Model, Promise};
+use brickwork::{Program, circuit};
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use crate::arguments::{Parameters, Protocol};
 use crate::failure::Failure;
-use crate::origin::Origin;
 use crate::outcome::cost_json;
 use crate::protocols::{self, Only};
 use crate::report::{Report, plural, thousands};
@@ -24,13 +23,18 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn of(way: Parameters, origin: &Origin, choices: &Choices, estimate: &Estimate) -> Result<Self, Failure> {
+    fn of(
+        way: Parameters,
+        program: &Program,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Self, Failure> {
         let protocol = protocols::played(way.protocol);
         let choices = Choices { parameters: &way, ..*choices };
         let allowed = protocols::allows(&choices);
         allowed
             .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
-        let Only { cost, promise, .. } = protocol.priced(origin, &choices, estimate)?;
+        let Only { cost, promise, .. } = protocol.priced(program, &choices, estimate)?;
         Ok(Candidate { model: protocol.model(), cost, promise, way })
     }
 
@@ -114,7 +118,7 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
 /// Proposes a protocol.
 pub fn propose(
     model: Model,
-    origin: &Origin,
+    program: &Program,
     choices: &Choices,
     estimate: &Estimate,
 ) -> Result<Report, Failure> {
@@ -127,7 +131,7 @@ pub fn propose(
     }
     let holding = Protocol::value_variants().iter().filter(|&&one| protocols::played(one).model() >= model);
     let ways = holding.flat_map(|&one| protocols::ways(one, *security, executions.executions));
-    let candidates = ways.map(|way| Candidate::of(way, origin, choices, estimate));
+    let candidates = ways.map(|way| Candidate::of(way, program, choices, estimate));
     let candidates = candidates.collect::<Result<Vec<Candidate>, Failure>>()?;
     let place = best(&candidates).ok_or_else(|| Failure::fault("no protocol has a predicted time"))?;
     let reason = reason(model, &candidates, place);
@@ -138,18 +142,18 @@ pub fn propose(
         "reason": reason,
         "candidates": candidates.iter().map(Candidate::json).collect::<Vec<Value>>(),
         "executions": repetitions,
-        "and_gates": origin.given.and_gates() * u64::from(repetitions),
+        "and_gates": program.and_gates() * u64::from(repetitions),
         "link": estimate.link,
         "machine": estimate.machine,
     });
-    let human = text(origin.given, repetitions, model, &candidates, place)
+    let human = text(program.given(), repetitions, model, &candidates, place)
         + &format!("Proposed: --protocol {}: {reason}.\n", candidates[place].way.way())
         + &candidates[place].promise.to_string();
     Ok(Report::new(json, human))
 }
 
 fn text(
-    program: &Program,
+    program: &circuit::Program,
     executions: u32,
     model: Model,
     candidates: &[Candidate],

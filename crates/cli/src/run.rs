@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use brickwork::ErrorKind;
 use brickwork::circuit::Party;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{Identity, PublicKey};
@@ -20,22 +21,22 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use crate::arguments::CutArguments;
 use crate::arguments::{Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Resources};
 use crate::audit::AuditArguments;
-use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
 use crate::link::{Link, Relay};
-use crate::origin::in_cut;
 use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::page::RunPageArguments;
 use crate::party::{Given, Host};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
-use crate::source::SourceFlags;
 use crate::store::StoreArguments;
 use crate::work::Flags;
-use crate::{files, keygen, leash, party, programs, protocols, words};
+use crate::{files, keygen, leash, party, programs, protocols};
+use brickwork::cut::CutChoice;
+use brickwork::system;
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -105,8 +106,7 @@ fn run_as(
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
-    let inputs = arguments.values.bits(&program, executions)?;
-    drop(program);
+    let inputs = arguments.values.bits(program.given(), executions)?;
     let both = Both {
         program: &arguments.program,
         parameters: &arguments.parameters,
@@ -120,8 +120,7 @@ fn run_as(
     let [garbler, evaluator] = run(&both, inputs)?;
     let report = merge(&garbler, &evaluator, quiet);
     if let Some(page) = page {
-        let program = in_cut(&arguments.program, &SourceFlags::default(), &report.json["cut"]);
-        page.write(&report.json, Some(program));
+        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
     Ok(report)
 }
@@ -135,7 +134,7 @@ pub struct Both<'a> {
     pub link: Link,
     pub choice: &'a Choice,
     /// Into which components the program is cut.
-    pub cut: &'a Wish,
+    pub cut: &'a CutChoice,
     /// The folder with both parties' stores and keys, and how they are to be used.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
     /// Where the evaluator's process notes what must not show.
@@ -172,7 +171,7 @@ impl Both<'_> {
         let relay = if self.link.is_perfect() {
             None
         } else {
-            Some(Relay::start(self.link, &address).map_err(brickwork::Error::from)?)
+            Some(Relay::start(self.link, &address).map_err(brickwork::ProtocolError::from)?)
         };
         let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
         let mut second = start(
@@ -224,7 +223,7 @@ impl Both<'_> {
             if let Ok(address) = told.recv() {
                 let relay = match self.link.is_perfect() {
                     true => None,
-                    false => Some(Relay::start(self.link, &address).map_err(brickwork::Error::from)?),
+                    false => Some(Relay::start(self.link, &address).map_err(brickwork::ProtocolError::from)?),
                 };
                 let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
                 let peer = garbler.public_key();
@@ -379,7 +378,7 @@ impl Process {
 
     /// The child cannot be heard any more.
     fn lost(&self, why: &std::io::Error) -> Failure {
-        let message = format!("the {} is lost: {}", files::role(self.party), words::of(why).0);
+        let message = format!("the {} is lost: {}", files::role(self.party), system::explained(why).0);
         Failure::other(message, PROCESS_HINT)
     }
 }
@@ -472,8 +471,9 @@ fn outcomes(
 fn failure(party: Party, value: &Value) -> Failure {
     let error = &value["error"];
     let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();
-    let code = error["code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(code::OTHER);
-    Failure::new(code, text("message"), text("hint")).within(files::role(party))
+    let kind = ErrorKind::ALL.into_iter().find(|kind| error["code"] == kind.exit_code());
+    let kind = kind.unwrap_or(ErrorKind::Machine);
+    Failure::new(kind, text("message"), text("hint")).within(files::role(party))
 }
 
 fn died(party: Party, status: ExitStatus) -> Failure {

@@ -1,6 +1,9 @@
 //! `brickwork simulate`: the program in the clear, for both parties at once.
 
+use std::sync::Arc;
+
 use brickwork::circuit::{Party, Program};
+use brickwork::program::repeated;
 use brickwork_kernels::Secrets;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -83,16 +86,16 @@ fn bits_json(bits: &[Vec<bool>; 2], and_gates: u64) -> Value {
 
 /// What both parties learn, and of which program.
 struct Simulated {
-    program: Program,
+    program: Arc<Program>,
     bits: [Vec<bool>; 2],
     and_gates: u64,
 }
 
 fn simulated(arguments: &Arguments) -> Result<Simulated, Failure> {
-    let program = programs::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?.given().clone();
     let executions = arguments.executions.executions;
     let [garbler, evaluator] = arguments.values.bits(&program, executions)?;
-    let repeated = programs::repeated(&program, executions)?;
+    let repeated = repeated(&program, executions)?;
     let outputs = repeated.simulate(&garbler, &evaluator);
     let bits = [Party::Garbler, Party::Evaluator].map(|party| repeated.output_bits(party, &outputs));
     Ok(Simulated { program, bits, and_gates: repeated.and_gates() })

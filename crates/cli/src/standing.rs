@@ -7,6 +7,7 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::ot::Cot;
 use brickwork::process::Process;
+use brickwork::program::repeated;
 use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
@@ -147,7 +148,7 @@ impl Standing {
                 "name all of them when connecting, or take a store",
             ));
         }
-        let program = Arc::new(programs::load(file.as_ref(), &InputMap::new())?);
+        let program = programs::circuit(file.as_ref(), &InputMap::new())?;
         self.programs.push(Known { program, left: None });
         Ok(self.programs.len() - 1)
     }
@@ -212,7 +213,7 @@ impl Standing {
         let FromStock { outputs, kept, promise, made, .. } = match self.line.take().ok_or_else(ended)? {
             Line::Made(playing) => {
                 let step = match wish.executions {
-                    Some(_) => (&Arc::new(programs::repeated(&known.program, wish.executions)?)).into(),
+                    Some(_) => (&Arc::new(repeated(&known.program, wish.executions)?)).into(),
                     None => step.clone(),
                 };
                 let (given, playing) = playing.step(&step, &input)?;
@@ -353,7 +354,7 @@ fn named(text: &str) -> Result<Known, Failure> {
     let wrong = || Failure::usage("--program: expected FILE=TIMES", "such as auction.bwp=10");
     let (file, times) = text.rsplit_once('=').ok_or_else(wrong)?;
     let times = times.parse().ok().filter(|&times| times > 0).ok_or_else(wrong)?;
-    Ok(Known { program: Arc::new(programs::load(file.as_ref(), &InputMap::new())?), left: Some(times) })
+    Ok(Known { program: programs::circuit(file.as_ref(), &InputMap::new())?, left: Some(times) })
 }
 
 /// All that the programs can take, whatever is carried on or kept.

@@ -17,7 +17,8 @@ use crate::arguments::Map;
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
-use crate::{files, programs, protocols, words};
+use crate::{files, programs, protocols};
+use brickwork::system;
 
 /// Look after a store
 #[derive(Args)]
@@ -141,7 +142,7 @@ fn ls(command: &Ls) -> Result<Report, Failure> {
     let programs = command
         .programs
         .iter()
-        .map(|path| Ok((path, programs::load(path, &command.map.parties())?)))
+        .map(|path| Ok((path, programs::circuit(path, &command.map.parties())?)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let store = command.place.view()?;
     let epochs = protocols::inventory(&store)?;
@@ -218,7 +219,7 @@ fn epoch_json(epoch: &Inventory) -> Value {
     let progress = epoch.progress.map(|(made, of)| json!({ "made": made, "of": of }));
     let batch = |batch: &BatchInventory| {
         let mut value = json!(batch);
-        value["missing"] = batch.missing.as_deref().map(words::translated).into();
+        value["missing"] = batch.missing.as_deref().map(brickwork::system::translated).into();
         if batch.kind == "component" {
             value["component"] = hex(&batch.component).into();
         }
@@ -319,7 +320,7 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
             if let Some(why) = &batch.missing {
                 text += &format!(
                     "        MISSING: {}; no program runs until it is back or this part is burned\n",
-                    words::translated(why)
+                    system::translated(why)
                 );
             }
             if !cuts.is_empty() {

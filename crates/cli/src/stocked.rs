@@ -14,6 +14,7 @@ use brickwork::duplo::{self, Duplo, Request};
 use brickwork::jimu::{self, Jimu};
 use brickwork::lego::{self, Lego};
 use brickwork::ot::Cot;
+use brickwork::program::repeated;
 use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::steps::Step;
 use brickwork::session::stock::{self, Lacking, Preprocessed};
@@ -23,12 +24,12 @@ use brickwork::wire::Channel;
 use serde::Deserialize;
 
 use crate::arguments::Protocol;
-use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::programs;
 use crate::progress::Bar;
 use crate::protocols::{self, says_nothing};
 use crate::report::plural;
+use brickwork::cut::Cut;
 
 /// A component that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -251,7 +252,7 @@ fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Fai
         all = all.and(&more)?;
     }
     for Requested { file, name, count } in requested.iter().filter(|_| !wishes.no_inputs) {
-        let program = programs::load(file, wishes.map)?;
+        let program = programs::circuit(file, wishes.map)?;
         let executions = match name {
             None => *count as usize,
             Some(_) => executions_of(&program, name.as_deref(), *count),
@@ -285,9 +286,9 @@ fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>
                 "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
             ));
         }
-        let program = programs::load(file, wishes.map)?;
+        let program = programs::circuit(file, wishes.map)?;
         // What runs is named alike: one execution is the program as it is.
-        let program = programs::repeated(&program, (executions > 1).then_some(executions))?;
+        let program = repeated(&program, (executions > 1).then_some(executions))?;
         programs.push((program, count / executions));
     }
     Ok(programs)
@@ -306,7 +307,7 @@ fn ots(requested: &[Requested], wishes: &Wishes) -> Result<usize, Failure> {
                 "give FILE=COUNT: the OTs of so many executions of the program are made",
             ));
         }
-        let program = programs::load(file, wishes.map)?;
+        let program = programs::circuit(file, wishes.map)?;
         // Each may run by itself.
         let each = semi_honest::ots(&program, 1)?;
         let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
@@ -326,13 +327,13 @@ fn too_many_ots() -> Failure {
 }
 
 /// Programs by their file, with what is requested of them.
-type ByFile<'w> = BTreeMap<&'w Path, (Program, Vec<&'w Requested>)>;
+type ByFile<'w> = BTreeMap<&'w Path, (Arc<Program>, Vec<&'w Requested>)>;
 
 fn by_file<'w>(requested: &'w [Requested], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
-    let mut by_file: BTreeMap<&Path, (Program, Vec<&Requested>)> = BTreeMap::new();
+    let mut by_file: ByFile = BTreeMap::new();
     for w in requested {
         if !by_file.contains_key(w.file.as_path()) {
-            by_file.insert(&w.file, (programs::load(&w.file, wishes.map)?, Vec::new()));
+            by_file.insert(&w.file, (programs::circuit(&w.file, wishes.map)?, Vec::new()));
         }
         if let Some((_, all)) = by_file.get_mut(w.file.as_path()) {
             all.push(w);
@@ -596,7 +597,7 @@ impl Job<'_> {
     fn step(&self) -> Result<Step, Failure> {
         Ok(match self {
             Job::Step(step) => (*step).clone(),
-            Job::Program(program, times) => (&Arc::new(programs::repeated(program, *times)?)).into(),
+            Job::Program(program, times) => (&Arc::new(repeated(program, *times)?)).into(),
         })
     }
 
@@ -614,6 +615,6 @@ impl Job<'_> {
     /// The program as often as it runs, of such a job.
     fn repeated(&self, protocol: &str) -> Result<Program, Failure> {
         let (program, times) = self.plain(protocol)?;
-        programs::repeated(program, times)
+        Ok(repeated(program, times)?)
     }
 }

@@ -1,13 +1,13 @@
 //! What a protocol does with stores, as the command looks after them.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::session::Terms;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 
-use crate::cut::Wish;
+use brickwork::cut::CutChoice;
 
 /// A protocol that keeps stock.
 pub trait Stocks {
@@ -21,7 +21,7 @@ pub trait Stocks {
         store: &Store,
         party: Party,
         terms: &Terms,
-        run: (&Program, u32, &Wish),
+        run: (&Program, u32, &CutChoice),
     ) -> Result<bool, Error>;
 
     /// Compares both stores, and changes nothing. Returns how many parts both may use.

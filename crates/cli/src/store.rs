@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::duplo::Lacking;
 use brickwork::stock::{Store, StoreKey};
 use brickwork_kernels::Erasing;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brickwork::wire::tls::Listener;
 
 use crate::failure::Failure;
-use crate::words;
+use brickwork::system;
 
 /// Whether the user wants no warnings on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -37,7 +37,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
         Failure::other(
-            format!("cannot write the output: {}", words::of(&e).0),
+            format!("cannot write the output: {}", system::explained(&e).0),
             "what reads it must stay, and a file for it needs space on its disk",
         )
     })

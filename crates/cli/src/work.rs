@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::{self, Party};
 use brickwork::plan::{Cost, Link, Machine, check_temporary_files};
 use brickwork::session::{self, Job};
 use brickwork::wire::tls::PublicKey;
+use brickwork::{Program, resources};
 
 use crate::arguments::{Choice, LineArguments, Parameters, Resources};
-use crate::cut::Wish;
 use crate::failure::{Failure, code};
-use crate::origin::Origin;
+use crate::machine;
 use crate::report::bytes;
 use crate::stocks::Stocks;
 use crate::store::StoreArguments;
-use crate::{machine, resources};
+use brickwork::cut::CutChoice;
 
 /// The flags that say what a run takes and how it is done.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct Flags<'a> {
     pub parameters: &'a Parameters,
     pub resources: &'a Resources,
     pub choice: &'a Choice,
-    pub cut: &'a Wish,
+    pub cut: &'a CutChoice,
     pub line: &'a LineArguments,
     pub stock: &'a StoreArguments,
 }
@@ -31,7 +31,7 @@ pub struct Flags<'a> {
 pub struct Choices<'a> {
     pub parameters: &'a Parameters,
     pub buckets: &'a Choice,
-    pub cut: &'a Wish,
+    pub cut: &'a CutChoice,
     pub lanes: u8,
     /// Whether there is a store.
     pub stored: bool,
@@ -60,7 +60,8 @@ impl<'a> Flags<'a> {
 pub struct Work<'a> {
     pub party: Party,
     pub flags: Flags<'a>,
-    pub origin: Origin<'a>,
+    /// As the file says.
+    pub given: &'a Program,
     pub job: Job,
     /// What its protocol does with stores, if anything.
     pub stocks: Option<&'a dyn Stocks>,
@@ -74,8 +75,8 @@ impl<'a> Work<'a> {
     pub fn new(
         party: Party,
         flags: Flags<'a>,
-        origin: Origin<'a>,
-        program: Program,
+        given: &'a Program,
+        program: circuit::Program,
         stocks: Option<&'a dyn Stocks>,
         own: PublicKey,
         peer: PublicKey,
@@ -93,7 +94,7 @@ impl<'a> Work<'a> {
             post_quantum: flags.parameters.post_quantum,
         };
         let memory = flags.resources.max_ram.or_else(resources::available_bytes);
-        Work { party, flags, origin, job, stocks, memory }
+        Work { party, flags, given, job, stocks, memory }
     }
 
     /// Returns how often the program is evaluated, if that was said.
@@ -121,7 +122,7 @@ impl Estimate {
 ///
 /// # Errors
 /// If it is.
-pub fn fits(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), Failure> {
+pub fn fits_here(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), Failure> {
     fits_memory(cost.memory_bytes(party), allowed)?;
     match party {
         Party::Garbler => Ok(()),

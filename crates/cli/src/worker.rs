@@ -43,7 +43,8 @@ use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
-use crate::{files, print, programs, resources, values, words};
+use crate::{files, parse_errors, print, programs, values};
+use brickwork::resources;
 
 /// Most bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -155,7 +156,7 @@ pub struct Worker {
 
 impl Worker {
     fn new(arguments: &Arguments, identities: [[u8; 32]; 2]) -> Result<Self, Failure> {
-        let program = programs::program(&arguments.program)?;
+        let program = programs::program(&arguments.program)?.given().clone();
         let terms = Terms {
             security: arguments.security.unwrap_or(SECURITY),
             lanes: arguments.of,
@@ -182,7 +183,7 @@ impl Worker {
             party: arguments.role.into(),
             attempt: Attempt { job, lane, number: attempt },
             terms,
-            program,
+            program: (*program).clone(),
             means: Means { threads: arguments.resources.threads(), table_memory: TABLE_MEMORY },
             reading: arguments.reading.clone(),
             directory: arguments.store.clone(),
@@ -325,7 +326,7 @@ fn keep(path: &Path, outputs: &Value) -> Result<(), Failure> {
 pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
     serde_json::from_str(&files::text(path, false)?).map_err(|e| {
         Failure::input(
-            format!("{}: {}", path.display(), words::of_json(&e)),
+            format!("{}: {}", path.display(), parse_errors::of_json(&e)),
             "it holds a JSON array of numbers of rows",
         )
     })
@@ -333,7 +334,7 @@ pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
 
 /// Returns what a peer's coordinator may know of how a worker ended, and what only this party's does.
 pub fn cause(failure: &Failure) -> Cause {
-    match failure.code() {
+    match failure.kind() {
         code::PEER => Cause::Check,
         code::STOCK => Cause::Stock,
         _ => Cause::Line,
@@ -364,7 +365,7 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
             }
             let task = serde_json::from_str(&line).map_err(|e| {
                 Failure::usage(
-                    format!("a task that is none: {}", words::of_json(&e)),
+                    format!("a task that is none: {}", parse_errors::of_json(&e)),
                     "`brickwork worker --help` names the page",
                 )
             });

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Recipient, library};
 use brickwork::duplo;
 use brickwork::duplo::Cheat;

@@ -15,7 +15,7 @@ use brickwork::duplo::{Lacking, Maker, Request};
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 use zeroize::Zeroizing;
 
 /// The secrets of a run that is being played.

@@ -11,7 +11,7 @@ use brickwork::random::Rng;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::stock::msg::INTENT;
 use brickwork::wire::{Tag, memory_pair};
-use brickwork::{Error, wire};
+use brickwork::{ProtocolError as Error, wire};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, dying, terms};
 
 use super::list::{Catalogue, toy};

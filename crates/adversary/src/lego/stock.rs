@@ -10,7 +10,7 @@ use brickwork::random::Rng;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 
 use super::runs::{CERTAIN, Catalogue, Name, PROTOCOL, caught, flip_all};
 use crate::family::{Attack, Played};

@@ -1,6 +1,6 @@
 //! The `.bwp` file.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Circuit, Component, Gate, Port, Program, ProgramBuilder, Recipient, Type, library};
 use proptest::prelude::*;
 

@@ -74,7 +74,7 @@ fn judge(bytes: &[u8]) -> bool {
             true
         }
         Err(error) => {
-            assert!(matches!(error, brickwork::Error::Input(_)), "{error}");
+            assert!(matches!(error, brickwork::ProtocolError::Input(_)), "{error}");
             false
         }
     }

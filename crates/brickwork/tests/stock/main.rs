@@ -11,7 +11,7 @@ use brickwork::duplo::{Evaluator, Garbler, Request};
 use brickwork::random::{Rng, Seed};
 use brickwork::session::{Terms, Unobserved};
 use brickwork::wire::memory_pair;
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 
 /// What a test draws, again if it is replayed.
 fn draws() -> Rng {

@@ -8,7 +8,7 @@ use brickwork::duplo::{FromStock, Lacking, Request, Step, Stocked, inventory};
 use brickwork::session::{Terms, Unobserved};
 use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
-use brickwork::{Error, Security};
+use brickwork::{ProtocolError as Error, Security};
 
 use super::{program, terms};
 

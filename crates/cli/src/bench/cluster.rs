@@ -53,7 +53,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = programs::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?.given().clone();
     let mut rounds: Vec<Value> = Vec::new();
     for &lanes in &arguments.lanes {
         let round = round(arguments, &program, lanes, rounds.first())?;

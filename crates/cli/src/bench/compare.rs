@@ -17,7 +17,6 @@ use super::protocol::Trial;
 use crate::arguments::{
     Buckets, Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
 };
-use crate::cut::Wish;
 use crate::failure::Failure;
 use crate::page::PageArguments;
 use crate::programs;
@@ -25,6 +24,7 @@ use crate::protocols;
 use crate::report::{Report, plural, thousands};
 use crate::run::Both;
 use crate::work::Choices;
+use brickwork::cut::CutChoice;
 
 /// Run every protocol on the same program and inputs, in turn, and compare what they take and promise
 #[derive(Args)]
@@ -60,11 +60,11 @@ pub struct Arguments {
 
 /// Nothing else is said of buckets and cuts: each protocol takes what it finds fastest.
 const BUCKETS: Choice = Choice { buckets: Buckets::Fastest };
-const CUT: Wish = Wish::Fastest;
+const CUT: CutChoice = CutChoice::Fastest;
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    let program = programs::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?.given().clone();
     let executions = arguments.executions.executions;
     let named = match &*arguments.protocols {
         [] => Protocol::value_variants(),

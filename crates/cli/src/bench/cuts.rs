@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use brickwork::SourceOptions;
 use brickwork::circuit::Program;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::library::{aes, matrix, papers};
@@ -17,15 +18,13 @@ use super::protocol::measure;
 use crate::arguments::{
     Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources, security,
 };
-use crate::cut::{Cut, Wish};
 use crate::cuts::{Decomposition, Pricing, Rivals, rivals};
 use crate::failure::Failure;
 use crate::files::Folder;
-use crate::origin::Origin;
 use crate::report::Report;
 use crate::run::Both;
-use crate::source::SourceFlags;
 use crate::{machine, programs};
+use brickwork::cut::{Cut, CutChoice};
 
 /// Time programs as they are cut beside the cut that a run would take, or the best other one
 #[derive(Args)]
@@ -126,8 +125,7 @@ fn stem(file: &Path) -> String {
 
 /// What was predicted and measured of a program, or why it is skipped.
 fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
-    let flags = SourceFlags::default();
-    let (program, _) = programs::load_with(file, &InputMap::default(), &flags)?;
+    let program = programs::load_with(file, &InputMap::default(), &SourceOptions::default())?;
     let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
     let link = arguments.link.link().with_lanes(arguments.resources.lanes);
     let pricing = Pricing {
@@ -137,8 +135,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
         machine: &machine,
         link: &link,
     };
-    let origin = Origin { path: file, flags: &flags, given: &program };
-    let Rivals { given, other, is_other_chosen } = rivals(&origin, &pricing)?;
+    let Rivals { given, other, is_other_chosen } = rivals(&program, &pricing)?;
     let Some(other) = other else { return Ok(Err("there is no other cut".into())) };
     let seconds = given.cost.seconds() + other.cost.seconds();
     if seconds > f64::from(arguments.longest) {
@@ -147,7 +144,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds {
         for (cut, rounds) in [&given, &other].into_iter().zip(&mut rounds) {
-            rounds.push(once(file, &program, &cut.cut, arguments)?);
+            rounds.push(once(file, program.given(), &cut.cut, arguments)?);
         }
     }
     let [given, other] =
@@ -184,7 +181,7 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &arguments.choice,
-        cut: &Wish::Fixed(cut.clone()),
+        cut: &CutChoice::Fixed(cut.clone()),
         stock: None,
         audit: None,
     };

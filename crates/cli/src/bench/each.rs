@@ -3,21 +3,22 @@
 
 use std::num::NonZeroU32;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc;
+use brickwork::program::repeated;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::protocol::Trial;
 use super::stock::{Folders, Parties};
 use crate::arguments::{Buckets, Choice, Executions, Map, Parameters, ProgramArguments, Protocol, SECURITY};
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::programs;
 use crate::protocols::{self, cut_of_a_run};
 use crate::run::Both;
 use crate::stocked::{Asked, Requested, Stocked, Wishes};
+use brickwork::cut::{Cut, CutChoice};
 
 /// Bits that a program has more of: sixteen words of 64.
 const MORE: u32 = 1024;
@@ -112,7 +113,7 @@ impl<'p> Probes<'p> {
     pub fn run(&self, both: &Both, reports: &[Value; 2]) -> Result<Value, Failure> {
         let executions = both.parameters.executions.executions;
         // Another cut of the program would be another program: the one that the file gives is compared.
-        let (given, standard) = (Wish::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
+        let (given, standard) = (CutChoice::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
         let (mut both, mut alone) = (*both, (bytes(reports), buckets(reports)));
         if both.parameters.protocol == Protocol::Duplo {
             (both.cut, both.choice) = (&given, &standard);
@@ -167,8 +168,8 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
     // Of what a run makes.
     let cut = match way.protocol {
         Protocol::Jimu => {
-            let whole =
-                programs::repeated(&programs::load(&program.file, &program.map.parties())?, Some(count))?;
+            let given = programs::circuit(&program.file, &program.map.parties())?;
+            let whole = repeated(&given, Some(count))?;
             Some(cut_of_a_run(&whole, way.security.unwrap_or(SECURITY))?)
         }
         _ => None,

@@ -82,7 +82,7 @@ impl Tables {
 }
 
 impl TableSink for Tables {
-    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), brickwork::Error> {
+    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), brickwork::ProtocolError> {
         let start = copy * self.stride + self.filled[copy];
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
         self.filled[copy] += bytes.len();
@@ -209,7 +209,7 @@ const MOST_BYTES: u64 = 1 << 30;
 
 fn component(arguments: &Arguments) -> Result<Component, Failure> {
     let Some(file) = &arguments.file else { return Ok(library::aes::aes_128_component()?) };
-    let program = programs::load(file, &InputMap::default())?;
+    let program = programs::circuit(file, &InputMap::default())?;
     let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());
     largest.cloned().ok_or_else(|| Failure::input("the program has no component", "choose another program"))
 }

@@ -19,13 +19,13 @@ use super::protocol::measure;
 use crate::arguments::{
     Buckets, Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
 };
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::files::Folder;
 use crate::programs;
 use crate::report::{Report, thousands};
-use crate::resources::thread_cpu_seconds;
 use crate::run::Both;
+use brickwork::cut::{Cut, CutChoice};
+use brickwork::resources::thread_cpu_seconds;
 
 /// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]
@@ -193,7 +193,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for row in rows().iter().filter(|row| wanted(row.figure)) {
         let file = row.workload.file(&folder)?;
-        let program = programs::program(&file)?;
+        let program = programs::program(&file)?.given().clone();
         let gates = program.and_gates() * u64::from(row.executions);
         if gates > arguments.largest {
             skipped.push(json!({ "row": row.name(), "why": format!("{} AND gates", thousands(gates)) }));
@@ -252,7 +252,7 @@ fn measured(
         resources: &arguments.resources,
         link: arguments.link.link(),
         choice: &Choice { buckets: Buckets::Fastest },
-        cut: &Wish::Fixed(row.cut.clone()),
+        cut: &CutChoice::Fixed(row.cut.clone()),
         stock: None,
         audit: None,
     };

@@ -4,7 +4,7 @@ use brickwork::stop::look;
 
 use super::median::median;
 use crate::failure::Failure;
-use crate::resources;
+use brickwork::resources;
 
 /// Seconds that a round measures each of the four at least.
 const ROUND_SECONDS: f64 = 0.01;
@@ -47,7 +47,10 @@ impl std::fmt::Display for Figure {
 }
 
 /// Nanoseconds of CPU time for each of `cells` that a call of `work` takes.
-pub fn time(cells: f64, mut work: impl FnMut() -> Result<(), brickwork::Error>) -> Result<f64, Failure> {
+pub fn time(
+    cells: f64,
+    mut work: impl FnMut() -> Result<(), brickwork::ProtocolError>,
+) -> Result<f64, Failure> {
     work()?;
     let (start, mut calls) = (resources::cpu_seconds(), 0.0);
     loop {

@@ -1,14 +1,15 @@
 //! `brickwork bench protocol`: both parties, as `brickwork run` runs them.
 
 use brickwork::circuit::{Party, Program, value};
+use brickwork::program::repeated;
 use brickwork::random::Rng;
 use brickwork_kernels::{Kernel, Secrets};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::median::median;
+use crate::arguments::CutArguments;
 use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
-use crate::cut::CutArguments;
 use crate::failure::Failure;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
 use crate::run::Both;
@@ -36,7 +37,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = programs::program(&arguments.program)?;
+    let program = programs::program(&arguments.program)?.given().clone();
     let both = Both {
         program: &arguments.program,
         parameters: &arguments.parameters,
@@ -79,7 +80,7 @@ pub struct Trial {
 impl Trial {
     /// Draws them for all executions.
     pub fn draw(program: &Program, executions: Option<u32>) -> Result<Self, Failure> {
-        let repeated = programs::repeated(program, executions)?;
+        let repeated = repeated(program, executions)?;
         let [x, y] = PARTIES.map(|party| random_bits(&repeated, party));
         let (x, y) = (x?, y?);
         let outputs = repeated.simulate(&x, &y);

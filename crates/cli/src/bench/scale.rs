@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 }
 
 /// Components of several sizes, all with 256 inputs and 128 outputs.
-fn components() -> Result<Vec<(String, Arc<Circuit>)>, brickwork::Error> {
+fn components() -> Result<Vec<(String, Arc<Circuit>)>, brickwork::ProtocolError> {
     let mut all = vec![("AES-128".to_owned(), aes::aes_128_component()?.circuit)];
     for t in [6, 10, 16] {
         all.push((format!("random 2^{t}"), papers::random(t, t)?.components()[0].circuit.clone()));

@@ -49,7 +49,7 @@ impl OfPaper {
         }
     }
 
-    fn circuit(self) -> Result<Circuit, brickwork::Error> {
+    fn circuit(self) -> Result<Circuit, brickwork::ProtocolError> {
         match self {
             OfPaper::Aes => library::aes(),
             OfPaper::Mexp(bits) => library::modular_exponentiation(bits),
@@ -173,7 +173,7 @@ fn circuit(bench: &Bench<'_>) -> Result<(String, Circuit), Failure> {
             Ok((of_paper.name(), of_paper.circuit()?))
         }
         Some(file) => {
-            let program = programs::load(file, &Default::default())?;
+            let program = programs::circuit(file, &Default::default())?;
             Ok((program.name().into(), Circuit::of(&program.flatten()?)?))
         }
     }

@@ -24,7 +24,8 @@ use super::median::median;
 use crate::arguments::{ProgramArguments, security};
 use crate::failure::Failure;
 use crate::report::{Report, bytes, plural};
-use crate::{files, programs, resources};
+use crate::{files, programs};
+use brickwork::resources;
 
 /// Time making stock on disk and in memory, programs from stock over a standing connection, steps of a
 /// session in memory, and verifying the store
@@ -106,7 +107,7 @@ impl Parties {
             let second = channel.map_err(Failure::from).and_then(|channel| work(Party::Evaluator, channel));
             (
                 first.join().unwrap_or_else(|_| {
-                    Err(brickwork::Error::Resource("the garbler's thread failed".into()).into())
+                    Err(brickwork::ProtocolError::Resource("the garbler's thread failed".into()).into())
                 }),
                 second,
             )
@@ -135,7 +136,7 @@ impl Folders {
     }
 
     /// Opens a party's store.
-    pub fn open(&self, party: Party) -> Result<Store, brickwork::Error> {
+    pub fn open(&self, party: Party) -> Result<Store, brickwork::ProtocolError> {
         Store::open(&self.place(party), &self.key)
     }
 
@@ -190,8 +191,8 @@ impl Inputs {
         program: &Program,
         party: Party,
         mut session: S,
-        mut run: impl FnMut(S, &[bool]) -> Result<(Vec<bool>, S), brickwork::Error>,
-    ) -> Result<(Vec<Time>, S), brickwork::Error> {
+        mut run: impl FnMut(S, &[bool]) -> Result<(Vec<bool>, S), brickwork::ProtocolError>,
+    ) -> Result<(Vec<Time>, S), brickwork::ProtocolError> {
         let mut times = Vec::new();
         for input in &self.0 {
             let (start, cpu) = (Instant::now(), resources::cpu_seconds());
@@ -199,7 +200,9 @@ impl Inputs {
             (outputs, session) = run(session, &input[party as usize])?;
             times.push(Time::since(start, cpu));
             if outputs != program.output_bits(party, &program.simulate(&input[0], &input[1])) {
-                return Err(brickwork::Error::Resource("an output is not that of the simulation".into()));
+                return Err(brickwork::ProtocolError::Resource(
+                    "an output is not that of the simulation".into(),
+                ));
             }
         }
         Ok((times, session))
@@ -207,7 +210,7 @@ impl Inputs {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let program = Arc::new(programs::program(&arguments.program)?);
+    let program = programs::program(&arguments.program)?.given().clone();
     let executions = usize::from(arguments.executions);
     let one = Request::of(&program);
     let request = Request {

@@ -137,7 +137,7 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
         return Err(bad(path, "[control] has listen or connect: one party waits, the other one comes"));
     }
     let program_path = beside(&file.program);
-    let program = programs::load(&program_path, &Default::default())?;
+    let program = programs::circuit(&program_path, &Default::default())?;
     let inputs = file.source.as_deref().map(|source| parts(&beside(source))).transpose()?;
     let takes = !program.input_ports(party).is_empty();
     if takes && inputs.is_none() {

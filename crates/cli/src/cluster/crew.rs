@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::jobs::control::Crew;
 use brickwork::jobs::coordinator::{Cause, Evidence, News, Order};
 use brickwork::jobs::ledger::State;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
 use brickwork::jobs::control::{Crew, coordinate};
@@ -173,7 +173,7 @@ impl Crew for Foreign<'_> {
 pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Result<Report, Failure> {
     let arguments: Arguments = parsed(flags)?;
     let party = Party::from(arguments.role);
-    let program = programs::load(&arguments.file, &InputMap::new())?;
+    let program = programs::circuit(&arguments.file, &InputMap::new())?;
     let identity = files::identity(&arguments.identity)?;
     let peer = files::public_key(&arguments.peer)?;
     let keys = match party {

@@ -1,12 +1,13 @@
 //! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled
 //! once.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::authenticated::{self, Authenticated, Stocked};
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::ot::Cot;
 use brickwork::plan::Cost;
+use brickwork::program::repeated;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Model, Promise, Protocol, Terms};
 use brickwork::stock::Store;
@@ -16,14 +17,13 @@ use serde_json::Value;
 
 use super::seam::{Done, Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::{Buckets, Parameters};
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::meeting::{Masks, Offer, Sheet};
 use crate::outcome::cost_json;
-use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits};
+use crate::work::{Choices, Estimate, Work, fits_here};
+use brickwork::cut::{Cut, CutChoice};
 
 impl Played for Authenticated {
     fn model(&self) -> Model {
@@ -40,7 +40,7 @@ impl Played for Authenticated {
 
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         let parameters = choices.parameters;
-        let cut = !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given));
+        let cut = !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given));
         let buckets = choices.buckets.buckets == Buckets::Standard;
         says_nothing(
             Authenticated::NAME,
@@ -66,7 +66,7 @@ impl Played for Authenticated {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let (program, parameters) = (programs::repeated(program, Some(executions))?, choices.parameters);
+        let (program, parameters) = (repeated(program, Some(executions))?, choices.parameters);
         let Priced { cost, promise, reason, .. } =
             priced(&program, parameters.security(), parameters.cot, estimate)?;
         Ok(Some(Only { cost, promise, cot_reason: reason }))
@@ -79,7 +79,7 @@ impl Played for Authenticated {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let (program, parameters) = (programs::repeated(program, Some(executions))?, choices.parameters);
+        let (program, parameters) = (repeated(program, Some(executions))?, choices.parameters);
         let (security, Estimate { machine, link }) = (parameters.security(), estimate);
         // One that both stores share: what another run left over is used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
@@ -99,13 +99,13 @@ impl Played for Authenticated {
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        programs::repeated(given, executions)
+        Ok(repeated(given, executions)?)
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let estimate = Estimate::of(&work.flags)?;
         let Priced { cot, cost, .. } = priced(&work.job.program, work.job.security, wish(work).0, &estimate)?;
-        fits(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
@@ -191,7 +191,7 @@ impl Ready for Masked<'_> {
         let Member { work, predicted, proposal, limits, .. } = &mut self.member;
         if *proposal != cot {
             let priced = priced(&work.job.program, work.job.security, Some(cot), &self.estimate)?;
-            fits(&priced.cost, work.party, work.flags.resources.max_ram)?;
+            fits_here(&priced.cost, work.party, work.flags.resources.max_ram)?;
             (*proposal, *limits, *predicted) = (cot, cot, cost_json(&priced.cost));
         }
         Ok(())
@@ -209,7 +209,7 @@ impl Stocks for Authenticated {
         store: &Store,
         party: Party,
         terms: &Terms,
-        (program, ..): (&Program, u32, &Wish),
+        (program, ..): (&Program, u32, &CutChoice),
     ) -> Result<bool, Error> {
         authenticated::in_stock(store, party, terms, program)
     }

@@ -1,9 +1,10 @@
 //! CompGC at the command line: for parties that trust each other to follow it, and want little to be left for
 //! the time when the inputs are there.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, CompGc, Stocked, WARNING};
+use brickwork::program::repeated;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
@@ -13,13 +14,12 @@ use serde_json::Value;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::{Buckets, Linking, Parameters};
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
-use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits};
+use crate::work::{Choices, Estimate, Work, fits_here};
+use brickwork::cut::{Cut, CutChoice};
 
 impl Played for CompGc {
     fn model(&self) -> Model {
@@ -50,7 +50,7 @@ impl Played for CompGc {
             (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
             (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
             (
-                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
                 "what is garbled and linked are the components of the file",
             ),
@@ -82,7 +82,7 @@ impl Played for CompGc {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         let linking = choices.parameters.linking();
-        let program = programs::repeated(program, Some(executions))?;
+        let program = repeated(program, Some(executions))?;
         let cost = compgc::cost::predict(&program, linking, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, compgc::promise(linking))))
     }
@@ -94,7 +94,7 @@ impl Played for CompGc {
         _: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = programs::repeated(program, Some(executions))?;
+        let program = repeated(program, Some(executions))?;
         // One that both stores share: what another run left over is used up first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, compgc::promise(compgc::Linking::Standard))))
@@ -105,14 +105,14 @@ impl Played for CompGc {
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        programs::repeated(given, executions)
+        Ok(repeated(given, executions)?)
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let cost =
             compgc::cost::predict(&work.job.program, work.flags.parameters.linking(), &machine, &link)?;
-        fits(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
@@ -138,7 +138,7 @@ impl Stocks for CompGc {
         store: &Store,
         party: Party,
         terms: &Terms,
-        (program, ..): (&Program, u32, &Wish),
+        (program, ..): (&Program, u32, &CutChoice),
     ) -> Result<bool, Error> {
         compgc::in_stock(store, party, terms, program)
     }

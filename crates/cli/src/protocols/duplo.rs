@@ -4,10 +4,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
 use brickwork::plan;
+use brickwork::program::{gates_within, repeated};
 use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
@@ -15,17 +16,16 @@ use brickwork::wire::tls::Met;
 use serde_json::Value;
 
 use super::seam::{Done, Only, Played, Ready};
-use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
-use crate::origin::{Origin, gates_within};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::hex;
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
-use crate::{programs, resources};
+use brickwork::cut::{Cut, CutChoice};
+use brickwork::resources;
 
 /// The proposal of the garbler.
 pub struct Proposed {
@@ -55,23 +55,18 @@ impl Work<'_> {
     /// Returns what this garbler proposes: a cut that is in stock, or else the best one that is made for the
     /// occasion.
     pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
-        let Work { flags, origin, job, .. } = self;
+        let Work { flags, given, job, .. } = self;
         let (executions, wish) = (self.executions(), flags.cut);
         let Some(Estimate { machine, link }) = estimate else {
             let is_there = |program: &Program| -> Result<bool, Failure> {
                 let Some(store) = store else { return Ok(true) };
-                Ok(duplo::in_stock(
-                    store,
-                    self.party,
-                    &job.terms(),
-                    &programs::repeated(program, executions)?,
-                )?)
+                Ok(duplo::in_stock(store, self.party, &job.terms(), &repeated(program, executions)?)?)
             };
             let (cut, program) = match wish {
-                Wish::Fixed(cut) => (cut.clone(), origin.make(cut, gates_within(self.memory))?),
-                Wish::Fastest => cuts::in_stock(origin, is_there)?,
+                CutChoice::Fixed(cut) => (cut.clone(), given.cut(cut, gates_within(self.memory))?),
+                CutChoice::Fastest => cuts::in_stock(given, is_there)?,
             };
-            let program = Arc::new(programs::repeated(&program, executions)?);
+            let program = Arc::new(repeated(&program, executions)?);
             return Ok(Proposed {
                 cut,
                 program,
@@ -83,7 +78,7 @@ impl Work<'_> {
         };
         let pricing = Pricing { executions, security: job.security, choice: flags.choice, machine, link };
         let Decomposition { cut, program, parameters, cost, seconds, .. } =
-            cuts::choose(wish, origin, &pricing, self.memory)?;
+            cuts::choose(wish, given, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
         fits_memory(memory, flags.resources.max_ram)?;
         Ok(Proposed {
@@ -112,7 +107,7 @@ impl Played for Duplo {
                 "--linking says nothing with --protocol duplo: it solders wires that are committed to",
                 "leave --linking out, or take --protocol compgc",
             )),
-            (None, Wish::Fixed(Cut::Gates)) => Err(Failure::usage(
+            (None, CutChoice::Fixed(Cut::Gates)) => Err(Failure::usage(
                 "--cut gates says nothing with --protocol duplo: it checks components",
                 "choose another --cut, or take --protocol jimu",
             )),
@@ -132,8 +127,8 @@ impl Played for Duplo {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         let program = match choices.cut {
-            Wish::Fixed(Cut::Given) | Wish::Fastest => programs::repeated(program, Some(executions))?,
-            Wish::Fixed(cut) => {
+            CutChoice::Fixed(Cut::Given) | CutChoice::Fastest => repeated(program, Some(executions))?,
+            CutChoice::Fixed(cut) => {
                 return Err(Failure::usage(
                     format!("--stocked says nothing with --cut {cut}: a run takes the cut that is in stock"),
                     "leave one of them out",
@@ -149,7 +144,7 @@ impl Played for Duplo {
 
     fn priced(
         &self,
-        origin: &Origin,
+        program: &brickwork::Program,
         choices: &Choices,
         Estimate { machine, link }: &Estimate,
     ) -> Result<Only, Failure> {
@@ -161,7 +156,7 @@ impl Played for Duplo {
             link,
         };
         let Decomposition { program, parameters, cost, .. } =
-            cuts::choose(choices.cut, origin, &pricing, None)?;
+            cuts::choose(choices.cut, program, &pricing, None)?;
         Ok(Only::new(cost, parameters.promise(&program)))
     }
 
@@ -170,7 +165,7 @@ impl Played for Duplo {
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        programs::repeated(given, executions)
+        Ok(repeated(given, executions)?)
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
@@ -192,7 +187,7 @@ impl Stocks for Duplo {
         store: &Store,
         party: Party,
         terms: &Terms,
-        (program, ..): (&Program, u32, &Wish),
+        (program, ..): (&Program, u32, &CutChoice),
     ) -> Result<bool, Error> {
         duplo::in_stock(store, party, terms, program)
     }
@@ -217,6 +212,23 @@ impl Stocks for Duplo {
 
     fn has_levels(&self) -> bool {
         true
+    }
+}
+
+/// Returns the evaluator's part: all executions of the program in the cut that the garbler names.
+///
+/// # Errors
+/// [`Error::Mismatch`] if this party wants another cut, or cannot make this one.
+fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Program>, Error> {
+    let refused = |why: String| Error::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));
+    let cut = Cut::of_name(name).map_err(refused)?;
+    match work.flags.cut {
+        CutChoice::Fixed(own) if *own != cut => Err(refused(format!("this party wants --cut {own}"))),
+        _ => {
+            let made = work.given.cut(&cut, gates_within(work.memory));
+            let made = made.and_then(|program| repeated(&program, executions));
+            made.map(Arc::new).map_err(|error| refused(error.to_string()))
+        }
     }
 }
 
@@ -280,7 +292,7 @@ impl Member<'_> {
         let (cutting, executions) = (Cell::new(0.0), work.executions());
         let decompose = |name: &str| {
             let begun = resources::cpu_seconds();
-            let program = work.origin.accept(work.flags.cut, name, work.memory, executions);
+            let program = accept(work, name, executions);
             cutting.set(resources::cpu_seconds() - begun);
             program
         };

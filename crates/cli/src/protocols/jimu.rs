@@ -1,9 +1,10 @@
 //! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
 //! components in buckets under offsets of their own. A store may hold both.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::jimu::{self, Jimu, Stocked, Unit};
+use brickwork::program::{fits, repeated};
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
@@ -12,31 +13,30 @@ use serde_json::Value;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::Buckets;
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
-use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits};
+use crate::work::{Choices, Estimate, Work, fits_here};
+use brickwork::cut::{Cut, CutChoice};
 
 /// What is cut and chosen, where it is said.
-fn said(wish: &Wish) -> Option<Unit> {
+fn said(wish: &CutChoice) -> Option<Unit> {
     match wish {
-        Wish::Fastest => None,
-        Wish::Fixed(Cut::Gates) => Some(Unit::Gates),
-        Wish::Fixed(_) => Some(Unit::Components),
+        CutChoice::Fastest => None,
+        CutChoice::Fixed(Cut::Gates) => Some(Unit::Gates),
+        CutChoice::Fixed(_) => Some(Unit::Components),
     }
 }
 
 /// What is cut and chosen within a run: both parties say it, or take what sends fewer bytes.
-fn unit(wish: &Wish, program: &Program, security: u32) -> Result<Unit, Failure> {
+fn unit(wish: &CutChoice, program: &Program, security: u32) -> Result<Unit, Failure> {
     said(wish).map_or_else(|| Ok(jimu::cost::choose(program, security)?), Ok)
 }
 
 /// Returns how a run cuts a program where nothing is said.
 pub fn cut_of_a_run(program: &Program, security: u32) -> Result<Cut, Failure> {
-    Ok(cut_of(unit(&Wish::Fastest, program, security)?))
+    Ok(cut_of(unit(&CutChoice::Fastest, program, security)?))
 }
 
 /// Names the cut.
@@ -53,7 +53,7 @@ const BYTES_A_GATE: u64 = 32;
 /// Refuses executions that cannot be laid out gate by gate here.
 fn gates_fit(program: &Program, executions: u32) -> Result<(), Failure> {
     let gates = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64);
-    programs::fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())
+    Ok(fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())?)
 }
 
 impl Played for Jimu {
@@ -76,7 +76,7 @@ impl Played for Jimu {
                 "the buckets follow from the program and the security",
             ),
             (
-                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given | Cut::Gates)),
+                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given | Cut::Gates)),
                 "--cut",
                 "it cuts by the components of the file (given) or by AND gates (gates)",
             ),
@@ -93,10 +93,10 @@ impl Played for Jimu {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        if matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Gates)) {
+        if matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Gates)) {
             gates_fit(program, executions)?;
         }
-        let program = programs::repeated(program, Some(executions))?;
+        let program = repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let unit = unit(choices.cut, &program, security)?;
         let (cost, promise) =
@@ -115,7 +115,7 @@ impl Played for Jimu {
         if unit == Unit::Gates {
             gates_fit(program, executions)?;
         }
-        let program = programs::repeated(program, Some(executions))?;
+        let program = repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, unit, 1, security, machine, link)?;
@@ -127,7 +127,7 @@ impl Played for Jimu {
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        programs::repeated(given, executions)
+        Ok(repeated(given, executions)?)
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
@@ -148,7 +148,7 @@ impl Played for Jimu {
             }
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
-        fits(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
         let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
         Ok(Box::new(Member::<Jimu, Unit> {
@@ -171,7 +171,7 @@ impl Stocks for Jimu {
         store: &Store,
         party: Party,
         terms: &Terms,
-        (program, _, cut): (&Program, u32, &Wish),
+        (program, _, cut): (&Program, u32, &CutChoice),
     ) -> Result<bool, Error> {
         jimu::in_stock(store, party, terms, program, said(cut))
     }

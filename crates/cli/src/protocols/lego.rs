@@ -1,8 +1,9 @@
 //! LEGO at the command line: it holds against a cheater, and garbles AND gates that fit any program.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::lego::{self, Lego, Stocked};
+use brickwork::program::repeated;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Model, Protocol, Terms};
 use brickwork::stock::Store;
@@ -11,13 +12,12 @@ use serde_json::Value;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::Buckets;
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
-use crate::programs;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits};
+use crate::work::{Choices, Estimate, Work, fits_here};
+use brickwork::cut::{Cut, CutChoice};
 
 impl Played for Lego {
     fn model(&self) -> Model {
@@ -37,7 +37,7 @@ impl Played for Lego {
                 "its buckets are those with the fewest bytes",
             ),
             (
-                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
                 "every AND gate is garbled by itself, in whatever component it lies",
             ),
@@ -54,7 +54,7 @@ impl Played for Lego {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = programs::repeated(program, Some(executions))?;
+        let program = repeated(program, Some(executions))?;
         let parameters = lego::parameters(&program, choices.parameters.security())?;
         let cost = lego::cost::predict(&program, &parameters, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, parameters.promise())))
@@ -67,7 +67,7 @@ impl Played for Lego {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = programs::repeated(program, Some(executions))?;
+        let program = repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
         let stock = lego::cost::Stock::Gates { epochs: 1 };
@@ -80,14 +80,14 @@ impl Played for Lego {
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        programs::repeated(given, executions)
+        Ok(repeated(given, executions)?)
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
-        fits(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
         let stock = work.flags.stock;
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
@@ -112,7 +112,7 @@ impl Stocks for Lego {
         store: &Store,
         party: Party,
         terms: &Terms,
-        (program, ..): (&Program, u32, &Wish),
+        (program, ..): (&Program, u32, &CutChoice),
     ) -> Result<bool, Error> {
         lego::in_stock(store, party, terms, program)
     }

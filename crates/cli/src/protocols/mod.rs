@@ -9,7 +9,7 @@ mod lego;
 mod seam;
 mod semi_honest;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::authenticated::Authenticated;
 use brickwork::circuit::Program;
 use brickwork::compgc::CompGc;

@@ -1,23 +1,22 @@
 //! What a protocol is to the command.
 
-use brickwork::Error;
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::{self, Party};
 use brickwork::ot::Cot;
 use brickwork::plan::Cost;
 use brickwork::session::{Model, PhaseReport, Promise, Protocol};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
+use brickwork::{Program, ProtocolError as Error};
 use serde_json::Value;
 
 use crate::arguments::Parameters;
-use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Masks, Offer, Sheet};
-use crate::origin::Origin;
 use crate::progress::Bar;
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
+use brickwork::cut::Cut;
 
 /// A protocol, as the command plays it.
 pub trait Played {
@@ -51,7 +50,7 @@ pub trait Played {
     /// If the program cannot be executed so often.
     fn only_way(
         &self,
-        program: &Program,
+        program: &circuit::Program,
         executions: u32,
         choices: &Choices,
         estimate: &Estimate,
@@ -61,9 +60,9 @@ pub trait Played {
     ///
     /// # Errors
     /// As [`Played::only_way`].
-    fn priced(&self, origin: &Origin, choices: &Choices, estimate: &Estimate) -> Result<Only, Failure> {
+    fn priced(&self, program: &Program, choices: &Choices, estimate: &Estimate) -> Result<Only, Failure> {
         let executions = choices.parameters.executions.executions.unwrap_or(1);
-        let only = self.only_way(origin.given, executions, choices, estimate)?;
+        let only = self.only_way(program.given(), executions, choices, estimate)?;
         only.ok_or_else(|| Failure::fault("a protocol with a choice prices it"))
     }
 
@@ -74,7 +73,7 @@ pub trait Played {
     /// Likewise.
     fn only_way_from_stock(
         &self,
-        _program: &Program,
+        _program: &circuit::Program,
         _executions: u32,
         _choices: &Choices,
         _estimate: &Estimate,
@@ -99,7 +98,8 @@ pub trait Played {
     ///
     /// # Errors
     /// If there would be too much of it.
-    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure>;
+    fn program(&self, given: &circuit::Program, executions: Option<u32>)
+    -> Result<circuit::Program, Failure>;
 
     /// Gets a party ready, as far as that is possible without its peer.
     ///

@@ -1,6 +1,6 @@
 //! Yao's protocol with half-gates at the command line: for parties that trust each other to follow it.
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::semi_honest::{self, Executions, Ots, SemiHonest, Stocked, WARNING};
 use brickwork::session::stock::inventory::Inventory;
@@ -10,13 +10,13 @@ use brickwork::wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::arguments::Buckets;
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::plural;
 use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits};
+use crate::work::{Choices, Estimate, Work, fits_here};
+use brickwork::cut::{Cut, CutChoice};
 
 /// What a run costs with OTs from there.
 fn only_way(
@@ -57,7 +57,7 @@ impl Played for SemiHonest {
             (parameters.linking.is_some(), "--linking", "the program is garbled as a whole"),
             (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
             (
-                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
                 "every gate is garbled once, in whatever component it lies",
             ),
@@ -105,7 +105,7 @@ impl Played for SemiHonest {
         let ots = if store.is_some() { ONE_PART } else { Ots::Made };
         let Estimate { machine, link } = &estimate;
         let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
-        fits(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
         Ok(Box::new(Member::<SemiHonest, _> {
             work,
             proposal: Executions(executions),
@@ -125,7 +125,7 @@ impl Stocks for SemiHonest {
         store: &Store,
         party: Party,
         terms: &Terms,
-        (program, executions, _): (&Program, u32, &Wish),
+        (program, executions, _): (&Program, u32, &CutChoice),
     ) -> Result<bool, Error> {
         semi_honest::in_stock(store, party, terms, program, executions as usize)
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo;
+use brickwork::program::repeated;
 use brickwork_kernels::{Erasing, Secrets};
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -16,7 +17,8 @@ use zeroize::Zeroizing;
 use crate::arguments::Reading;
 use crate::failure::Failure;
 use crate::report::{bytes, hex, plural};
-use crate::{files, programs, resources, values};
+use crate::{files, programs, values};
+use brickwork::resources;
 
 /// The file as it is written.
 #[derive(Deserialize)]
@@ -230,7 +232,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
 /// executions, and a run takes less than making what it takes.
 fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(), Failure> {
     let takes = |executions: u32| -> Result<u64, Failure> {
-        let program = programs::repeated(&allowed.program, Some(executions))?;
+        let program = repeated(&allowed.program, Some(executions))?;
         let parameters = duplo::Parameters::choose(&program, security)?;
         Ok(duplo::memory::peaks(&program, &parameters)[party as usize])
     };
@@ -262,7 +264,7 @@ fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(
 }
 
 fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure> {
-    let program = Arc::new(programs::load(&folder.join(&entry.file), &Default::default())?);
+    let program = programs::circuit(&folder.join(&entry.file), &Default::default())?;
     if entry.low > entry.high {
         return Err(Failure::input(
             format!("{}: low is {}, more than high, {}", entry.name, entry.low, entry.high),

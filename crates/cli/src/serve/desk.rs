@@ -376,7 +376,7 @@ impl Desk {
     }
 
     /// Returns how many executions of a program are in stock.
-    pub fn in_stock(&self, allowed: &Allowed) -> Result<u64, brickwork::Error> {
+    pub fn in_stock(&self, allowed: &Allowed) -> Result<u64, brickwork::ProtocolError> {
         let parts = duplo::inventory(&self.store)?;
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
     }

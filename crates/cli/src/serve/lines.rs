@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, value};
 use brickwork::duplo::{FromStock, Lacking, Request, Stocked};
 use brickwork::random::Rng;

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use super::config;
 use crate::failure::Failure;
+use crate::files;
 use crate::report::Report;
-use crate::{files, words};
+use brickwork::system;
 
 /// Ask a service on this machine for a run
 #[derive(Args)]
@@ -45,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let body = json!({ "program": arguments.program, "id": arguments.id, "input": input }).to_string();
     let unreachable = |why: String| {
         Failure::other(
-            format!("the service at {} does not answer: {}", arguments.at, words::translated(&why)),
+            format!("the service at {} does not answer: {}", arguments.at, system::translated(&why)),
             "is `brickwork serve` up? --at is the http of its configuration",
         )
     };

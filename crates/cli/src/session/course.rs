@@ -94,7 +94,7 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut steps = Vec::new();
     for entry in entries {
-        let program = programs::load(&folder.join(&entry.program), &Default::default())?.apart()?;
+        let program = programs::circuit(&folder.join(&entry.program), &Default::default())?.apart()?;
         let of_step = |why: String| wrong(format!("step {}: {why}", entry.name));
         let carried = entry.carry.iter().map(|(port, kept)| {
             let (party, port) = port_of(&program, port).map_err(of_step)?;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::{Party, Port, Program, Recipient, value};
 use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
@@ -29,7 +29,8 @@ use crate::party::{Host, listen_at};
 use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, plural};
-use crate::{files, resources, values};
+use crate::{files, values};
+use brickwork::resources;
 use course::{Planned, Way};
 pub use needs::Needs;
 

@@ -161,7 +161,7 @@ impl OneLane {
         // What no greeting is. The other one has seen it when it closes its side.
         channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
         assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
-        while !matches!(channel.receive_up_to(Tag(1), 1 << 10), Err(brickwork::Error::Io(_))) {}
+        while !matches!(channel.receive_up_to(Tag(1), 1 << 10), Err(brickwork::ProtocolError::Io(_))) {}
         channel
     }
 }

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use brickwork::duplo;
+use brickwork::program::repeated;
 use brickwork_report::chart;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -21,12 +22,14 @@ use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
 use crate::arguments::{Choice, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
-use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::files::Folder;
+use crate::machine;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
-use crate::{machine, programs, resources, words};
+use brickwork::cut::{Cut, CutChoice};
+use brickwork::resources;
+use brickwork::system;
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -84,7 +87,7 @@ impl Results {
         let line = format!("{row}\n");
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
             Failure::other(
-                format!("cannot write the results: {}", words::of(&e).0),
+                format!("cannot write the results: {}", system::explained(&e).0),
                 "check the space on their disk; what is in the file stays",
             )
         })
@@ -180,7 +183,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     }
     let program = row.workload.program()?;
     let executions = (row.executions > 1).then_some(row.executions);
-    let repeated = programs::repeated(&program, executions)?;
+    let repeated = repeated(&program, executions)?;
     let machine = machine::measured(false, true)?.with_threads(arguments.resources.threads);
     let link = row.link.with_lanes(arguments.resources.lanes);
     let parameters = match arguments.choice.choose(&repeated, 40, &machine, &link) {
@@ -231,7 +234,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         resources: &arguments.resources,
         link: row.link,
         choice: &arguments.choice,
-        cut: &Wish::Fixed(Cut::Given),
+        cut: &CutChoice::Fixed(Cut::Given),
         stock: None,
         audit: None,
     };

@@ -70,7 +70,7 @@ impl Workload {
         }
     }
 
-    pub fn program(self) -> Result<Program, brickwork::Error> {
+    pub fn program(self) -> Result<Program, brickwork::ProtocolError> {
         match self {
             Workload::Random { n, t } => papers::random(n, t),
             Workload::Aes => aes::aes_128(),

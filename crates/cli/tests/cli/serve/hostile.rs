@@ -470,7 +470,7 @@ fn a_service_goes_down_between_two_steps() {
     let steps = steps_of(&program, 6);
     assert_eq!(steps.len(), 2);
     let filled = fill.preprocess(&steps).map(drop);
-    assert!(matches!(filled, Err(brickwork::Error::Io(_))), "{filled:?}");
+    assert!(matches!(filled, Err(brickwork::ProtocolError::Io(_))), "{filled:?}");
     let output = finish(child);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     drop((work, ask));

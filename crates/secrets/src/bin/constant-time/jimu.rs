@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use brickwork::Error;
+use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Builder, Circuit};
 use brickwork::ihash::{self, Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
 use brickwork::jimu::adversary::AllSeeds;

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use brickwork::duplo::MAX_DECOMPOSITION_BYTES;
-use clap::Args;
+use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
 
 /// A cut of a program, as both parties can make it of their files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,8 +15,13 @@ pub enum Cut {
     Whole,
     /// Into its AND gates, each by itself: what JIMU can do.
     Gates,
-    /// Of a source: these functions computed as part of `main`, and these as components; not none at all.
-    Flags { inline: BTreeSet<String>, component: BTreeSet<String> },
+    /// Of a source: by at least one flag.
+    Flags {
+        /// Functions that are computed as part of `main`; `*` stands for all.
+        inline: BTreeSet<String>,
+        /// Functions that are components also where other functions call them.
+        component: BTreeSet<String>,
+    },
 }
 
 impl Cut {
@@ -125,44 +129,28 @@ impl FromStr for Cut {
 
 /// Which cut a party wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum CutChoice {
     /// The garbler: what is predicted to be fastest. The evaluator: whatever the garbler proposes.
     Fastest,
+    /// This one alone.
     Fixed(Cut),
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for CutChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wish::Fastest => f.write_str("fastest"),
-            Wish::Fixed(cut) => cut.fmt(f),
+            CutChoice::Fastest => f.write_str("fastest"),
+            CutChoice::Fixed(cut) => cut.fmt(f),
         }
     }
 }
 
-impl FromStr for Wish {
+impl FromStr for CutChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "fastest" { Ok(Wish::Fastest) } else { text.parse().map(Wish::Fixed) }
+        if text == "fastest" { Ok(CutChoice::Fastest) } else { text.parse().map(CutChoice::Fixed) }
     }
-}
-
-/// Into which components the program is cut.
-#[derive(Args)]
-pub struct CutArguments {
-    /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the
-    /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
-    /// inline:F,component:G. An evaluator that is given one refuses others. jimu cuts by the file's
-    /// components (given) or by single AND gates (gates), and if nothing is said by whichever sends fewer
-    /// bytes; from a store by components, if all of these are there
-    #[arg(
-        long,
-        value_name = "fastest|given|whole|gates|LIST",
-        default_value = "fastest",
-        hide_default_value = true
-    )]
-    pub cut: Wish,
 }
 
 #[cfg(test)]
@@ -173,13 +161,13 @@ mod tests {
     fn cuts_have_names() {
         for text in ["given", "whole", "gates", "inline:*", "inline:a,inline:b_2,component:C"] {
             assert_eq!(text.parse::<Cut>().map(|cut| cut.to_string()).as_deref(), Ok(text));
-            assert_eq!(text.parse::<Wish>().map(|wish| wish.to_string()).as_deref(), Ok(text));
+            assert_eq!(text.parse::<CutChoice>().map(|wish| wish.to_string()).as_deref(), Ok(text));
         }
         assert_eq!(
             "component:C,inline:b,inline:a,inline:a".parse::<Cut>().map(|cut| cut.to_string()).as_deref(),
             Ok("inline:a,inline:b,component:C")
         );
-        assert_eq!("fastest".parse(), Ok(Wish::Fastest));
+        assert_eq!("fastest".parse(), Ok(CutChoice::Fastest));
         assert_eq!((Cut::of_name(""), Cut::Given.name()), (Ok(Cut::Given), String::new()));
         let long = format!("inline:{}", "x".repeat(MAX_DECOMPOSITION_BYTES));
         for bad in [
@@ -195,7 +183,7 @@ mod tests {
             "fastest,given",
             &long,
         ] {
-            assert!(bad.parse::<Wish>().is_err(), "{bad}");
+            assert!(bad.parse::<CutChoice>().is_err(), "{bad}");
         }
     }
 }

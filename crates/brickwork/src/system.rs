@@ -1,5 +1,5 @@
-//! What the operating system says, in words that say what to do: the same ones wherever a file is read,
-//! written or made, and without numbers that one would have to look up.
+//! Errors of the operating system in words that say what to do, without numbers that one would have to look
+//! up: the same words wherever a file is read, written or made.
 
 use std::io::{self, ErrorKind};
 
@@ -9,8 +9,8 @@ const TOO_MANY_FILES: [i32; 2] = [23, 24];
 /// The device itself failed.
 const DEVICE: i32 = 5;
 
-/// Returns what is wrong, and what to do about it.
-pub fn of(why: &io::Error) -> (String, &'static str) {
+/// Returns the fault, and what to do about it.
+pub fn explained(why: &io::Error) -> (String, &'static str) {
     let (what, hint) = match why.kind() {
         ErrorKind::NotFound => (
             "there is no such file or folder",
@@ -70,48 +70,18 @@ pub fn of(why: &io::Error) -> (String, &'static str) {
     (if own { why.to_string() } else { what.to_owned() }, hint)
 }
 
-/// Returns a message in which what the system said is in words.
+/// Returns a message in which the words of the system are replaced by ours.
 pub fn translated(message: &str) -> String {
     let number = |text: &str| text.split_once(NUMBER)?.1.split_once(')')?.0.parse().ok();
     let Some(error) = number(message).map(io::Error::from_raw_os_error) else { return message.to_owned() };
-    message.replace(&error.to_string(), &of(&error).0)
+    message.replace(&error.to_string(), &explained(&error).0)
 }
 
-/// What stands before the number that the standard library appends.
+/// The text before the number that the standard library appends.
 const NUMBER: &str = " (os error ";
 
 fn without_number(text: &str) -> String {
     text.split(NUMBER).next().unwrap_or_default().to_owned()
-}
-
-/// Returns where a TOML text is wrong, and in which way, without a word of it: it may hold a secret.
-pub fn of_toml(text: &str, why: &toml::de::Error) -> String {
-    let before = why.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    placed(line, column, why.message())
-}
-
-/// Returns where a JSON text is wrong, and in which way, without a word of it: it may hold a secret.
-pub fn of_json(why: &serde_json::Error) -> String {
-    let (text, line, column) = (why.to_string(), why.line(), why.column());
-    let place = format!(" at line {line} column {column}");
-    placed(line, column, text.strip_suffix(&place).unwrap_or(&text))
-}
-
-/// Shows of a parser's message only its end, which says what our types expect: the rest may repeat the text.
-fn placed(line: usize, column: usize, message: &str) -> String {
-    let what = match (message.strip_prefix("missing field "), message.rsplit_once(", expected ")) {
-        (Some(name), _) => format!("{name} is missing"),
-        (_, Some((_, expected))) if message.starts_with("unknown field ") => {
-            format!("this name is not known; expected {expected}")
-        }
-        (_, Some((_, expected))) if ["invalid ", "unknown "].iter().any(|kind| message.starts_with(kind)) => {
-            format!("expected {expected}")
-        }
-        _ => "this is malformed, or a name is there twice".into(),
-    };
-    format!("line {line}, column {column}: {what}")
 }
 
 #[cfg(test)]
@@ -124,7 +94,7 @@ mod tests {
         let mut unknown = Vec::new();
         for code in 1..134 {
             let error = io::Error::from_raw_os_error(code);
-            let (what, hint) = of(&error);
+            let (what, hint) = explained(&error);
             assert!(!what.is_empty() && !what.contains("os error") && !hint.is_empty(), "{code}: {what}");
             assert!(!what.contains(hint) && !hint.contains(&what), "{code}: {what}: {hint}");
             assert_eq!(translated(&format!("a.key: {error}; so")), format!("a.key: {what}; so"));
@@ -141,58 +111,11 @@ mod tests {
         assert!(missing.is_empty(), "{missing:?}");
     }
 
-    /// Nothing of a text is repeated, wherever a secret stands in it.
-    #[test]
-    fn parsers_repeat_no_text() {
-        #[derive(Debug, serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        #[expect(dead_code, reason = "it is only parsed")]
-        struct File {
-            input: String,
-            high: Option<u64>,
-            at: Option<std::net::SocketAddr>,
-        }
-        const SECRET: &str = "4711999";
-        for (text, words) in [
-            ("input = 4711999", "line 1, column 9: expected a string"),
-            (
-                "input = \"x\"\n\n  4711999 = 1",
-                "line 3, column 3: this name is not known; expected one of `input`, `high`, `at`",
-            ),
-            (
-                "input = \"x\"\n\", expected 4711999\" = 1",
-                "line 2, column 1: this name is not known; expected one of `input`",
-            ),
-            ("input = \"x\"\nhigh = \"4711999\"", "line 2, column 8: expected u64"),
-            ("input = \"x\"\nhigh = \", expected 4711999\"", "line 2, column 8: expected u64"),
-            ("input = \"x\"\nhigh = -4711999", "line 2, column 8: expected u64"),
-            ("input = \"x\"\nat = \"4711999\"", "line 2, column 6: this is malformed"),
-            ("input = 4711999x", "line 1, column"),
-            ("input = \"4711999", "line 1, column"),
-            ("4711999", "line 1, column"),
-            ("input = \"4711999\"\ninput = \"4711999\"", "line 2, column 1: this is malformed"),
-            ("", "`input` is missing"),
-        ] {
-            let shown = of_toml(text, &toml::from_str::<File>(text).expect_err(text));
-            assert!(shown.contains(words) && !shown.contains(SECRET), "{text}: {shown}");
-        }
-        for (text, words) in [
-            (r#"{"input": 4711999}"#, "line 1, column 17: expected a string"),
-            (r#"{"input": "x", "4711999": 1}"#, "expected one of `input`, `high`, `at`"),
-            (r#"{"input": "x", "high": ", expected 4711999"}"#, "expected u64"),
-            (r#"{"input": "4711999"#, "this is malformed"),
-            ("{}", "`input` is missing"),
-        ] {
-            let shown = of_json(&serde_json::from_str::<File>(text).expect_err(text));
-            assert!(shown.contains(words) && !shown.contains(SECRET), "{text}: {shown}");
-        }
-    }
-
     #[test]
     fn words_of_our_own_stay() {
         let error = io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly");
-        assert_eq!(of(&error).0, "the peer sends nothing, or too slowly");
-        assert_eq!(of(&ErrorKind::NotFound.into()).0, "there is no such file or folder");
+        assert_eq!(explained(&error).0, "the peer sends nothing, or too slowly");
+        assert_eq!(explained(&ErrorKind::NotFound.into()).0, "there is no such file or folder");
         assert_eq!(translated("nothing to say"), "nothing to say");
     }
 }

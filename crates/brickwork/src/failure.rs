@@ -1,0 +1,275 @@
+//! The error of the library: its kind, a message, and a hint what to do.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use brickwork_base::stop::Stopped;
+use brickwork_base::{Cheat, Error as ProtocolError};
+use brickwork_lang::Diagnostics;
+
+use crate::system;
+
+/// The kind of an error, by the party or thing that is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// This machine: memory, disk, threads, or a fault of the library.
+    Machine,
+    /// The caller asked for something that does not exist or does not fit.
+    Usage,
+    /// A program, a value, a key or a file is malformed, or does not fit the others.
+    Input,
+    /// The line to the peer failed, or the peer is absent, gone or a stranger.
+    Network,
+    /// The peer sent a message that the protocol forbids, or failed a check.
+    Peer,
+    /// The stock is exhausted, refused or damaged.
+    Stock,
+    /// The parties differ in version, program, parameters or roles.
+    Mismatch,
+}
+
+impl ErrorKind {
+    /// All kinds, by their exit codes.
+    pub const ALL: [ErrorKind; 7] = [
+        ErrorKind::Machine,
+        ErrorKind::Usage,
+        ErrorKind::Input,
+        ErrorKind::Network,
+        ErrorKind::Peer,
+        ErrorKind::Stock,
+        ErrorKind::Mismatch,
+    ];
+
+    /// Returns the exit code of a command that ends with such an error: 1 to 7.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            ErrorKind::Machine => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::Input => 3,
+            ErrorKind::Network => 4,
+            ErrorKind::Peer => 5,
+            ErrorKind::Stock => 6,
+            ErrorKind::Mismatch => 7,
+        }
+    }
+}
+
+/// An error of the library. Neither message nor hint repeats a secret.
+///
+/// ```
+/// use brickwork::{ErrorKind, Program};
+///
+/// let error = Program::from_source("bad.wir", "this is no program").unwrap_err();
+/// assert_eq!((error.kind(), error.exit_code()), (ErrorKind::Input, 3));
+/// assert!(!error.hint().is_empty());
+/// ```
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    hint: Cow<'static, str>,
+    check: Option<Cheat>,
+    diagnostics: Option<Box<Diagnostics>>,
+}
+
+impl Error {
+    /// Makes an error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Error { kind, message: message.into(), hint: hint.into(), check: None, diagnostics: None }
+    }
+
+    /// Makes an error about a wrong use.
+    pub fn usage(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorKind::Usage, message, hint)
+    }
+
+    /// Makes an error about an input.
+    pub fn input(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorKind::Input, message, hint)
+    }
+
+    /// Makes an error about this machine.
+    pub fn machine(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorKind::Machine, message, hint)
+    }
+
+    /// Makes an error about a file that cannot be written.
+    pub fn cannot_write(path: &Path, why: &io::Error) -> Self {
+        let (what, hint) = system::explained(why);
+        Error::machine(format!("cannot write {}: {what}", path.display()), hint)
+    }
+
+    /// Makes an error about an input that cannot be read. The name is that of a file, or `stdin`.
+    pub fn cannot_read(name: &str, why: &io::Error) -> Self {
+        let (what, hint) = system::explained(why);
+        Error::input(format!("cannot read {name}: {what}"), hint)
+    }
+
+    /// Makes an error about a program that cannot be started.
+    pub fn cannot_start(program: &str, why: &io::Error) -> Self {
+        let (what, hint) = system::explained(why);
+        Error::machine(format!("cannot start {program}: {what}"), hint)
+    }
+
+    /// Makes an error for work that was asked to end before it was done.
+    pub fn stopped(stopped: Stopped) -> Self {
+        ProtocolError::Io(stopped.into()).into()
+    }
+
+    /// Makes an error for a case that cannot happen, and has.
+    pub fn fault(message: impl Into<String>) -> Self {
+        Error::machine(
+            message,
+            "this is a fault of brickwork: please report it, with the command and all that it said",
+        )
+    }
+
+    /// Makes an error of a source that does not compile. The message and the hint are those of the first one.
+    pub fn source(message: impl Into<String>, hint: impl Into<String>, diagnostics: Diagnostics) -> Self {
+        let diagnostics = Some(Box::new(diagnostics));
+        Error { diagnostics, ..Error::input(message, hint.into()) }
+    }
+
+    /// Gives another hint, where more is known than the kind of the error.
+    pub fn advise(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    /// Says where the error happened.
+    pub fn within(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the exit code of a command that ends with this error.
+    pub fn exit_code(&self) -> u8 {
+        self.kind.exit_code()
+    }
+
+    /// Returns the message without the hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the hint: what to do about it.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    /// Returns the check that the peer failed, if it cheated.
+    pub fn check(&self) -> Option<Cheat> {
+        self.check
+    }
+
+    /// Returns all errors and warnings of a source that does not compile.
+    pub fn diagnostics(&self) -> Option<&Diagnostics> {
+        self.diagnostics.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.hint)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ProtocolError> for Error {
+    fn from(error: ProtocolError) -> Self {
+        let (kind, hint) = match &error {
+            ProtocolError::Peer(_) => (
+                ErrorKind::Peer,
+                "do not run again with this peer before the cause is known; what this session used is not \
+                 used again",
+            ),
+            ProtocolError::Io(e) => (ErrorKind::Network, network_hint(e.kind())),
+            ProtocolError::Mismatch(_) | ProtocolError::Refused(_) => (
+                ErrorKind::Mismatch,
+                "both parties need the same version, program and parameters, and one each of the two roles",
+            ),
+            ProtocolError::Input(_) => {
+                (ErrorKind::Input, "`brickwork info FILE` shows what a program expects")
+            }
+            ProtocolError::Usage(_) => (
+                ErrorKind::Usage,
+                "correct what the message names; `brickwork COMMAND --help` says what each flag takes",
+            ),
+            ProtocolError::Limit(_) => (
+                ErrorKind::Usage,
+                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more \
+                 often; or use a smaller program",
+            ),
+            ProtocolError::Incomplete(_) => (
+                ErrorKind::Stock,
+                "put back what is missing, from where it was moved to or from where it is restored; nothing \
+                 was removed. If it is lost, name another folder, and burn what the peer still holds",
+            ),
+            ProtocolError::Strangers(_) => (
+                ErrorKind::Stock,
+                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to \
+                 begin afresh, `brickwork stock burn` what is left, on each side that has something",
+            ),
+            ProtocolError::Stock(_) => (
+                ErrorKind::Stock,
+                "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",
+            ),
+            ProtocolError::Busy(_) => (
+                ErrorKind::Stock,
+                "wait until the other session with this peer is over, and run again; nothing was taken or \
+                 burned",
+            ),
+            ProtocolError::Vain(_) => (
+                ErrorKind::Stock,
+                "find out why connections broke or checks failed; if it was not the peer's will, `brickwork \
+                 stock forgive --all` on each side lets both begin again; what is made can be \
+                 used in any case",
+            ),
+            ProtocolError::Resource(_) => (
+                ErrorKind::Machine,
+                "free what the message names; a smaller program, fewer --executions and fewer --threads \
+                 need less",
+            ),
+        };
+        let check = match &error {
+            ProtocolError::Peer(cheat) => Some(*cheat),
+            _ => None,
+        };
+        Error { check, ..Error::new(kind, system::translated(&error.to_string()), hint) }
+    }
+}
+
+fn network_hint(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::AddrInUse => "another program listens at this port; choose another one",
+        io::ErrorKind::AddrNotAvailable => {
+            "--listen needs an address of this machine, or 0.0.0.0 for all of them"
+        }
+        io::ErrorKind::ConnectionRefused => {
+            "start the listening side first, or raise --timeout; is the address right?"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "--peer must be the key that the other side's `brickwork keygen` printed, on both sides"
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "is the peer still there? if the line is slow, raise --timeout"
+        }
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => "the peer ended the connection; its own message says why",
+        io::ErrorKind::InvalidData => {
+            "is it the right address? something between the parties may alter the data"
+        }
+        _ => "check the address and the network",
+    }
+}

@@ -1,0 +1,106 @@
+//! Inputs and outputs as Rust types are the same bits as their JSON forms, and whatever does not fit is
+//! refused by name, without a word of the value.
+
+use brickwork::circuit::{Port, Type, value};
+use brickwork::{ErrorKind, Inputs, Outputs, Value};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn port(name: &str, ty: Type) -> Port {
+    Port::new(name, ty)
+}
+
+fn row() -> Type {
+    Type::Struct(vec![("key".into(), Type::Uint(17)), ("amount".into(), Type::Int(40))])
+}
+
+fn encoded(ports: &[Port], inputs: &Inputs) -> Result<Vec<bool>, String> {
+    inputs.encode(ports).map(|bits| bits.to_vec()).map_err(|error| error.to_string())
+}
+
+proptest! {
+    /// Integers of all widths: the same bits as in JSON, or refused as there, and read back as they were.
+    #[test]
+    fn integers_are_those_of_json(
+        number in any::<i128>(), shift in 0..128u32, width in 1..130u32, signed: bool,
+    ) {
+        let number = number >> shift;
+        let ty = if signed { Type::Int(width) } else { Type::Uint(width) };
+        let ports = [port("x", ty)];
+        let expected = value::encode(&ports, &json!(number.to_string())).map_err(|_| ());
+        let bits = encoded(&ports, &Inputs::from(("x", number)));
+        prop_assert_eq!(bits.clone().map_err(|_| ()), expected);
+        if let Ok(bits) = bits {
+            prop_assert_eq!(Outputs::decode(&ports, &bits).get::<i128>("x").unwrap(), number);
+        }
+    }
+
+    /// A table is the same whether it comes as records, as columns, or as columns of bytes.
+    #[test]
+    fn tables_are_those_of_json(
+        rows in proptest::collection::vec((0..1u32 << 17, -1i64 << 39..1i64 << 39), 1..9),
+    ) {
+        let ports = [port("rows", Type::Array(Box::new(row()), rows.len() as u32))];
+        let row = |(key, amount): &(u32, i64)| json!({ "key": key, "amount": amount });
+        let json = json!(rows.iter().map(row).collect::<Vec<_>>());
+        let expected = value::encode(&ports, &json).unwrap();
+        let records = rows.iter().map(|&(key, amount)| {
+            Value::record([("amount", Value::from(amount)), ("key", Value::from(key))])
+        });
+        let keys: Vec<u32> = rows.iter().map(|row| row.0).collect();
+        let amounts: Vec<i64> = rows.iter().map(|row| row.1).collect();
+        let bytes = amounts.iter().flat_map(|amount| amount.to_le_bytes()).collect::<Vec<u8>>();
+        let columns = [("key", Value::from(keys)), ("amount", Value::column(&bytes, 8, true).unwrap())];
+        for value in [Value::from(records.collect::<Vec<_>>()), Value::record(columns)] {
+            prop_assert_eq!(encoded(&ports, &Inputs::from(("rows", value))).unwrap(), expected.clone());
+        }
+        let outputs = Outputs::decode(&ports, &expected);
+        let read = outputs.value("rows").unwrap().elements().unwrap();
+        for (row, &(key, amount)) in read.iter().zip(&rows) {
+            prop_assert_eq!(u32::try_from(row.field("key").unwrap().clone()).unwrap(), key);
+            prop_assert_eq!(i64::try_from(row.field("amount").unwrap().clone()).unwrap(), amount);
+        }
+    }
+}
+
+/// Wide integers, single bits and raw bits go in and out.
+#[test]
+fn other_forms_go_in_and_out() {
+    let ports = [port("wide", Type::Uint(256)), port("bit", Type::Uint(1)), port("raw", row())];
+    let bytes: [u8; 32] = std::array::from_fn(|k| k as u8 + 1);
+    let raw: Vec<bool> = (0..57).map(|k| k % 3 == 0).collect();
+    let inputs =
+        Inputs::new().set("wide", Value::wide(&bytes)).set("bit", true).set("raw", Value::bits(&raw));
+    let bits = encoded(&ports, &inputs).unwrap();
+    let wide = (0..256).map(|k| bytes[k / 8] >> (k % 8) & 1 == 1);
+    assert!(bits.iter().copied().eq(wide.chain([true]).chain(raw)));
+    let outputs = Outputs::decode(&ports, &bits);
+    assert!(outputs.get::<bool>("bit").unwrap() && outputs.names().eq(["wide", "bit", "raw"]));
+    let [wide, missing] = [outputs.get::<u128>("wide").err(), outputs.get::<u8>("missing").err()];
+    assert!(wide.is_some_and(|error| error.kind() == ErrorKind::Usage));
+    assert!(missing.is_some_and(|error| error.message().contains("wide, bit, raw")));
+}
+
+/// A value that does not fit is refused with its place and its type, and never repeated.
+#[test]
+fn misfits_are_named() {
+    let ports = [port("rows", Type::Array(Box::new(row()), 2)), port("limit", Type::Uint(8))];
+    let rows = |key: u32| vec![Value::record([("key", Value::from(key)), ("amount", Value::from(1u8))]); 2];
+    let good = Inputs::new().set("rows", rows(1)).set("limit", 2u8);
+    assert!(encoded(&ports, &good).is_ok());
+    for (inputs, place) in [
+        (good.clone().set("limit", 424_242u32), "limit: the number does not fit uint8"),
+        (good.clone().set("limit", -1i32), "limit: the number does not fit uint8"),
+        (good.clone().set("rows", rows(424_242)), "rows[0].key: the number does not fit uint17"),
+        (good.clone().set("rows", vec![1u8]), "rows: expected"),
+        (good.clone().set("rows", Value::record([("key", vec![1u8, 2])])), "rows[0]: the field amount"),
+        (good.clone().set("rows", Value::record([("keys", vec![1u8, 2])])), "rows[0]: there is no field"),
+        (good.clone().set("more", 1u8), "no input \"more\" of this party; its inputs are: rows, limit"),
+        (Inputs::from(("limit", 1u8)), "the input rows"),
+    ] {
+        let why = encoded(&ports, &inputs).unwrap_err();
+        assert!(why.contains(place) && !why.contains("424"), "{why}");
+        assert!(!format!("{inputs:?}").contains("424"));
+    }
+    assert!(Value::column(&[0; 7], 2, false).is_err() && Value::column(&[0; 6], 3, false).is_err());
+}
