@@ -477,3 +477,92 @@ pub(super) fn by_batch<'l>(
         (batch, here)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
+
+    const SESSION: [u8; 32] = [3; 32];
+
+    /// A bucket of so many authenticators of a session with this offset, and the labels of 0 and 1 on its
+    /// head.
+    fn bucket(size: usize, delta: Delta, rng: &mut Rng) -> (InputBuckets, [Label; 2]) {
+        let hasher = Hasher::new(&SESSION, AuthenticatorKind::Input);
+        let differences: Vec<Label> = (0..size).map(|_| rng.label().with_colour(0)).collect();
+        let offset = |k: usize| Delta::new((differences[k] ^ delta).bits());
+        let numbers: Vec<u32> = (0..size as u32).map(|k| 3 * k + 1).collect();
+        let labels = hasher.false_labels(size, |k| (u64::from(numbers[k]), offset(k)));
+        let wires: Vec<GarblerWire> =
+            (0..size).map(|k| GarblerWire::from_false_label(labels[k], offset(k))).collect();
+        let hashes = hasher.authenticators(size, |k| (u64::from(numbers[k]), wires[k].base(), offset(k)));
+        let solderings = wires[1..].iter().map(|&wire| Soldering::new(wires[0].value, wire)).collect();
+        let head = [0, 1].map(|bit| wires[0].of_bit(bit));
+        let to_wires = vec![Soldering::default()];
+        (
+            InputBuckets {
+                hasher,
+                size,
+                numbers,
+                hashes,
+                delta_differences: differences,
+                solderings,
+                to_wires,
+            },
+            head,
+        )
+    }
+
+    /// Half of the authenticators of a bucket accept no label, and one more than half do, whichever they are.
+    #[test]
+    fn row_13_a_label_needs_more_than_half_of_a_bucket() {
+        let mut rng = Rng::replayable("test buckets");
+        for size in 1..=9 {
+            let delta = rng.delta();
+            let (good, head) = bucket(size, delta, &mut rng);
+            for (label, first) in head.into_iter().flat_map(|label| (0..size).map(move |k| (label, k))) {
+                for accepting in [size / 2, size / 2 + 1] {
+                    let mut bad = good.slice(0..1);
+                    // Others than `accepting` ones from number `first` on, around, refuse both labels.
+                    for k in (0..size - accepting).map(|k| (first + k) % size) {
+                        bad.hashes[k] = Authenticator::default();
+                    }
+                    assert_eq!(bad.accept(&[label]), 2 * accepting > size, "{accepting} of {size}");
+                }
+            }
+            assert!(!good.accept(&[rng.label()]), "{size}");
+        }
+    }
+
+    /// A bit is recovered as 1 where more than half of the authenticators have the label of 1, and not where
+    /// half have it, whichever they are: each by its own offset.
+    #[test]
+    fn row_14_a_bit_is_recovered_by_more_than_half_of_a_bucket() {
+        let mut rng = Rng::replayable("test buckets");
+        for size in 1..=9 {
+            let delta = rng.delta();
+            let (good, head) = bucket(size, delta, &mut rng);
+            assert_eq!([0, 1].map(|bit| good.recover(&[head[bit]], delta)[0]), [false, true]);
+            assert!(!good.recover(&[head[1]], rng.delta())[0], "another offset tells nothing");
+            for ones in [size / 2, size / 2 + 1] {
+                for first in 0..size {
+                    let mut bad = good.slice(0..1);
+                    // Others than `ones` of them from number `first` on, around, are carried the label of 0;
+                    // to the head it is given.
+                    let others: Vec<usize> = (0..size - ones).map(|k| (first + k) % size).collect();
+                    let head_lies = others.contains(&0);
+                    let label = head[usize::from(!head_lies)];
+                    for k in 1..size {
+                        if others.contains(&k) != head_lies {
+                            let own = bad.delta_differences[k] ^ delta;
+                            let flipped = bad.solderings[k - 1].carry(Label::ZERO, Label::ZERO) ^ own;
+                            bad.solderings[k - 1] = Soldering::of_one_offset(flipped, Label::ZERO);
+                        }
+                    }
+                    assert_eq!(bad.recover(&[label], delta)[0], 2 * ones > size, "{ones} of {size}");
+                }
+            }
+        }
+    }
+}

@@ -170,6 +170,38 @@ pub(super) fn picked<T: Copy>(values: &[T], items: &[u32], each: usize) -> Vec<T
 mod tests {
     use super::*;
 
+    /// A label needs more than half of all votes of a bucket, of gates and authenticators together: with
+    /// exactly half it is refused, and with one vote more it is valid.
+    #[test]
+    fn row_33_a_label_needs_more_than_half_of_all_votes() {
+        let [right, wrong] = [Label::from_bits(0x50), Label::from_bits(0x71)];
+        for (beta, alpha) in (1..=6).flat_map(|beta| (0..=6).map(move |alpha| (beta, alpha))) {
+            for (gates, guards) in (1..=beta).flat_map(|gates| (0..=alpha).map(move |g| (gates, g))) {
+                // The first `gates` gates give one label, for which `guards` authenticators are; the others
+                // give the label of the other colour, for which nobody else is.
+                let candidates: Vec<Label> =
+                    (0..beta).map(|k| if k < gates { right } else { wrong }).collect();
+                let votes: Vec<u8> =
+                    (0..beta * alpha).map(|k| u8::from(k / alpha < gates && k % alpha < guards)).collect();
+                let votes_of = [gates + guards, beta - gates];
+                let valid = votes_of.map(|votes| 2 * votes > alpha + beta);
+                let (verdict, refused) = decided(&candidates, &votes);
+                let all = u64::from(!valid[0]) * gates as u64 + u64::from(!valid[1]) * (beta - gates) as u64;
+                assert_eq!(refused, all, "{gates} of {beta}, {guards} of {alpha}");
+                match verdict {
+                    Ok(verdict) => {
+                        let label = if valid[0] { right } else { wrong };
+                        assert!(valid[0] || valid[1] && gates < beta);
+                        assert!(verdict == (label, Label::ZERO), "{gates} of {beta}, {guards} of {alpha}");
+                    }
+                    Err(cheat) => {
+                        assert_eq!((valid, cheat), ([false; 2], Cheat::NoValidLabel));
+                    }
+                }
+            }
+        }
+    }
+
     /// In place as in another one, for any number of cycles, and of values each; also for one of none.
     #[test]
     fn items_are_permuted_in_place() {
