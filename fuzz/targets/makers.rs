@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use brickwork::circuit::Party;
 use brickwork::session::stock::makers::{Maker, heard, said_again, told_again};
-use brickwork::stock::{Entry, Epoch, EpochId, FillStep, Ranges, Store, StoreKey, number_of};
+use brickwork::stock::{Entry, Epoch, EpochId, FillStep, Ranges, Secrets, Store, StoreKey, number_of};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
@@ -56,9 +56,10 @@ static STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
         security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 0,
+        max_age: u64::MAX,
         fixed: 0,
     };
-    store.begin(&EPOCH, &epoch, b"secrets").expect("an epoch");
+    store.begin(&EPOCH, &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
     drop(store);
     std::fs::read(folder.path().join("index.redb")).expect("an index")
 });

@@ -10,7 +10,7 @@ use brickwork::Security;
 use brickwork::circuit::{Component, Party};
 use brickwork::duplo::adversary::harness::pair;
 use brickwork::duplo::adversary::parsers;
-use brickwork::stock::{Batch, Entry, Epoch, EpochId, FillStep, Store, StoreKey, serial};
+use brickwork::stock::{Batch, Chain, Entry, Epoch, EpochId, FillStep, Secrets, Store, StoreKey, serial};
 use zeroize::Zeroizing;
 
 /// Reads what was altered; the first byte says what that is: 0 to 3 a record of this kind, 4 a session's
@@ -69,9 +69,10 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 0,
+        max_age: u64::MAX,
         fixed: 0,
     };
-    store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
+    store.begin(&EPOCH, &epoch, &Secrets::fixed(SECRETS)).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
     append(&store, Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
     for batch in 0..2 {
@@ -80,7 +81,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
             writer.record(u64::from(record) * 4, 4, Zeroizing::new(bytes(batch, record))).expect("a record");
         }
         let about = Batch { kind: 1, name: "b".into(), component: [0; 32], header: vec![1, 2, 3] };
-        store.put(&EPOCH, serial(1, batch), &about, writer).expect("a batch");
+        store.put(&EPOCH, serial(1, batch), &about, writer, &Chain::of(&[9; 32])).expect("a batch");
     }
     append(&store, Entry::Stored);
     append(&store, Entry::Made);
@@ -88,7 +89,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     let log = store.log(&EPOCH).expect("a log");
     drop(store);
     let mut files = Vec::new();
-    for name in ["", "segments"] {
+    for name in ["", "segments", "keys"] {
         for file in std::fs::read_dir(folder.path().join(name)).expect("a folder") {
             let path = file.expect("a file").path();
             if path.is_file() {
@@ -127,7 +128,9 @@ fn edited(edits: &[u8]) -> Vec<(PathBuf, Vec<u8>)> {
 /// Returns whether it gave something back.
 fn files(edits: &[u8]) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::create_dir(folder.path().join("segments")).expect("a folder");
+    for name in ["segments", "keys"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
     for (path, bytes) in edited(edits) {
         std::fs::write(folder.path().join(path), bytes).expect("a file");
     }
@@ -139,7 +142,7 @@ fn read_back(folder: &Path) -> Result<(), brickwork::ProtocolError> {
     let _ = store.verify();
     for (id, epoch) in store.epochs()? {
         assert_eq!((id, &*epoch.protocol), (EPOCH, "fuzz"));
-        assert_eq!(*store.secrets(&id)?, SECRETS);
+        assert_eq!(store.secrets(&id)?, Secrets::fixed(SECRETS));
         // Nobody but the peer can know that the last entries are gone.
         assert!(WRITTEN.log.starts_with(&store.log(&id)?));
         let batches = store.batches(&id)?;

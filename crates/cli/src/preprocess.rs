@@ -19,7 +19,7 @@ use crate::outcome::phases_text;
 use crate::party::{Coming, connections};
 use crate::report::{Report, plural};
 use crate::stocked::{Asked, Requested, Stocked, Wishes};
-use crate::store::KeyArguments;
+use crate::store::{KeyArguments, MaxAge};
 use crate::{files, protocols};
 use brickwork::cut::Cut;
 
@@ -42,6 +42,8 @@ pub struct Arguments {
     store: PathBuf,
     #[command(flatten)]
     key: KeyArguments,
+    #[command(flatten)]
+    max_age: MaxAge,
     /// A component and how often programs will use it, such as aes.bwp:sbox=1600; without a name, all
     /// components of the program, for so many executions
     #[arg(long = "component", value_name = "FILE[:NAME]=COUNT")]
@@ -160,7 +162,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         identities: keys.map(PublicKey::to_bytes),
         post_quantum: false,
     };
-    let store = arguments.key.open(&arguments.store)?;
+    let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
     let options = arguments.resources.options(party);
     let connect = connections(&arguments.address, &identity, peer, &options, quiet)?;
     let (done, phases) = match workers {

@@ -235,6 +235,7 @@ fn epoch_json(epoch: &Inventory) -> Value {
         "security": level(epoch),
         "created": epoch.epoch.created,
         "age_seconds": age(epoch.epoch.created),
+        "max_age_seconds": epoch.epoch.max_age,
         "condition": condition(epoch),
         "burned": epoch.state.burned(),
         "uses": epoch.uses,
@@ -271,9 +272,9 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
     }
     for epoch in epochs {
         let size = bytes(epoch.batches.iter().map(|b| b.bytes).sum());
-        let days = age(epoch.epoch.created) as f64 / 86400.0;
+        let [days, most] = [age(epoch.epoch.created), epoch.epoch.max_age].map(|s| s as f64 / 86400.0);
         text += &format!(
-            "{}  {}, {}, {days:.1} days old, {size}, {}, {}\n    peer {}\n",
+            "{}  {}, {}, {days:.1} of {most:.0} days old, {size}, {}, {}\n    peer {}\n",
             &hex(&epoch.id)[..12],
             files::role(epoch.epoch.role),
             level(epoch).map_or_else(|| epoch.epoch.protocol.to_uppercase(), |bits| format!("s = {bits}")),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
 use brickwork::duplo::Lacking;
-use brickwork::stock::{Store, StoreKey};
+use brickwork::stock::{MAX_AGE, Store, StoreKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
 
@@ -107,6 +107,27 @@ fn must_exist(directory: &Path) -> Result<(), Failure> {
     }
 }
 
+/// How long stock may be used.
+#[derive(Args, Clone, Copy)]
+pub struct MaxAge {
+    /// Days in which a part of the store that is begun now may be used; then its secrets are erased, with
+    /// what is left. The peer may want fewer
+    #[arg(long, value_name = "DAYS", requires = "store", default_value_t = (MAX_AGE / DAY) as u32,
+        value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    max_age: u32,
+}
+
+/// Seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
+
+impl MaxAge {
+    /// Tells a store how long what is begun in it may be used.
+    pub fn limits(self, store: Store) -> Store {
+        store.set_max_age(u64::from(self.max_age) * DAY);
+        store
+    }
+}
+
 /// Running from stock.
 #[derive(Args)]
 pub struct StoreArguments {
@@ -118,13 +139,15 @@ pub struct StoreArguments {
     /// Refuse a program that the stock does not suffice for
     #[arg(long, requires = "store")]
     pub no_top_up: bool,
+    #[command(flatten)]
+    pub max_age: MaxAge,
 }
 
 impl StoreArguments {
     /// Opens the store, or makes one if something may be made in it.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
         self.may_be_made(directory)?;
-        self.key.open(directory)
+        Ok(self.max_age.limits(self.key.open(directory)?))
     }
 
     /// Returns whether there is a store, or one may be made.
@@ -153,6 +176,7 @@ impl StoreArguments {
         if self.no_top_up {
             flags.push("--no-top-up".into());
         }
+        flags.extend(["--max-age".into(), self.max_age.max_age.to_string().into()]);
         flags
     }
 }

@@ -11,7 +11,7 @@ use brickwork_base::{Error, Party, Security};
 use brickwork_session::stock::Side;
 use brickwork_session::stock::inventory::{BatchInventory, Inventory};
 use brickwork_session::{Metered, PROTOCOL_VERSION, Protocol, Spent, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::{Entry, Epoch, FillStep, Store, StoreKey, encoded_secret};
+use brickwork_stock::{Entry, Epoch, FillStep, Forward, Secrets, Store, StoreKey};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Both parties.
@@ -97,8 +97,9 @@ impl Stores {
         look: impl Fn(&Inventory),
     ) -> BTreeMap<String, u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
-            let mut left = BTreeMap::new();
-            for epoch in inventory(&self.store(party)).expect("a store that can be read") {
+            let (mut left, store) = (BTreeMap::new(), self.store(party));
+            check_keys_went_forward(&store);
+            for epoch in inventory(&store).expect("a store that can be read") {
                 look(&epoch);
                 for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
                     *left.entry(batch.name.clone()).or_default() += batch.left;
@@ -137,11 +138,31 @@ impl Stores {
                 security,
                 identities: terms().identities,
                 created: 0,
+                max_age: u64::MAX,
                 fixed: 0,
             };
-            store.begin(&[3; 32], &epoch, b"secrets").expect("an epoch");
+            store.begin(&[3; 32], &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
             let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
             let _ = store.append(&[3; 32], &Entry::Fill(step)).expect("an entry");
+        }
+    }
+}
+
+/// Checks that a store keeps no key of its OTs by which an entry of a log has drawn: a receiver's choices of
+/// that entry would follow from it.
+///
+/// # Panics
+/// If it keeps one.
+#[track_caller]
+pub fn check_keys_went_forward(store: &Store) {
+    for (id, _) in store.epochs().expect("a store that can be read") {
+        let state = store.state(&id).expect("a log");
+        match store.secrets(&id) {
+            Ok(secrets) => {
+                assert!(!secrets.forward.is_empty(), "OTs without keys");
+                assert_eq!(secrets.forward.entry(), state.shared() + 1, "an entry can be drawn again");
+            }
+            Err(_) => assert!(state.burned().is_some(), "secrets that cannot be read"),
         }
     }
 }
@@ -215,14 +236,23 @@ pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
 /// # Panics
 /// If they are not, or good ones are.
 pub fn check_secrets_of_a_sender<P: Protocol, S: Side<Carried = ()>>() {
-    let restored = |secrets: &[u8]| {
+    let restored = |secrets: &Secrets| {
         let run = Metered::new::<P>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
         S::restore(run, &terms(), secrets, ()).map(drop)
     };
-    let secrets =
-        |version: u32, seeds: usize| encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128));
-    assert!(restored(&secrets(1, 128)).is_ok());
-    for bytes in [&secrets(2, 128)[..], &secrets(1, 127), &secrets(1, 128)[..90], &[]] {
-        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
+    let secrets = |version: u32, offset: Option<u128>, keys: usize| {
+        Secrets::new(&(version, [3u8; 32], offset), Forward::of_setup(vec![1; keys]))
+    };
+    assert!(restored(&secrets(1, Some(5), 128)).is_ok());
+    let mut short = secrets(1, Some(5), 128);
+    short.fixed.truncate(30);
+    for other in [
+        secrets(2, Some(5), 128),
+        secrets(1, Some(5), 127),
+        secrets(1, Some(6), 128),
+        secrets(1, None, 128),
+        short,
+    ] {
+        assert!(matches!(restored(&other), Err(Error::Stock(_))));
     }
 }

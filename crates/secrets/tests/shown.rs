@@ -11,6 +11,7 @@ use brickwork::commit::Committed;
 use brickwork::label::{Delta, Label};
 use brickwork::ot::base::Keys;
 use brickwork::random::{Rng, SEED_BYTES, Seed};
+use brickwork::stock::{Chain, Forward, Secrets};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork_kernels::Aes128;
 use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
@@ -154,6 +155,9 @@ fn secrets_have_no_debug_output() {
         format!("{:?}", Rng::expand(&seed(), "test")),
         format!("{:?}", vec![Label::from_bits(secret); 3]),
         format!("{:?}", Identity::generate().unwrap().0),
+        format!("{:?}", Forward::of_setup(vec![secret; 3])),
+        format!("{:?}", Chain::of(&[secret.to_le_bytes(); 2].concat().try_into().unwrap())),
+        format!("{:?}", Secrets::fixed(&secret.to_le_bytes())),
     ];
     let secrets = all_spellings([secret]);
     for text in texts {
@@ -181,7 +185,6 @@ fn static_assertions_no_debug() {
     <brickwork::ot::extension::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::softspoken::Sender<4> as Ambiguous<_>>::check();
     <brickwork::ot::softspoken::Receiver<4> as Ambiguous<_>>::check();
-    <brickwork::ot::softspoken::SenderState as Ambiguous<_>>::check();
     <brickwork::ot::pcg::Sender as Ambiguous<_>>::check();
     <brickwork::ot::pcg::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::base::curve::Sender as Ambiguous<_>>::check();

@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::chain::Chain;
 use super::index::{BATCHES, with_number};
+use super::keys::Kept;
 use super::log::{EpochId, SERIALS, Serial, State, Taken};
 use super::segment::{Record, Segment};
 use super::store::Store;
@@ -90,12 +92,19 @@ impl Store {
         Ok(key)
     }
 
-    /// Adds a batch. Its items can be taken once [`Entry::Made`](crate::Entry::Made) is in the log; after a
-    /// failure they do not exist.
+    /// Adds a batch, whose items are masked with the keys of a chain. Its items can be taken once
+    /// [`Entry::Made`](crate::Entry::Made) is in the log; after a failure they do not exist.
     ///
     /// # Errors
     /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
-    pub fn put(&self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
+    pub fn put(
+        &self,
+        id: &EpochId,
+        serial: Serial,
+        batch: &Batch,
+        writer: Writer,
+        chain: &Chain,
+    ) -> Result<(), Error> {
         let _changing = self.change()?;
         let key = self.key_for_new(id, serial)?;
         let To::Here(writing) = writer.0 else {
@@ -105,6 +114,7 @@ impl Store {
             return Err(Error::Usage("a writer of another batch".into()));
         }
         let segment = writing.finish()?;
+        self.keep_chain(id, serial, chain)?;
         let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
         self.write(&[row])
     }
@@ -143,21 +153,28 @@ impl Store {
         Ok(useful)
     }
 
-    /// Returns the segments of an epoch that are not where they should be, or not of the right length: whose
-    /// each is, and what is wrong.
+    /// Returns the batches of an epoch whose segments are not where they should be, or not of the right
+    /// length, or whose keys are not there: which each is, and what is wrong.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
+        let useful = self.useful(id)?;
+        let kept = if useful.is_empty() { Ok(Kept::default()) } else { self.kept(id) };
         let missing = |(key, segment): (Vec<u8>, Segment)| {
+            let serial = serial_of(&key);
+            let has_keys = match &kept {
+                Ok(kept) => kept.chain(serial).map(drop),
+                Err(error) => Err(Error::Stock(error.to_string())),
+            };
             let opened = segment.open(&self.segments(), &self.shared.key, &key).map(drop);
-            opened.err().map(|error| (serial_of(&key), error))
+            opened.and(has_keys).err().map(|error| (serial, error))
         };
-        Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
+        Ok(useful.into_iter().filter_map(missing).collect())
     }
 
-    /// Returns whether the segments of an epoch are where they should be, with the right length. Says which
-    /// is not.
+    /// Returns whether the segments of an epoch are where they should be, with the right length, and the keys
+    /// of its items, too. Says which is not.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the first that is not.
@@ -236,10 +253,12 @@ impl Store {
     pub fn verify(&self) -> Result<u64, Error> {
         let mut segments = Vec::new();
         for (id, _) in self.epochs()? {
-            if self.state(&id)?.burned().is_none() {
-                self.secrets(&id)?;
+            if self.state(&id)?.burned().is_some() {
+                continue;
             }
-            segments.extend(self.useful(&id)?);
+            let (_, kept, useful) = (self.secrets(&id)?, self.kept(&id)?, self.useful(&id)?);
+            useful.iter().try_for_each(|(key, _)| kept.chain(serial_of(key)).map(drop))?;
+            segments.extend(useful);
         }
         let read = |(key, segment): &(Vec<u8>, Segment)| {
             segment.open(&self.segments(), &self.shared.key, key)?.verify()?;

@@ -1,17 +1,20 @@
 //! Epochs of a store, and their logs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::Vacant;
 
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
 use super::batches::{BatchRow, Use, serial_of, use_of};
-use super::index::{BATCHES, EPOCHS, LOG, SECRETS, with_number};
-use super::log::{Entry, EpochId, State, Taken};
+use super::chain::Chain;
+use super::forward::Secrets;
+use super::index::{BATCHES, EPOCHS, LOG, with_number};
+use super::keys::{Kept, KeyFile};
+use super::log::{Entry, EpochId, Serial, State, Taken, number_of};
 use super::pair::Relation;
 use super::range::Ranges;
 use super::segment::Segment;
-use super::store::Store;
+use super::store::{DAY, Store};
 use brickwork_base::{Error, Party, Security, short};
 
 /// What an epoch is for. It never changes.
@@ -27,8 +30,11 @@ pub struct Epoch {
     pub security: Security,
     /// The public keys of the garbler and the evaluator.
     pub identities: [[u8; 32]; 2],
-    /// Seconds since 1970, for people; nothing depends on it.
+    /// Seconds since 1970, by this party's clock.
     pub created: u64,
+    /// Seconds from then on in which it may be used: its offset opens what ran from it, so it must go. The
+    /// same at both parties.
+    pub max_age: u64,
     /// What may fail in it beside its steps, in units of 2^-128.
     pub fixed: u128,
 }
@@ -37,6 +43,16 @@ impl Epoch {
     /// Returns whose it is.
     pub fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.identities }
+    }
+
+    /// Returns whether its time is over, so many seconds since 1970.
+    pub fn is_over(&self, now: u64) -> bool {
+        now >= self.created.saturating_add(self.max_age)
+    }
+
+    /// Returns whether its time is nearly over, so that it may be over by the peer's clock.
+    pub fn is_nearly_over(&self, now: u64) -> bool {
+        self.is_over(now.saturating_add((self.max_age / 8).min(DAY)))
     }
 }
 
@@ -87,29 +103,111 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if it exists or the disk fails.
-    pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &[u8]) -> Result<(), Error> {
+    pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &Secrets) -> Result<(), Error> {
         let _changing = self.change()?;
         if self.row::<Epoch>(EPOCHS, id)?.is_some() {
             return Err(Error::Stock("this epoch exists".into()));
         }
-        let rows = [
-            self.sealed(EPOCHS, id.to_vec(), epoch)?,
-            self.sealed(SECRETS, id.to_vec(), &secrets)?,
-            self.vain_at_begin(id, epoch)?,
-        ];
-        self.write(&rows)
+        let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?, self.vain_at_begin(id, epoch)?];
+        let (file, kept) = (self.key_file(id), Kept { secrets: secrets.clone(), chains: Vec::new() });
+        self.poisoning(file.make(&kept))?;
+        self.write(&rows)?;
+        self.poisoning(file.name())
+    }
+
+    /// Names the file of an epoch's keys.
+    fn key_file(&self, id: &EpochId) -> KeyFile<'_> {
+        KeyFile::of(&self.keys(), id, &self.shared.key, &self.shared.disk)
+    }
+
+    /// Poisons the store where a change of a file has failed.
+    fn poisoning<T>(&self, changed: Result<T, Error>) -> Result<T, Error> {
+        changed.inspect_err(|error| self.shared.poisoned.by(error))
+    }
+
+    /// Reads the keys of an epoch.
+    pub(super) fn kept(&self, id: &EpochId) -> Result<Kept, Error> {
+        let kept = self.key_file(id).read()?;
+        kept.ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
+    }
+
+    /// Adds the keys of a batch's items, before the index names the batch.
+    pub(super) fn keep_chain(&self, id: &EpochId, serial: Serial, chain: &Chain) -> Result<(), Error> {
+        let mut kept = self.kept(id)?;
+        kept.chains.retain(|(other, _)| *other != serial);
+        kept.chains.push((serial, chain.clone()));
+        self.poisoning(self.key_file(id).write(&kept))
+    }
+
+    /// Erases the keys of all items that are gone, and of all entries that are over: no program or step of
+    /// this epoch is under way. Entries that end one do it, so this is for one that has failed.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    pub fn erase_used(&self, id: &EpochId) -> Result<(), Error> {
+        let _changing = self.change()?;
+        let state = self.state(id)?;
+        if state.burned().is_some() { Ok(()) } else { self.erase_gone(id, &state) }
+    }
+
+    /// Erases the keys that a state has no use for.
+    fn erase_gone(&self, id: &EpochId, state: &State) -> Result<(), Error> {
+        let mut kept = self.kept(id)?;
+        let (next, before) = (state.shared() + 1, kept.chains.len());
+        let mut changed = false;
+        if !kept.secrets.forward.is_empty() && kept.secrets.forward.entry() < next {
+            kept.secrets.forward.go_to(next)?;
+            changed = true;
+        }
+        // This index may be an older copy, so keys of steps that its log has not begun stay.
+        let is_ahead = |serial| number_of(serial) > state.shared();
+        kept.chains.retain(|&(serial, _)| state.is_made(serial) || state.is_open(serial) || is_ahead(serial));
+        for (serial, chain) in &mut kept.chains {
+            if chain.item() < state.gone(*serial) {
+                chain.go_to(state.gone(*serial))?;
+                changed = true;
+            }
+        }
+        if changed || kept.chains.len() < before {
+            self.poisoning(self.key_file(id).write(&kept))?;
+        }
+        Ok(())
+    }
+
+    /// Settles the files of keys when the store is opened: erases keys that are of no use any more. The file
+    /// of an epoch that the index does not know stays as it is. So does one that cannot be read: nothing of
+    /// its epoch can be used, and the store must open for the user to burn it.
+    pub(super) fn settle_keys(&self) -> Result<(), Error> {
+        for (id, _) in self.epochs()? {
+            let (state, file) = (self.state(&id)?, self.key_file(&id));
+            if state.burned().is_some() {
+                file.erase()?;
+                continue;
+            }
+            file.settle()?;
+            match self.kept(&id) {
+                Ok(_) => self.erase_gone(&id, &state)?,
+                Err(error) => tracing::warn!("the keys of part {} cannot be read: {error}", short(&id)),
+            }
+        }
+        Ok(())
     }
 
     /// Returns what [`Store::begin`] was given.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
-    pub fn secrets(&self, id: &EpochId) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub fn secrets(&self, id: &EpochId) -> Result<Secrets, Error> {
         self.sound()?;
-        let secrets = self.row::<Vec<u8>>(SECRETS, id)?;
-        secrets
-            .map(Zeroizing::new)
-            .ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
+        let kept = self.kept(id)?;
+        if kept.secrets.forward.entry() > self.state(id)?.shared() + 1 {
+            return Err(Error::Stock(
+                "the keys of this part are ahead of its log: the index is an old copy; burn this part \
+                 (`brickwork stock burn`)"
+                    .into(),
+            ));
+        }
+        Ok(kept.secrets.clone())
     }
 
     /// Replays the log of an epoch.
@@ -180,9 +278,9 @@ impl Store {
         let (mut after, row) =
             (before.clone(), LogRow { entry: entry.clone(), named: cause == Cause::Named });
         row.apply(&mut after)?;
-        let mut items = Vec::new();
+        let (mut items, mut chains) = (Vec::new(), HashMap::new());
         if let Entry::Use { taken, .. } = entry {
-            let mut next = HashMap::new();
+            let (mut next, kept) = (HashMap::new(), self.kept(id)?);
             for &(serial, count) in taken {
                 let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
                 let all = row.map_or(0, |row| row.segment.items);
@@ -194,6 +292,11 @@ impl Store {
                         all.saturating_sub(*first)
                     )));
                 }
+                if let Vacant(place) = chains.entry(serial) {
+                    let mut chain = kept.chain(serial)?.clone();
+                    chain.go_to(*first)?;
+                    let _ = place.insert(chain);
+                }
                 items.push((serial, *first, count));
                 *first += u64::from(count);
             }
@@ -204,9 +307,6 @@ impl Store {
         // What no program will take any more goes: all of an epoch that is burned, and with the next step
         // what steps that are given up had stored.
         let is_burned = matches!(entry, Entry::Burned(_));
-        if is_burned {
-            rows.push((SECRETS, id.to_vec(), None));
-        }
         if is_burned || matches!(entry, Entry::Fill(_)) {
             for (key, row) in self.between(BATCHES, id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
@@ -223,10 +323,16 @@ impl Store {
         self.known().remove(id);
         self.write(&rows)?;
         let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
+        match entry {
+            Entry::Burned(_) => self.poisoning(self.key_file(id).erase())?,
+            // The program or the step before it is over.
+            Entry::Confirmed | Entry::Made => self.erase_gone(id, &after)?,
+            _ => {}
+        }
         self.known().insert(*id, (after, number + 1));
         // Other sessions may be about to write segments that the index does not know yet.
         segments.iter().try_for_each(|path| self.remove(path))?;
-        Ok(Taken { epoch: *id, ranges, items })
+        Ok(Taken { epoch: *id, ranges, items, chains })
     }
 
     /// Burns the epochs whose secrets others had when the process ended that had this store: whether one of
@@ -254,10 +360,11 @@ impl Store {
         if state.burned().is_none() && !state.is_new() {
             return Err(Error::Stock("something of this epoch may still be used".into()));
         }
-        let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];
+        let mut rows = vec![(EPOCHS, id.to_vec(), None)];
         rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
         rows.extend(self.vain_without(id)?);
         self.known().remove(id);
-        self.write(&rows)
+        self.write(&rows)?;
+        self.poisoning(self.key_file(id).erase())
     }
 }

@@ -17,6 +17,8 @@ pub(super) const UNFINISHED: &str = "index.unfinished";
 pub(super) const LOCK: &str = "lock";
 /// The folder of the segments.
 pub(super) const SEGMENTS: &str = "segments";
+/// The folder of the epochs' secrets and of the keys of items.
+pub(super) const KEYS: &str = "keys";
 /// The folder of what was moved aside.
 const UNKNOWN: &str = "unknown";
 
@@ -51,7 +53,9 @@ pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
     }
     let is_new = |path: &Path| {
         let is = |name| path == directory.join(name);
-        Ok(is(LOCK) || is(UNFINISHED) || (is(SEGMENTS) && first_in(path, |_| Ok(false))?.is_none()))
+        Ok(is(LOCK)
+            || is(UNFINISHED)
+            || (is(SEGMENTS) || is(KEYS)) && first_in(path, |_| Ok(false))?.is_none())
     };
     match first_in(directory, is_new)? {
         None => Ok(false),

@@ -29,8 +29,6 @@ pub(super) type RowChange = (Rows, Vec<u8>, Option<Vec<u8>>);
 pub(super) const FORMAT: Rows = TableDefinition::new("format");
 /// By epoch.
 pub(super) const EPOCHS: Rows = TableDefinition::new("epochs");
-/// By epoch: the protocol's secrets.
-pub(super) const SECRETS: Rows = TableDefinition::new("secrets");
 /// By epoch and serial.
 pub(super) const BATCHES: Rows = TableDefinition::new("batches");
 /// By epoch and number.
@@ -41,7 +39,7 @@ pub(super) const PAIRS: Rows = TableDefinition::new("pairs");
 pub(super) const VAIN: Rows = TableDefinition::new("vain");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
-pub(super) const FORMAT_VERSION: u32 = 9;
+pub(super) const FORMAT_VERSION: u32 = 10;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| match &error {
@@ -115,7 +113,7 @@ pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(
         let mut transaction = database.begin_write()?;
         transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
         transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
-        for table in [EPOCHS, SECRETS, BATCHES, LOG, PAIRS, VAIN] {
+        for table in [EPOCHS, BATCHES, LOG, PAIRS, VAIN] {
             transaction.open_table(table)?;
         }
         Ok(transaction.commit()?)

@@ -11,10 +11,13 @@
 #![forbid(unsafe_code)]
 
 mod batches;
+mod chain;
 mod disk;
 mod epochs;
 mod folder;
+mod forward;
 mod index;
+mod keys;
 mod lease;
 mod log;
 #[cfg(test)]
@@ -34,18 +37,20 @@ mod writers;
 
 pub use batches::Left;
 pub use brickwork_base::{Strangers, short};
+pub use chain::Chain;
 pub use disk::{Change, Faults, NoFaults, free_bytes};
 pub use epochs::Epoch;
+pub use forward::{Forward, Secrets};
 pub use index::encoded_secret;
 pub use lease::{Lease, PeerLock};
 pub use log::{
     Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Taken, Verdict,
     number_of, serial,
 };
-pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
+pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
-pub use store::Store;
+pub use store::{MAX_AGE, Store};
 pub use vain::Account;
 pub use writers::{Batch, Elsewhere, Writer, Writers};

@@ -4,10 +4,11 @@
 //! them. An item is fresh until an entry that takes it is in the log, and burned from then on. The other
 //! entries are a party's own notes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::chain::Chain;
 use super::range::{Counter, RANGES, Ranges};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -484,6 +485,8 @@ pub struct Taken {
     pub(super) ranges: Vec<Ranges>,
     /// Batch, first item, number of items.
     pub(super) items: Vec<(Serial, u64, u32)>,
+    /// Of each batch the keys of its items, from the first one that is taken on.
+    pub(super) chains: HashMap<Serial, Chain>,
 }
 
 impl Taken {
@@ -515,6 +518,14 @@ impl Taken {
     /// Returns the items: batch, first item, number of items.
     pub fn items(&self) -> &[(Serial, u64, u32)] {
         &self.items
+    }
+
+    /// Returns the keys of a batch's items, from the first one that is taken on.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if nothing of the batch is taken.
+    pub fn chain(&self, serial: Serial) -> Result<&Chain, Error> {
+        self.chains.get(&serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))
     }
 }
 

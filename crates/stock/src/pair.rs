@@ -50,6 +50,10 @@ pub enum Meeting {
 /// Bytes of an [`Acquaintance`].
 pub const ACQUAINTANCE_BYTES: usize = 33;
 
+/// Bytes of the message in which a party describes its store: an [`Acquaintance`], and the maximum age of
+/// epochs.
+pub const PAIR_BYTES: usize = ACQUAINTANCE_BYTES + size_of::<u64>();
+
 impl Acquaintance {
     /// Returns how this party's store and the peer's meet; the peer comes to the same.
     pub fn meets(&self, peer: &Acquaintance) -> Meeting {

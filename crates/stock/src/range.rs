@@ -125,6 +125,11 @@ impl Ranges {
         Ranges { entry, taken: Vec::new() }
     }
 
+    /// Returns the number of the entry, 0 for a setup.
+    pub fn entry(&self) -> u64 {
+        self.entry
+    }
+
     /// Gives them up, so that another process of this party has them, which makes them again by this number
     /// ([`Ranges::lent`]).
     ///

@@ -67,6 +67,11 @@ impl StoreKey {
         Rows(self.derive("brickwork stock index", &[]))
     }
 
+    /// Seals the file of an epoch's keys.
+    pub(super) fn epoch(&self, id: &[u8; 32]) -> Rows {
+        Rows(self.derive("brickwork stock epoch keys", id))
+    }
+
     /// Seals one segment.
     pub(super) fn segment(&self, id: &[u8; 16]) -> Records {
         Records(self.derive("brickwork stock segment", id))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::backends::InMemoryBackend;
@@ -31,6 +32,12 @@ pub struct Store {
     pub(super) shared: Arc<Shared>,
 }
 
+/// Seconds of a day.
+pub(super) const DAY: u64 = 24 * 60 * 60;
+
+/// Seconds in which an epoch may be used if nobody says otherwise: 30 days.
+pub const MAX_AGE: u64 = 30 * DAY;
+
 /// What all handles of a store share.
 pub(super) struct Shared {
     pub directory: PathBuf,
@@ -45,6 +52,8 @@ pub(super) struct Shared {
     pub leases: Leases,
     /// Segments of interrupted processes whose step is still open, by epoch.
     leftovers: Mutex<Vec<(EpochId, PathBuf)>>,
+    /// Seconds in which an epoch that is begun may be used.
+    max_age: AtomicU64,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
     pub poisoned: Poison,
     /// None in a view.
@@ -128,9 +137,11 @@ impl Store {
                 .map_err(failed(&path))?;
         }
         folder::make(&directory.join(folder::SEGMENTS))?;
+        folder::make(&directory.join(folder::KEYS))?;
         let file = File::options().read(true).write(true).open(&path).map_err(failed(&path))?;
         let index = database(index_file(file, &disk)?)?;
         let store = Self::of_index(directory, key, disk, index, Some(Lock(lock, Process::here())))?;
+        store.settle_keys()?;
         store.burn_what_is_lent()?;
         store.sweep()?;
         Ok(store)
@@ -153,6 +164,17 @@ impl Store {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// Sets for how many seconds epochs that are begun from now on may be used. Without it this is
+    /// [`MAX_AGE`]. If the peer has a smaller number, it counts.
+    pub fn set_max_age(&self, seconds: u64) {
+        self.shared.max_age.store(seconds, Ordering::Relaxed);
+    }
+
+    /// Returns for how many seconds epochs may be used that are begun now.
+    pub fn max_age(&self) -> u64 {
+        self.shared.max_age.load(Ordering::Relaxed)
     }
 
     /// Looks at a store, also while another process has it: at what is durable at this moment. Nothing can be
@@ -188,6 +210,7 @@ impl Store {
             states: Mutex::default(),
             leases: Leases::default(),
             leftovers: Mutex::default(),
+            max_age: AtomicU64::new(MAX_AGE),
             poisoned: Poison::default(),
             _lock: lock,
         };
@@ -235,6 +258,11 @@ impl Store {
 
     pub(super) fn segments(&self) -> PathBuf {
         self.shared.directory.join(folder::SEGMENTS)
+    }
+
+    /// Returns the folder of the files of keys.
+    pub(super) fn keys(&self) -> PathBuf {
+        self.shared.directory.join(folder::KEYS)
     }
 
     pub(super) fn all(&self, table: Rows) -> Result<Vec<Row>, Error> {

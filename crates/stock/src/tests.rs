@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::index::{EPOCHS, SECRETS};
+use super::index::{EPOCHS, PAIRS};
 use super::*;
 use brickwork_base::place::write_at;
 use brickwork_base::{Error, Party, Security};
@@ -23,6 +23,7 @@ fn epoch() -> Epoch {
         security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 5,
+        max_age: u64::MAX,
         fixed: 0,
     }
 }
@@ -58,7 +59,7 @@ fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
         let (first, count) = (items.start.into(), items.len() as u32);
         writer.record(first, count, items.flat_map(|i| [serial as u8, i]).collect::<Vec<_>>().into())?;
     }
-    store.put(&ID, serial, &batch(name), writer)
+    store.put(&ID, serial, &batch(name), writer, &Chain::of(&[1; 32]))
 }
 
 fn take(serial: Serial, count: u32) -> Entry {
@@ -93,7 +94,7 @@ fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
 fn a_bulk_is_written_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writers(&ID).begin(ONE, Some(BULK)).unwrap();
     let wrong = |first: u32, at: u64, length: u64| {
@@ -109,7 +110,10 @@ fn a_bulk_is_written_once() {
     wrong(0, 0, 16 * UNIT_BYTES);
     let files = || fs::read_dir(directory.path().join("segments")).unwrap().count();
     assert_eq!(files(), 1);
-    assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(_))), "a part is missing");
+    assert!(
+        matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(_))),
+        "a part is missing"
+    );
     // Nothing is left of it.
     assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
     put(&store, ONE, "one").unwrap();
@@ -127,7 +131,7 @@ fn what_is_given_up_goes_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
     let files = || fs::read_dir(directory.path().join("segments")).unwrap().count();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let begin = |job| drop(store.append(&ID, &Entry::Fill(step(job, 0, 1))).unwrap());
     begin(1);
     put(&store, ONE, "one").unwrap();
@@ -149,12 +153,12 @@ fn what_is_given_up_goes_with_the_next_step() {
 /// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is
 /// taken.
 fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let mut writer = store.writers(&ID).begin(ONE, Some(bulk)).unwrap();
     parts.iter().for_each(|(first, at, bytes)| writer.put(*first, *at as u64, &mut bytes.to_vec()).unwrap());
     writer.record(0, 1, vec![1, 2].into()).unwrap();
-    store.put(&ID, ONE, &batch("one"), writer).unwrap();
+    store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])).unwrap();
     for entry in [Entry::Stored, Entry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
@@ -192,7 +196,7 @@ fn a_large_unit_is_pieced_together() {
 
 fn filled(directory: &Path) -> Store {
     let store = Store::open(directory, &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     put(&store, ONE, "one").unwrap();
     put(&store, TWO, "two").unwrap();
@@ -217,7 +221,7 @@ fn row_16_every_item_is_read_once() {
     assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     drop(store);
     let store = Store::open(directory.path(), &KEY).unwrap();
-    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
     assert_eq!(store.epochs().unwrap(), [(ID, epoch())]);
     let left: Vec<_> =
         store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.batch, b.items, b.left)).collect();
@@ -324,11 +328,9 @@ fn row_23_a_missing_index_is_no_new_store() {
     fs::rename(path.join("index.redb"), path.join("away")).unwrap();
     incomplete("away");
     fs::rename(path.join("away"), path.join("../away")).unwrap();
-    incomplete("segments");
-    assert_eq!(
-        (names(path), names(&path.join("segments"))),
-        (vec!["lock".into(), "segments".into()], segments)
-    );
+    incomplete("keys");
+    let folders = ["keys", "lock", "segments"].map(String::from).to_vec();
+    assert_eq!((names(path), names(&path.join("segments"))), (folders, segments));
     fs::rename(path.join("../away"), path.join("index.redb")).unwrap();
     assert!(Store::exists(path).unwrap());
     Store::open(path, &KEY).unwrap().verify().unwrap();
@@ -343,7 +345,7 @@ fn row_23_a_missing_index_is_no_new_store() {
     }
     // What a process leaves that dies while it makes a store does not.
     let other = tempfile::tempdir_in(path).unwrap();
-    fs::create_dir(other.path().join("segments")).unwrap();
+    ["keys", "segments"].iter().for_each(|name| fs::create_dir(other.path().join(name)).unwrap());
     ["lock", "index.unfinished"].iter().for_each(|name| fs::write(other.path().join(name), "").unwrap());
     assert!(!Store::exists(other.path()).unwrap());
     drop(filled(other.path()));
@@ -359,7 +361,7 @@ fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     let mut older = Vec::new();
     let mut copy = || older.push(fs::read(&index).unwrap());
     copy();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     copy();
     for (job, serials) in [(1, [ONE, TWO]), (2, [4 << 16, (4 << 16) + 1])] {
         for again in 0..2 {
@@ -407,7 +409,7 @@ fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
     let segments = directory.path().join("segments");
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     put(&store, ONE, "one").unwrap();
     let mut writer = store.writers(&ID).begin(TWO, None).unwrap();
@@ -468,7 +470,7 @@ fn a_store_that_is_open_can_be_looked_at() {
     assert_eq!(view.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>(), [0, 10]);
     for result in [
         view.append(&ID, &Entry::Burned("test".into())).map(drop),
-        view.begin(&[8; 32], &epoch(), b"secrets"),
+        view.begin(&[8; 32], &epoch(), &Secrets::fixed(b"secrets")),
         view.set_pair(&epoch().relation(), &[1; 32]),
         view.secrets(&ID).map(drop),
         view.forget(&ID),
@@ -515,7 +517,7 @@ fn a_store_that_changes_can_be_looked_at() {
 fn row_21_unfinished_batches_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     for bad in [step(1, 1, 2), step(1, 1, 1), step(1, 0, 0)] {
         refused(store.append(&ID, &Entry::Fill(bad)), "out of its order");
     }
@@ -534,7 +536,7 @@ fn row_21_unfinished_batches_are_not_used() {
 fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let nothing = |store: &Store, entry: Entry| refused(store.append(&ID, &entry), "nothing was begun");
     for entry in [Entry::Stored, Entry::Made] {
         nothing(&store, entry);
@@ -559,15 +561,15 @@ fn row_23_a_row_serves_at_no_other_place() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path());
     let row = vec![1_u8, 2, 3];
-    let (_, key, sealed) = store.sealed(SECRETS, ID.to_vec(), &row).unwrap();
+    let (_, key, sealed) = store.sealed(PAIRS, ID.to_vec(), &row).unwrap();
     let sealed = sealed.unwrap();
-    assert_eq!(store.open_row::<Vec<u8>>(SECRETS, &key, &sealed).unwrap(), row);
+    assert_eq!(store.open_row::<Vec<u8>>(PAIRS, &key, &sealed).unwrap(), row);
     refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
-    refused(store.open_row::<Vec<u8>>(SECRETS, &[4; 32], &sealed), "altered");
-    refused(store.open_row::<Vec<u8>>(SECRETS, &key[1..], &sealed), "altered");
+    refused(store.open_row::<Vec<u8>>(PAIRS, &[4; 32], &sealed), "altered");
+    refused(store.open_row::<Vec<u8>>(PAIRS, &key[1..], &sealed), "altered");
     // Sealed again it is under a nonce of its own: two texts under one would tell their sum, and the key that
     // vouches for them.
-    let (_, _, again) = store.sealed(SECRETS, key, &row).unwrap();
+    let (_, _, again) = store.sealed(PAIRS, key, &row).unwrap();
     assert_ne!(again.unwrap()[..12], sealed[..12]);
 }
 
@@ -593,11 +595,13 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writer(&ID, TWO).unwrap();
-    assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why))
-            if why.contains("another batch")));
+    assert!(
+        matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(why))
+            if why.contains("another batch"))
+    );
     // The serials of this step and no others.
     refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
     refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
@@ -623,10 +627,176 @@ fn row_23_missing_segments_and_secrets_are_named() {
         fs::write(path, &good).unwrap();
         store.present(&ID).unwrap();
     }
-    store.write(&[(SECRETS, ID.to_vec(), Some(vec![0; 60]))]).unwrap();
+    let keys = key_file(&store);
+    fs::write(&keys, vec![1; 8192]).unwrap();
     refused(store.verify(), "altered");
-    store.write(&[(SECRETS, ID.to_vec(), None)]).unwrap();
+    refused(store.present(&ID), "altered");
+    fs::remove_file(&keys).unwrap();
     refused(store.verify(), "no such epoch");
+}
+
+/// Row 23: a store opens whose keys of an epoch were altered. Nothing of that is used or burned in vain, and
+/// the user can burn it.
+#[test]
+fn row_23_an_epoch_without_its_keys_can_be_burned() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    fs::write(key_file(&store), vec![1; 8192]).unwrap();
+    drop(store);
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let log = store.log(&ID).unwrap();
+    refused(store.append(&ID, &take(ONE, 1)), "burn");
+    assert_eq!(store.log(&ID).unwrap(), log);
+    let _ = store.append(&ID, &Entry::Burned("test".into())).unwrap();
+    assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
+}
+
+/// Row 25: keys of an old copy beside a newer index. They go forward to where the log stands. A batch that
+/// they do not know cannot be taken from, which shows before anything is burned.
+#[test]
+fn row_25_keys_that_are_behind_their_index_go_forward() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let forward = Forward::of_setup(vec![7; 3]).behind();
+    store.begin(&ID, &epoch(), &Secrets { fixed: Vec::new(), forward }).unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let mut old = vec![fs::read(key_file(&store)).unwrap()];
+    put(&store, ONE, "one").unwrap();
+    put(&store, TWO, "two").unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    old.push(fs::read(key_file(&store)).unwrap());
+    for entry in [take(ONE, 3), Entry::Confirmed] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    let (keys, log) = (key_file(&store), store.log(&ID).unwrap());
+    drop(store);
+    for (old, has_items) in old.iter().zip([false, true]) {
+        fs::write(&keys, old).unwrap();
+        let store = Store::open(directory.path(), &KEY).unwrap();
+        check_keys(&store, &store.state(&ID).unwrap());
+        assert_eq!(store.present(&ID).is_ok(), has_items);
+        match has_items {
+            true => assert_eq!(draw(&store, 1).unwrap(), [3]),
+            false => {
+                refused(store.append(&ID, &take(ONE, 1)), "old copy");
+                assert_eq!(store.log(&ID).unwrap(), log);
+            }
+        }
+    }
+}
+
+/// The file of the keys of the only epoch.
+fn key_file(store: &Store) -> PathBuf {
+    let files: Vec<_> = fs::read_dir(store.keys()).unwrap().map(|file| file.unwrap().path()).collect();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    file.clone()
+}
+
+/// The sealed keys that lie on the disk, of all versions.
+fn sealed_keys(store: &Store) -> Vec<Vec<u8>> {
+    let bytes = fs::read(key_file(store)).unwrap();
+    let slots = bytes.chunks(bytes.len() / 2);
+    slots.map(|slot| slot[12..52].to_vec()).filter(|sealed| sealed.iter().any(|&byte| byte != 0)).collect()
+}
+
+/// Checks that the keys are those of the next entry, and of the first item of each batch that is left.
+#[track_caller]
+fn check_keys(store: &Store, state: &State) {
+    let kept = store.kept(&ID).unwrap();
+    let mut forward = Forward::of_setup(vec![7; 3]);
+    forward.go_to(state.shared() + 1).unwrap();
+    assert_eq!(kept.secrets.forward, forward, "keys of another entry");
+    for (serial, chain) in &kept.chains {
+        let mut left = Chain::of(&[1; 32]);
+        left.go_to(state.gone(*serial)).unwrap();
+        assert_eq!(chain, &left, "keys of another item");
+    }
+}
+
+/// A program and a step leave no keys behind of what they used, however they end; those of what is left stay.
+#[test]
+fn row_16_the_keys_of_what_was_used_are_erased() {
+    let secrets = Secrets { fixed: b"secrets".to_vec(), forward: Forward::of_setup(vec![7; 3]).behind() };
+    for end in ["well", "failed", "killed"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(directory.path(), &KEY).unwrap();
+        store.begin(&ID, &epoch(), &secrets).unwrap();
+        let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+        assert_eq!(store.secrets(&ID).unwrap(), secrets, "the step may draw from them");
+        put(&store, ONE, "one").unwrap();
+        put(&store, TWO, "two").unwrap();
+        for entry in [Entry::Stored, Entry::Made] {
+            let _ = store.append(&ID, &entry).unwrap();
+        }
+        assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "behind the step and its end");
+        let before = sealed_keys(&store);
+        assert_eq!(before.len(), 1);
+        let taken = store.append(&ID, &take(ONE, 3)).unwrap();
+        assert_eq!(taken.chain(ONE).unwrap(), &Chain::of(&[1; 32]));
+        assert!(taken.chain(TWO).is_err());
+        assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "the program may draw from them");
+        match end {
+            "well" => drop(store.append(&ID, &Entry::Confirmed).unwrap()),
+            "failed" => store.erase_used(&ID).unwrap(),
+            _ => {
+                drop(store);
+                store = Store::open(directory.path(), &KEY).unwrap();
+            }
+        }
+        let mut forward = secrets.forward.clone();
+        forward.go_to(4).unwrap();
+        assert_eq!(store.secrets(&ID).unwrap().forward, forward, "{end}");
+        let after = sealed_keys(&store);
+        assert!(after.len() == 1 && after != before, "{end}: the version before is overwritten");
+        let mut chain = Chain::of(&[1; 32]);
+        chain.go_to(3).unwrap();
+        let taken = store.append(&ID, &take(ONE, 1)).unwrap();
+        assert_eq!(taken.chain(ONE).unwrap(), &chain, "{end}");
+        // No keys of a burned epoch are left.
+        let _ = store.append(&ID, &Entry::Burned("test".into())).unwrap();
+        assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
+    }
+}
+
+/// Row 25: an old index beside newer keys. Its items are erased, and it says so.
+#[test]
+fn row_25_an_index_that_is_behind_its_keys_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let forward = Forward::of_setup(vec![7; 3]).behind();
+    store.begin(&ID, &epoch(), &Secrets { fixed: Vec::new(), forward }).unwrap();
+    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    put(&store, ONE, "one").unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    drop(store);
+    let index = directory.path().join("index.redb");
+    let old = fs::read(&index).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    for entry in [take(ONE, 3), Entry::Confirmed] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    drop(store);
+    fs::write(&index, old).unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    refused(store.secrets(&ID), "old copy");
+    refused(store.append(&ID, &take(ONE, 1)), "old copy");
+}
+
+/// Row 23: a file of keys of an epoch that the index does not know stays as it is.
+#[test]
+fn row_23_keys_of_an_unknown_epoch_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    let keys = key_file(&store);
+    let unknown = ["unfinished", "keys"].map(|kind| store.keys().join(format!("{}.{kind}", "07".repeat(32))));
+    unknown.iter().for_each(|other| assert!(fs::copy(&keys, other).is_ok()));
+    drop(store);
+    drop(Store::open(directory.path(), &KEY).unwrap());
+    unknown.iter().for_each(|other| assert_eq!(fs::read(other).unwrap(), fs::read(&keys).unwrap()));
 }
 
 /// Row 16: the ranges of an entry are handed out once, and no batch has a serial of another entry.
@@ -634,7 +804,7 @@ fn row_23_missing_segments_and_secrets_are_named() {
 fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let mut firsts = Vec::new();
     for entry in [Entry::Fill(step(1, 0, 1)), Entry::Fill(step(1, 0, 1)), Entry::Stored, Entry::Made] {
         let mut taken = store.append(&ID, &entry).unwrap();
@@ -660,7 +830,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
 fn row_16_workers_have_ranges_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
     for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "worn out")] {
         refused(store.append(&ID, &by(1, wrong)).map(drop), why);
@@ -747,9 +917,9 @@ fn row_16_an_epoch_begins_once() {
     refused(store.log(&ID), "no such epoch");
     refused(store.state(&ID), "no such epoch");
     refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "no such epoch");
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
-    refused(store.begin(&ID, &epoch(), b"others"), "exists");
-    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
+    refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "exists");
+    assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
     // A note that the peer has no more of it either is no reason to keep it.
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
@@ -759,7 +929,7 @@ fn row_16_an_epoch_begins_once() {
         filled(&directory.path().join("other"))
     };
     refused(store.forget(&ID), "may still be used");
-    assert_eq!(*store.secrets(&ID).unwrap(), *b"secrets");
+    assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
 }
 
 #[test]
@@ -817,7 +987,7 @@ fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let watched = Arc::new(Watched::default());
     let store = Store::open_with(directory.path(), &KEY, watched.clone()).unwrap();
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     watched.0.lock().unwrap().clear();
     put(&store, ONE, "one").unwrap();
@@ -856,11 +1026,11 @@ fn a_full_disk_is_no_lack_of_stock() {
     let refused = store.check_room((10 << 20) + 1);
     let words = "takes at least 11 MiB of its disk, and 10 MiB are free";
     assert!(matches!(&refused, Err(Error::Resource(why)) if why.contains(words)), "{refused:?}");
-    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     disk.0.store(true, Ordering::Relaxed);
-    let failed = put(&store, ONE, "one");
-    assert!(matches!(&failed, Err(Error::Resource(_))), "{failed:?}");
+    let failed = [put(&store, ONE, "one"), store.keep_chain(&ID, ONE, &Chain::of(&[1; 32]))];
+    assert!(failed.iter().all(|failed| matches!(failed, Err(Error::Resource(_)))), "{failed:?}");
 }
 
 /// Fails while it is told to.
@@ -880,7 +1050,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
         let directory = tempfile::tempdir().unwrap();
         let disk = Arc::new(Failing::default());
         let store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
-        store.begin(&ID, &epoch(), b"secrets").unwrap();
+        store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
         let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
         let now = |part: usize| disk.0.store(part == failing, Ordering::Relaxed);
         let write = || -> Result<(), Error> {
@@ -892,7 +1062,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
             now(2);
             writer.record(0, 1, vec![1, 2].into())?;
             now(3);
-            store.put(&ID, ONE, &batch("one"), writer)
+            store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32]))
         };
         refused(write(), "writing");
         // Nobody tries again, though the disk works.
@@ -923,17 +1093,19 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
     if let Err(error) = &result {
         // Row 22: it says so, and hands out nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
-        assert!(matches!(error, Error::Stock(why) if why.contains(&said)), "{error} does not say {said}");
+        let says = matches!(error, Error::Stock(why) | Error::Resource(why) if why.contains(&said));
+        assert!(says, "{error} does not say {said}");
         if store.shared.poisoned.none().is_err() {
             refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
-            refused(store.begin(&[8; 32], &epoch(), &[]), "a write failed before");
+            refused(store.begin(&[8; 32], &epoch(), &Secrets::default()), "a write failed before");
         }
     }
     result
 }
 
 fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
-    store.begin(&ID, &epoch(), b"secrets")?;
+    let forward = Forward::of_setup(vec![7; 3]).behind();
+    store.begin(&ID, &epoch(), &Secrets { fixed: b"secrets".to_vec(), forward })?;
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1)))?;
     for serial in [ONE, TWO] {
         put(store, serial, "some")?;
@@ -977,9 +1149,14 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
             let store = Store::open(directory.path(), &KEY)
                 .unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
             store.verify().unwrap();
+            // No keys lie there but those that are of use. An epoch that did not get into the index, in which
+            // nothing was made, may leave a file.
+            let files = fs::read_dir(store.keys()).unwrap().count();
+            assert!(files <= 1, "{at}");
             if store.epochs().unwrap().is_empty() {
                 assert!(seen.put.is_empty() && seen.drawn.is_empty());
             } else {
+                assert_eq!(sealed_keys(&store).len(), 1, "{at}");
                 let left: Vec<(Serial, u64)> =
                     store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.left)).collect();
                 assert!(
@@ -987,6 +1164,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
                     "a batch is lost"
                 );
                 let state = store.state(&ID).unwrap();
+                check_keys(&store, &state);
                 assert!(state.is_made(ONE) || left.iter().all(|&(_, left)| left == 0), "an unfinished batch");
                 assert!(
                     left.iter()
@@ -1121,8 +1299,8 @@ fn row_23_an_altered_index_is_refused() {
 
 fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
-    fs::create_dir_all(to.join("segments")).unwrap();
-    for folder in ["", "segments"] {
+    for folder in ["", "segments", "keys"] {
+        fs::create_dir_all(to.join(folder)).unwrap();
         for file in fs::read_dir(from.join(folder))
             .unwrap()
             .map(Result::unwrap)
@@ -1166,6 +1344,6 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
     let mut lie = a.state(&ID).unwrap().standing();
     lie.last.as_mut().unwrap().1 = take(ONE, 0);
     let before = Store::open(&root.path().join("third"), &KEY).unwrap();
-    before.begin(&ID, &epoch(), b"").unwrap();
+    before.begin(&ID, &epoch(), &Secrets::default()).unwrap();
     assert_eq!(before.state(&ID).unwrap().compare(&lie), Verdict::Apart);
 }

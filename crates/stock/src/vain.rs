@@ -239,14 +239,23 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{Batch, FillStep, GivenUp, StoreKey, serial};
+    use crate::{Batch, Chain, FillStep, GivenUp, Secrets, StoreKey, serial};
     use brickwork_base::Party;
 
     const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
     fn epoch() -> Epoch {
         let (role, security, identities) = (Party::Evaluator, Security::of(40), [[1; 32], [2; 32]]);
-        Epoch { protocol: "test".into(), version: 1, role, security, identities, created: 5, fixed: 10 }
+        Epoch {
+            protocol: "test".into(),
+            version: 1,
+            role,
+            security,
+            identities,
+            created: 5,
+            max_age: 9,
+            fixed: 10,
+        }
     }
 
     fn fill(number: u32, risk: u128) -> Entry {
@@ -256,7 +265,7 @@ mod tests {
     /// Begins an epoch as a session does.
     fn begin(store: &Store, id: &EpochId) {
         store.attempt(&epoch().account(), 10).unwrap();
-        store.begin(id, &epoch(), b"secrets").unwrap();
+        store.begin(id, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     }
 
     /// The sum, which is the same in a process that opens the store anew.
@@ -283,7 +292,7 @@ mod tests {
         let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
         let account = epoch().account();
         assert_eq!(sum(path, |store| store.attempt(&account, 10).unwrap()), 10, "a setup that is begun");
-        assert_eq!(sum(path, |store| store.begin(&id, &epoch(), b"secrets").unwrap()), 10);
+        assert_eq!(sum(path, |store| store.begin(&id, &epoch(), &Secrets::fixed(b"secrets")).unwrap()), 10);
         assert_eq!(of(&[fill(0, 3)]), 13);
         assert_eq!(of(&[Entry::Stored, Entry::Made]), 0, "it is made");
         assert_eq!(of(&[fill(1, 5)]), 15, "with the fixed part");
@@ -354,7 +363,7 @@ mod tests {
         let mut writer = store.writer(id, serial).unwrap();
         writer.record(0, 3, vec![1].into()).unwrap();
         let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
-        store.put(id, serial, &batch, writer).unwrap();
+        store.put(id, serial, &batch, writer, &Chain::of(&[1; 32])).unwrap();
         follows(store, id, &[Entry::Stored, Entry::Made]);
         serial
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::chain::Chain;
 use super::disk::Disk;
 use super::index::with_number;
 use super::log::{EpochId, Serial};
@@ -63,7 +64,7 @@ pub trait Elsewhere: Send + Sync {
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
-    fn finish(&self, serial: Serial, batch: &Batch) -> Result<(), Error>;
+    fn finish(&self, serial: Serial, batch: &Batch, chain: &Chain) -> Result<(), Error>;
 }
 
 impl Writer {

@@ -1,7 +1,7 @@
 //! Row 26: writers of a store in a fork of its process. Alone in a file: it says that this process is a fork.
 
 use brickwork_base::{Error, Party, Security, process};
-use brickwork_stock::{Bulk, Entry, Epoch, FillStep, Store, StoreKey, serial};
+use brickwork_stock::{Bulk, Entry, Epoch, FillStep, Secrets, Store, StoreKey, serial};
 
 #[test]
 fn row_26_a_fork_writes_no_segment() {
@@ -9,8 +9,8 @@ fn row_26_a_fork_writes_no_segment() {
     let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
     let (id, identities, security) = ([3; 32], [[1; 32], [2; 32]], Security::of(40));
     let (role, protocol) = (Party::Garbler, "test".into());
-    let epoch = Epoch { protocol, version: 1, role, security, identities, created: 5, fixed: 0 };
-    store.begin(&id, &epoch, b"secrets").unwrap();
+    let epoch = Epoch { protocol, version: 1, role, security, identities, created: 5, max_age: 9, fixed: 0 };
+    store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let _ = store.append(&id, &Entry::Fill(step)).unwrap();
     let (writers, bulk) = (store.writers(&id), Bulk { units: 2, unit_bytes: 1 << 20 });

@@ -168,16 +168,16 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
         let taken = store.batches(&id)?.iter().map(|batch| (batch.serial, 1)).collect();
         store.append(&id, &Entry::Use { program: [9; 32], taken }).map(drop)
     };
-    let counted = Failing::once(usize::MAX, 0);
-    let store =
-        Store::open_with(&stores.copy().of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
+    let (counted, copy) = (Failing::once(usize::MAX, 0), stores.copy());
+    let store = Store::open_with(&copy.of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
     let before = counted.seen();
     take(&store).map_err(|e| e.to_string())?;
     let changes = counted.seen() - before;
     let (at, some) = (before + rng.below(changes as u64) as usize, rng.below(200) as usize);
     let store =
         Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
-    must(matches!(take(&store), Err(Error::Stock(_))), "a failing disk was not noticed")?;
+    let failed = take(&store);
+    must(matches!(failed, Err(Error::Resource(_))), "a full disk was not noticed")?;
     must(matches!(take(&store), Err(Error::Stock(why)) if why.contains("opened anew")), "the store went on")?;
     drop(store);
     let store = stores.open(party).map_err(|e| e.to_string())?;

@@ -6,7 +6,7 @@ use brickwork::duplo::{
     FromStock, Lacking, Preprocessed, Secret, Step, Stocked, executions, in_stock, inventory,
 };
 use brickwork::session::PhaseReport;
-use brickwork::stock::{Entry, Epoch, FillStep, GivenUp, Store, StoreKey};
+use brickwork::stock::{Entry, Epoch, FillStep, GivenUp, Secrets, Store, StoreKey};
 use tempfile::TempDir;
 
 use super::*;
@@ -784,7 +784,7 @@ fn an_inventory_of_what_there_is() {
     // still is.
     let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
-    store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, b"").unwrap();
+    store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
     assert_eq!((store.epochs().unwrap().len(), inventory(&store).unwrap().len()), (2, 1));
     let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
     assert_eq!(executions(&inventory(&store).unwrap()[0], &store, &program).unwrap(), 0);

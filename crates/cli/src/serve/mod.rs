@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::failure::Failure;
 use crate::files;
 use crate::report::Report;
-use crate::store::KeyArguments;
+use crate::store::{KeyArguments, MaxAge};
 use budget::Book;
 use desk::Desk;
 use lines::Meeting;
@@ -43,6 +43,8 @@ pub struct Arguments {
     store: PathBuf,
     #[command(flatten)]
     key: KeyArguments,
+    #[command(flatten)]
+    max_age: MaxAge,
 }
 
 /// The file in the store's folder that counts runs.
@@ -83,7 +85,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         identities: keys.map(PublicKey::to_bytes),
         post_quantum: false,
     };
-    let store = arguments.key.open(&arguments.store)?;
+    let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
     let book = Book::open(&arguments.store.join(BOOK))?;
     let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book));
 

@@ -2,7 +2,7 @@
 //! security where nothing holds against a cheater, and stores of other protocols. Each is an error that says
 //! what to do.
 
-use brickwork::stock::{Entry, Epoch, FillStep, Store, StoreKey};
+use brickwork::stock::{Entry, Epoch, FillStep, Secrets, Store, StoreKey};
 use brickwork::{Security, circuit::Party};
 
 use super::stock::{Parties, ROLES};
@@ -103,9 +103,10 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
             security: Security::of(bits),
             identities: parties.identities(),
             created: 0,
+            max_age: u64::MAX,
             fixed: 0,
         };
-        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
+        store.begin(&[3; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
         let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
     }

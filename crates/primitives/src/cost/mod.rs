@@ -10,7 +10,7 @@ use brickwork_plan::{SLICES, Script, TOUCH, share};
 use crate::commit::Level;
 use crate::ot::Cot;
 use crate::ot::pcg::PARAMETERS;
-use brickwork_stock::ACQUAINTANCE_BYTES;
+use brickwork_stock::PAIR_BYTES;
 pub use measure::{Primitives, probe};
 use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RANDOM_RECEIVER, RANDOM_SENDER, RECEIVE};
 
@@ -154,7 +154,7 @@ pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epoc
     // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has
     // judged.
     for party in [Garbler, Evaluator] {
-        script.message(party, ACQUAINTANCE_BYTES as u64);
+        script.message(party, PAIR_BYTES as u64);
         script.message(party, standings);
     }
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));

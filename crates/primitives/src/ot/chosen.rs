@@ -3,14 +3,11 @@
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
-use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{CotReceiver, CotSender, Series, extension, pcg, softspoken};
-
-pub use super::rows::ReceiverState;
 
 /// The construction of correlated OTs. The more bits of the offset share a row, the fewer bytes an OT takes,
 /// and the more streams have to be computed for it.
@@ -42,6 +39,17 @@ impl Cot {
             Cot::SoftSpoken4 => "softspoken-4",
             Cot::SoftSpoken8 => "softspoken-8",
             Cot::Pcg => "pcg",
+        }
+    }
+
+    /// Returns how many keys of a series a stock keeps at its sender, and at its receiver.
+    pub fn keys(self) -> [usize; 2] {
+        match self {
+            Cot::Extension => [extension::Sender::KEYS, extension::Receiver::KEYS],
+            Cot::SoftSpoken2 => [softspoken::Sender::<2>::KEYS, softspoken::Receiver::<2>::KEYS],
+            Cot::SoftSpoken4 => [softspoken::Sender::<4>::KEYS, softspoken::Receiver::<4>::KEYS],
+            Cot::SoftSpoken8 => [softspoken::Sender::<8>::KEYS, softspoken::Receiver::<8>::KEYS],
+            Cot::Pcg => [pcg::Sender::KEYS, pcg::Receiver::KEYS],
         }
     }
 
@@ -99,28 +107,28 @@ impl Sender {
         })
     }
 
-    /// Goes on with a series whose state was kept, as [`CotSender::restored`].
+    /// Goes on with a series of this kind whose keys were kept, as [`CotSender::restored`].
     ///
     /// # Errors
     /// As there.
-    pub fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
-        Ok(match state {
-            SenderState::Extension(state) => Sender::Extension(CotSender::restored(series, state)?),
-            SenderState::SoftSpoken2(state) => Sender::SoftSpoken2(CotSender::restored(series, state)?),
-            SenderState::SoftSpoken4(state) => Sender::SoftSpoken4(CotSender::restored(series, state)?),
-            SenderState::SoftSpoken8(state) => Sender::SoftSpoken8(CotSender::restored(series, state)?),
-            SenderState::Pcg(state) => Sender::Pcg(CotSender::restored(series, state)?),
+    pub fn restored(cot: Cot, series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
+        Ok(match cot {
+            Cot::Extension => Sender::Extension(CotSender::restored(series, offset, keys)?),
+            Cot::SoftSpoken2 => Sender::SoftSpoken2(CotSender::restored(series, offset, keys)?),
+            Cot::SoftSpoken4 => Sender::SoftSpoken4(CotSender::restored(series, offset, keys)?),
+            Cot::SoftSpoken8 => Sender::SoftSpoken8(CotSender::restored(series, offset, keys)?),
+            Cot::Pcg => Sender::Pcg(CotSender::restored(series, offset, keys)?),
         })
     }
 
-    /// Returns what a stock keeps.
-    pub fn state(&self) -> SenderState {
+    /// Returns the keys that a stock keeps, as [`CotSender::keys_behind`].
+    pub fn keys_behind(&self) -> Forward {
         match self {
-            Sender::Extension(sender) => SenderState::Extension(sender.state()),
-            Sender::SoftSpoken2(sender) => SenderState::SoftSpoken2(sender.state()),
-            Sender::SoftSpoken4(sender) => SenderState::SoftSpoken4(sender.state()),
-            Sender::SoftSpoken8(sender) => SenderState::SoftSpoken8(sender.state()),
-            Sender::Pcg(sender) => SenderState::Pcg(sender.state()),
+            Sender::Extension(sender) => sender.keys_behind(),
+            Sender::SoftSpoken2(sender) => sender.keys_behind(),
+            Sender::SoftSpoken4(sender) => sender.keys_behind(),
+            Sender::SoftSpoken8(sender) => sender.keys_behind(),
+            Sender::Pcg(sender) => sender.keys_behind(),
         }
     }
 
@@ -175,21 +183,6 @@ impl Sender {
     }
 }
 
-/// The state that a stock keeps of a [`Sender`], which says of which kind it is.
-#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub enum SenderState {
-    /// Of [`Cot::Extension`].
-    Extension(<extension::Sender as CotSender>::State),
-    /// Of [`Cot::SoftSpoken2`].
-    SoftSpoken2(<softspoken::Sender<2> as CotSender>::State),
-    /// Of [`Cot::SoftSpoken4`].
-    SoftSpoken4(<softspoken::Sender<4> as CotSender>::State),
-    /// Of [`Cot::SoftSpoken8`].
-    SoftSpoken8(<softspoken::Sender<8> as CotSender>::State),
-    /// Of [`Cot::Pcg`].
-    Pcg(<pcg::Sender as CotSender>::State),
-}
-
 /// The end of a series that has the choices.
 #[allow(clippy::large_enum_variant)]
 pub enum Receiver {
@@ -225,28 +218,28 @@ impl Receiver {
         })
     }
 
-    /// Goes on with a series whose state was kept, as [`CotReceiver::restored`]: it is of this kind.
+    /// Goes on with a series of this kind whose keys were kept, as [`CotReceiver::restored`].
     ///
     /// # Errors
     /// As there.
-    pub fn restored(cot: Cot, series: &Series, state: &ReceiverState) -> Result<Self, Error> {
+    pub fn restored(cot: Cot, series: &Series, keys: Forward) -> Result<Self, Error> {
         Ok(match cot {
-            Cot::Extension => Receiver::Extension(CotReceiver::restored(series, state)?),
-            Cot::SoftSpoken2 => Receiver::SoftSpoken2(CotReceiver::restored(series, state)?),
-            Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::restored(series, state)?),
-            Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::restored(series, state)?),
-            Cot::Pcg => Receiver::Pcg(CotReceiver::restored(series, state)?),
+            Cot::Extension => Receiver::Extension(CotReceiver::restored(series, keys)?),
+            Cot::SoftSpoken2 => Receiver::SoftSpoken2(CotReceiver::restored(series, keys)?),
+            Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::restored(series, keys)?),
+            Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::restored(series, keys)?),
+            Cot::Pcg => Receiver::Pcg(CotReceiver::restored(series, keys)?),
         })
     }
 
-    /// Returns what a stock keeps: the seeds of its base OTs, whatever the kind.
-    pub fn state(&self) -> ReceiverState {
+    /// Returns the keys that a stock keeps, as [`CotReceiver::keys_behind`].
+    pub fn keys_behind(&self) -> Forward {
         match self {
-            Receiver::Extension(receiver) => receiver.state(),
-            Receiver::SoftSpoken2(receiver) => receiver.state(),
-            Receiver::SoftSpoken4(receiver) => receiver.state(),
-            Receiver::SoftSpoken8(receiver) => receiver.state(),
-            Receiver::Pcg(receiver) => receiver.state(),
+            Receiver::Extension(receiver) => receiver.keys_behind(),
+            Receiver::SoftSpoken2(receiver) => receiver.keys_behind(),
+            Receiver::SoftSpoken4(receiver) => receiver.keys_behind(),
+            Receiver::SoftSpoken8(receiver) => receiver.keys_behind(),
+            Receiver::Pcg(receiver) => receiver.keys_behind(),
         }
     }
 

@@ -14,17 +14,13 @@
 //! A session may have two series side by side, one in each direction: a [`Series`] names the one that a
 //! message, a hash or a stored state belongs to.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use zeroize::Zeroize;
-
 use super::Direction;
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_kernels::Secrets;
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
 /// Names one of a session's series of correlated OTs. A hash for one series is of no use in another.
@@ -78,8 +74,8 @@ impl Series {
 
 /// The party that chooses the offset: the garbler or the evaluator.
 pub trait CotSender: Sized + Send {
-    /// The state that a stock keeps of it, besides the session.
-    type State: Serialize + DeserializeOwned + Zeroize;
+    /// Keys of its streams, which a stock keeps besides the session and the offset.
+    const KEYS: usize;
 
     /// Base-2 logarithm of the probability that, in one call, a receiver whose choices contradict each other
     /// is not found out without having guessed bits of the offset.
@@ -96,23 +92,24 @@ pub trait CotSender: Sized + Send {
     /// If there are not as many seeds.
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error>;
 
-    /// Goes on with a series whose state was kept. Nothing is drawn before a range is
+    /// Goes on with a series whose keys were kept. Nothing is drawn before a range is
     /// [entered](CotSender::enter).
     ///
     /// # Errors
-    /// [`Error::Stock`] if the state is malformed, [`Error::Resource`] without randomness.
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
+    /// [`Error::Stock`] if there are not as many keys.
+    fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns what a stock keeps.
-    fn state(&self) -> Self::State;
+    /// Returns the keys that a stock keeps: those of the entries behind the one that was entered last.
+    fn keys_behind(&self) -> Forward;
 
     /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
-    /// Goes on with the ranges of an entry: takes those of all that it counts. The receiver does the same.
+    /// Goes on with the ranges of an entry: takes those of all that it counts, and makes the entry's keys of
+    /// those that it has. The receiver does the same.
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is taken already.
+    /// [`Error::Usage`] if one is taken already, or the keys are those of a later entry.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
     /// Makes `count` more OTs, whose choices the receiver gives. Returns the labels for choice 0; those for
@@ -154,8 +151,8 @@ pub trait CotSender: Sized + Send {
 
 /// The party that chooses the bits.
 pub trait CotReceiver: Sized + Send {
-    /// The state that a stock keeps of it, besides the session.
-    type State: Serialize + DeserializeOwned + Zeroize;
+    /// Keys of its streams, which a stock keeps besides the session.
+    const KEYS: usize;
 
     /// Begins a series. `seeds` are what this party sent in [`BASE_OTS`](super::BASE_OTS) base OTs.
     ///
@@ -166,14 +163,14 @@ pub trait CotReceiver: Sized + Send {
     /// If there are not as many pairs.
     fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error>;
 
-    /// Goes on with a series whose state was kept, as [`CotSender::restored`].
+    /// Goes on with a series whose keys were kept, as [`CotSender::restored`].
     ///
     /// # Errors
-    /// As there.
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
+    /// As there; [`Error::Resource`] without randomness.
+    fn restored(series: &Series, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns what a stock keeps.
-    fn state(&self) -> Self::State;
+    /// Returns the keys that a stock keeps, as [`CotSender::keys_behind`].
+    fn keys_behind(&self) -> Forward;
 
     /// Goes on with the ranges of an entry, as [`CotSender::enter`].
     ///
@@ -267,14 +264,15 @@ mod tests {
             if range == 1 {
                 // From a stock, which forgets what was made but not which ranges were entered.
                 let series = Series::new(&SESSION, direction);
-                let bytes = postcard::to_stdvec(&sender.state()).unwrap();
-                sender = S::restored(&series, &postcard::from_bytes(&bytes).unwrap()).unwrap();
-                let bytes = postcard::to_stdvec(&receiver.state()).unwrap();
-                receiver = R::restored(&series, &postcard::from_bytes(&bytes).unwrap()).unwrap();
-                sender.enter(&mut Ranges::of_setup()).unwrap();
-                receiver.enter(&mut Ranges::of_setup()).unwrap();
-                // The setup's range, as no store is at hand that would give another: what comes is the same.
-                (labels_seen, keys_seen) = (HashSet::new(), HashSet::new());
+                let [sent, got] = [sender.keys_behind(), receiver.keys_behind()].map(|keys| {
+                    let bytes = postcard::to_stdvec(&keys).unwrap();
+                    postcard::from_bytes::<Forward>(&bytes).unwrap()
+                });
+                assert_eq!([sent.keys().len(), got.keys().len()], [S::KEYS, R::KEYS]);
+                (sender, receiver) =
+                    (S::restored(&series, offset, sent).unwrap(), R::restored(&series, got).unwrap());
+                sender.enter(&mut Ranges::lent(7).unwrap()).unwrap();
+                receiver.enter(&mut Ranges::lent(7).unwrap()).unwrap();
             }
             assert!(sender.offset() == offset.label());
             for (count, random) in [(0, false), (1, false), (300, false), (129, true), (10_000, false)] {
@@ -382,24 +380,95 @@ mod tests {
         });
     }
 
+    /// Returns the messages of a receiver in an entry that has these keys, and its result. All choices are 0,
+    /// or the trees choose.
+    fn drawn<R: CotReceiver>(keys: &[u128], entry: u64, random: bool) -> (Vec<u8>, Vec<u8>) {
+        let bytes = postcard::to_stdvec(&(entry, keys)).unwrap();
+        let series = Series::new(&SESSION, Direction::GarblerSends);
+        let mut receiver = R::restored(&series, postcard::from_bytes(&bytes).unwrap()).unwrap();
+        receiver.enter(&mut Ranges::lent(entry).unwrap()).unwrap();
+        rows(&mut receiver, &[0; 128], random)
+    }
+
+    /// Returns the messages of a receiver for 128 OTs, and its result. They hold the rows of the choices.
+    fn rows<R: CotReceiver>(receiver: &mut R, choices: &[u8], random: bool) -> (Vec<u8>, Vec<u8>) {
+        let (_left, mut right) = memory_pair();
+        let sent: std::sync::Arc<std::sync::Mutex<Vec<u8>>> = Default::default();
+        let noted = sent.clone();
+        right.set_tamper(Box::new(move |tag, bytes| {
+            if tag == super::super::rows::msg::ROWS {
+                // The second block of a row hides the choices in the check.
+                let rows = bytes.chunks_exact(32).flat_map(|row| &row[..16]);
+                noted.lock().unwrap().extend(rows);
+            }
+        }));
+        let chosen = match random {
+            true => {
+                let mut macs = vec![brickwork_base::label::Label::ZERO; 128];
+                receiver.random_bits(&mut right, &mut Rng::replayable("test"), &mut macs).unwrap();
+                macs.iter().map(|mac| mac.colour()).collect()
+            }
+            false => {
+                receiver.extend(&mut right, choices).unwrap();
+                choices.to_vec()
+            }
+        };
+        let sent = sent.lock().unwrap().clone();
+        (sent, chosen)
+    }
+
+    /// Plays a thief that recorded the line and reads a receiver's store later. With the keys of an entry,
+    /// or of one before it, it has the choices of that entry. With those that are kept afterwards it has
+    /// nothing.
+    fn chooses_once<R: CotReceiver>(random: bool) {
+        let mut rng = Rng::replayable("test choices");
+        let given: Vec<u8> = (0..128).map(|_| rng.below(2) as u8).collect();
+        let (_, pairs) = dealt(Delta::new(7), &mut rng);
+        let (_left, mut right) = memory_pair();
+        let series = Series::new(&SESSION, Direction::GarblerSends);
+        let mut receiver = R::set_up(&mut right, &series, &pairs).unwrap();
+        let before = receiver.keys_behind();
+        receiver.enter(&mut Ranges::lent(3).unwrap()).unwrap();
+        let (sent, chosen) = rows(&mut receiver, &given, random);
+        let behind = receiver.keys_behind();
+        assert_eq!((before.entry(), behind.entry()), (1, 4));
+        let read = |keys: &Forward| match random {
+            // They follow from the keys alone.
+            true => drawn::<R>(keys.keys(), 3, true).1,
+            // A row is what streams make of choices of 0, and the choices.
+            false => {
+                let zeros = drawn::<R>(keys.keys(), 3, false).0;
+                (0..128).map(|j| (sent[j / 8] ^ zeros[j / 8]) >> (j % 8) & 1).collect()
+            }
+        };
+        let mut of_the_entry = before.clone();
+        of_the_entry.go_to(3).unwrap();
+        assert_eq!(read(&of_the_entry), chosen, "the test reads as a thief would");
+        let guessed = read(&behind).iter().zip(&chosen).filter(|(read, chosen)| read == chosen).count();
+        assert!((32..96).contains(&guessed), "{guessed} of 128");
+        let mut thief = R::restored(&series, behind).unwrap();
+        assert!(matches!(thief.enter(&mut Ranges::lent(3).unwrap()), Err(Error::Usage(_))));
+    }
+
     #[test]
-    fn row_25_a_state_of_another_length_is_refused() {
+    fn what_an_entry_chose_does_not_follow_from_what_is_kept_behind_it() {
+        chooses_once::<extension::Receiver>(false);
+        chooses_once::<softspoken::Receiver<4>>(false);
+        chooses_once::<softspoken::Receiver<2>>(true);
+        chooses_once::<softspoken::Receiver<4>>(true);
+        chooses_once::<softspoken::Receiver<8>>(true);
+    }
+
+    #[test]
+    fn row_25_another_number_of_keys_is_refused() {
         let offset = Rng::replayable("test offset").delta();
         let ((sender, _), (receiver, _)) =
             ends::<extension::Sender, extension::Receiver>(Direction::GarblerSends, offset);
         let series = Series::new(&SESSION, Direction::GarblerSends);
-        let changed = |state: Vec<u8>, seed: usize| {
-            // One base OT less: the number of them stands first.
-            let mut state = state;
-            assert_eq!(state[..2], [128, 1]);
-            state.splice(..2 + seed, [127]);
-            state
-        };
-        let state = changed(postcard::to_stdvec(&sender.state()).unwrap(), 16);
-        let refused = extension::Sender::restored(&series, &postcard::from_bytes(&state).unwrap());
+        let fewer = |keys: Forward| Forward::of_setup(keys.keys()[1..].to_vec());
+        let refused = extension::Sender::restored(&series, offset, fewer(sender.keys_behind()));
         assert!(matches!(refused, Err(Error::Stock(_))));
-        let state = changed(postcard::to_stdvec(&receiver.state()).unwrap(), 32);
-        let refused = extension::Receiver::restored(&series, &postcard::from_bytes(&state).unwrap());
+        let refused = extension::Receiver::restored(&series, fewer(receiver.keys_behind()));
         assert!(matches!(refused, Err(Error::Stock(_))));
     }
 }

@@ -46,46 +46,42 @@
 //! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
 //! far, and over the OT's number). Unhashed they must never be keys.
 
-use brickwork_kernels::{Kernel, Secrets, Trees};
-use zeroize::Zeroizing;
+use brickwork_kernels::Secrets;
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide};
+use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide, sound};
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
-pub use super::rows::{CHECK_LOG2, KeysAgain, ReceiverState, SenderState, msg};
+pub use super::rows::{CHECK_LOG2, KeysAgain, msg};
 
 /// The party that chooses the offset.
 pub struct Sender {
     side: SenderSide,
-    /// The seeds of the streams, for a store.
-    seeds: Vec<Seed>,
 }
 
 /// The party that chooses the bits.
 pub struct Receiver {
     side: ReceiverSide,
-    /// The seeds of the streams, for a store.
-    pairs: Vec<[Seed; 2]>,
 }
 
-/// The streams of which the sender has one of two: a leaf of each tree.
-fn known(seeds: &[Seed]) -> Trees {
+/// Returns the keys of the streams of which the sender has one of two: a leaf of each tree.
+fn known(seeds: &[Seed]) -> Forward {
     assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
-    let keys: Zeroizing<Vec<u128>> = Zeroizing::new(seeds.iter().map(Seed::bits).collect());
-    Trees::new(Kernel::best(), 1, &keys)
+    Forward::of_setup(seeds.iter().map(Seed::bits).collect())
 }
 
-/// All streams: the one that makes the row is leaf 1.
-fn both(pairs: &[[Seed; 2]]) -> Trees {
+/// Returns the keys of all streams: the one that makes the row is leaf 1.
+fn both(pairs: &[[Seed; 2]]) -> Forward {
     assert_eq!(pairs.len(), ROWS, "one pair for each bit of the offset");
-    let keys = pairs.iter().flat_map(|[zero, one]| [one.bits(), zero.bits()]);
-    Trees::new(Kernel::best(), 1, &Zeroizing::new(keys.collect::<Vec<u128>>()))
+    // Made at its full length: what grows leaves copies behind.
+    let mut keys = Vec::with_capacity(2 * ROWS);
+    pairs.iter().for_each(|[zero, one]| keys.extend([one.bits(), zero.bits()]));
+    Forward::of_setup(keys)
 }
 
 impl Sender {
@@ -94,12 +90,12 @@ impl Sender {
     /// # Panics
     /// If there are not 128 seeds.
     pub fn new(series: &Series, delta: Delta, seeds: &[Seed]) -> Self {
-        Sender { side: SenderSide::new(series, delta, known(seeds)), seeds: seeds.to_vec() }
+        Sender { side: SenderSide::new(series, delta, 1, known(seeds)) }
     }
 }
 
 impl CotSender for Sender {
-    type State = SenderState;
+    const KEYS: usize = ROWS;
 
     const CHECK_LOG2: f64 = CHECK_LOG2;
 
@@ -108,13 +104,12 @@ impl CotSender for Sender {
         Ok(Sender::new(series, offset, seeds))
     }
 
-    fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
-        let (seeds, delta) = state.read()?;
-        Ok(Sender { side: SenderSide::restored(series, delta, known(&seeds)), seeds })
+    fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
+        Ok(Sender { side: SenderSide::restored(series, offset, 1, sound(keys, Self::KEYS)?) })
     }
 
-    fn state(&self) -> SenderState {
-        SenderState::new(&self.seeds, self.side.delta)
+    fn keys_behind(&self) -> Forward {
+        self.side.behind()
     }
 
     fn offset(&self) -> Label {
@@ -151,7 +146,7 @@ impl Receiver {
     /// # Panics
     /// If there are not 128 pairs.
     pub fn new(series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
-        Ok(Receiver { side: ReceiverSide::new(series, both(seeds))?, pairs: seeds.to_vec() })
+        Ok(Receiver { side: ReceiverSide::new(series, 1, both(seeds))? })
     }
 
     /// Returns what makes the keys again that [`CotReceiver::keys`] makes next.
@@ -176,20 +171,19 @@ impl Receiver {
 }
 
 impl CotReceiver for Receiver {
-    type State = ReceiverState;
+    const KEYS: usize = 2 * ROWS;
 
     /// Nothing is sent: the seeds are all that is needed.
     fn set_up(_: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         Receiver::new(series, seeds)
     }
 
-    fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
-        let pairs = state.read()?;
-        Ok(Receiver { side: ReceiverSide::restored(series, both(&pairs))?, pairs })
+    fn restored(series: &Series, keys: Forward) -> Result<Self, Error> {
+        Ok(Receiver { side: ReceiverSide::restored(series, 1, sound(keys, Self::KEYS)?)? })
     }
 
-    fn state(&self) -> ReceiverState {
-        ReceiverState::new(&self.pairs)
+    fn keys_behind(&self) -> Forward {
+        self.side.behind()
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -470,10 +464,13 @@ mod tests {
     #[test]
     fn row_29_no_key_is_known_before_the_rows_are() {
         let (sender, receiver, delta) = deal();
+        let (sent, got) = (sender.keys_behind(), receiver.keys_behind());
         let got = [(), ()].map(|()| {
             let (mut left, mut right) = memory_pair();
-            let mut sender = Sender::new(&series(3), delta, &sender.seeds);
-            let mut receiver = Receiver::new(&series(3), &receiver.pairs).unwrap();
+            let mut sender = Sender::restored(&series(3), delta, sent.clone()).unwrap();
+            let mut receiver = Receiver::restored(&series(3), got.clone()).unwrap();
+            sender.enter(&mut Ranges::lent(1).unwrap()).unwrap();
+            receiver.enter(&mut Ranges::lent(1).unwrap()).unwrap();
             let labels = receiver.extend(&mut right, &[0, 1, 1]).unwrap();
             let offered = sender.extend(&mut left, 3).unwrap();
             let (pairs, chosen) = (sender.keys(&offered).unwrap(), receiver.keys(&labels).unwrap());
@@ -489,15 +486,15 @@ mod tests {
     /// so that none serves two OTs.
     #[test]
     fn row_16_nothing_is_made_behind_the_end_of_a_range() {
-        let (mut sender, mut receiver, _) = deal();
+        let (mut sender, mut receiver, delta) = deal();
         let (sent, got) = run(&mut sender, &mut receiver, &[0, 1, 1], None);
         let (sent, got) = (sent.unwrap(), got.unwrap());
         let first = sender.side.next_key();
         sender.keys(&sent).unwrap();
         receiver.keys(&got).unwrap();
         assert_eq!([sender.side.next_key(), receiver.side.next_key()], [first + 3; 2]);
-        let mut sender = Sender::restored(&series(3), &sender.state()).unwrap();
-        let mut receiver = Receiver::restored(&series(3), &receiver.state()).unwrap();
+        let mut sender = Sender::restored(&series(3), delta, sender.keys_behind()).unwrap();
+        let mut receiver = Receiver::restored(&series(3), receiver.keys_behind()).unwrap();
         assert!(matches!(sender.keys(&sent), Err(Error::Limit(_))));
         assert!(matches!(receiver.keys(&got), Err(Error::Limit(_))));
         let (mut left, mut right) = memory_pair();
@@ -511,7 +508,7 @@ mod tests {
     fn row_16_series_in_both_directions_enter_one_entry() {
         let (mut sender, mut receiver, delta) = deal();
         let other = Series::new(&[3; 32], Direction::EvaluatorSends);
-        let mut other = Sender::new(&other, delta, &sender.seeds);
+        let mut other = Sender::new(&other, delta, &vec![Seed::from_bytes([5; 16]); ROWS]);
         let mut ranges = Ranges::of_setup();
         sender.enter(&mut ranges).unwrap();
         other.enter(&mut ranges).unwrap();

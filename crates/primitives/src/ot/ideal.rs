@@ -2,8 +2,6 @@
 //! at one of each pair.
 
 use brickwork_testing::Replayable as _;
-use serde::{Deserialize, Serialize};
-use zeroize::Zeroize;
 
 use super::BASE_OTS;
 use super::cot::{CotReceiver, CotSender, Series};
@@ -11,7 +9,7 @@ use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::{Channel, Tag};
 
 const PAIRS: Tag = Tag(231);
@@ -42,11 +40,8 @@ pub(crate) struct Receiver {
     keys: Keys,
 }
 
-#[derive(Serialize, Deserialize, Zeroize)]
-pub(crate) struct SenderState(u128);
-
 impl CotSender for Sender {
-    type State = SenderState;
+    const KEYS: usize = 0;
 
     const CHECK_LOG2: f64 = f64::NEG_INFINITY;
 
@@ -55,13 +50,12 @@ impl CotSender for Sender {
         Ok(Sender { offset, keys: Keys { series: *series, next: 0 } })
     }
 
-    fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
-        let offset = Delta::checked(state.0).ok_or_else(|| Error::Stock("no offset".into()))?;
+    fn restored(series: &Series, offset: Delta, _: Forward) -> Result<Self, Error> {
         Ok(Sender { offset, keys: Keys { series: *series, next: 0 } })
     }
 
-    fn state(&self) -> SenderState {
-        SenderState(self.offset.bits())
+    fn keys_behind(&self) -> Forward {
+        Forward::default()
     }
 
     fn offset(&self) -> Label {
@@ -90,18 +84,20 @@ impl CotSender for Sender {
 }
 
 impl CotReceiver for Receiver {
-    type State = ();
+    const KEYS: usize = 0;
 
     fn set_up(_: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         assert_eq!(seeds.len(), BASE_OTS);
-        Self::restored(series, &())
+        Self::restored(series, Forward::default())
     }
 
-    fn restored(series: &Series, (): &()) -> Result<Self, Error> {
+    fn restored(series: &Series, _: Forward) -> Result<Self, Error> {
         Ok(Receiver { keys: Keys { series: *series, next: 0 } })
     }
 
-    fn state(&self) {}
+    fn keys_behind(&self) -> Forward {
+        Forward::default()
+    }
 
     fn enter(&mut self, _: &mut Ranges) -> Result<(), Error> {
         Ok(())

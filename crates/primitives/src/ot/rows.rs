@@ -15,15 +15,15 @@ use brickwork_kernels::{
 };
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::cot::{MOST_SERIES, Series};
 use super::{BASE_OTS, Cheat, Direction};
 use crate::long_hash::LongHash;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_base::random::{Rng, Seed};
+use brickwork_stock::{Counter, Forward, Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The messages of the extension.
@@ -315,52 +315,38 @@ impl Corrections<'_> {
     }
 }
 
-/// The state that a stock keeps of a sender: the result of the base OTs.
-#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub struct SenderState {
-    seeds: Vec<[u8; SEED_BYTES]>,
-    delta: u128,
+/// The streams of a series for one entry of a log after the other. Their keys go forward with the entries, so
+/// that nobody draws again what an entry before has drawn, with whatever a store keeps.
+struct Streams {
+    levels: usize,
+    keys: Forward,
+    trees: Trees,
 }
 
-impl SenderState {
-    pub(super) fn new(seeds: &[Seed], delta: Delta) -> Self {
-        SenderState { seeds: seeds.iter().map(|seed| *seed.as_bytes()).collect(), delta: delta.bits() }
+impl Streams {
+    /// Takes the keys of trees of so many levels.
+    fn new(levels: usize, keys: Forward) -> Self {
+        let trees = Trees::new(Kernel::best(), levels, keys.keys());
+        Streams { levels, keys, trees }
     }
 
-    /// Returns the 128 seeds, and the offset.
-    pub(super) fn read(&self) -> Result<(Vec<Seed>, Delta), Error> {
-        match (self.seeds.len(), Delta::checked(self.delta)) {
-            (ROWS, Some(delta)) => Ok((self.seeds.iter().copied().map(Seed::from_bytes).collect(), delta)),
-            _ => Err(malformed()),
-        }
+    /// Goes on with those of an entry.
+    fn enter(&mut self, ranges: &Ranges) -> Result<(), Error> {
+        self.keys.go_to(ranges.entry())?;
+        self.trees = Trees::new(Kernel::best(), self.levels, self.keys.keys());
+        Ok(())
     }
 }
 
-/// The state that a stock keeps of a receiver: the result of the base OTs.
-#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub struct ReceiverState {
-    pairs: Vec<[[u8; SEED_BYTES]; 2]>,
-}
-
-impl ReceiverState {
-    pub(super) fn new(pairs: &[[Seed; 2]]) -> Self {
-        let pair = |pair: &[Seed; 2]| pair.each_ref().map(|seed| *seed.as_bytes());
-        ReceiverState { pairs: pairs.iter().map(pair).collect() }
-    }
-
-    /// Returns the 128 pairs.
-    pub(super) fn read(&self) -> Result<Vec<[Seed; 2]>, Error> {
-        match self.pairs.len() {
-            ROWS => Ok(self.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect()),
-            _ => Err(malformed()),
-        }
-    }
+/// Makes sure that a store has given as many keys as there are.
+pub(super) fn sound(keys: Forward, count: usize) -> Result<Forward, Error> {
+    if keys.keys().len() == count { Ok(keys) } else { Err(malformed()) }
 }
 
 /// The sender's side of a series.
 pub(super) struct SenderSide {
     pub delta: Delta,
-    trees: Trees,
+    streams: Streams,
     counters: [Counter; 2],
     blocks: Range,
     hash: KeyHash,
@@ -376,24 +362,29 @@ impl Drop for SenderSide {
 }
 
 impl SenderSide {
-    /// Begins a series under seeds that are new, which these trees come of.
-    pub fn new(series: &Series, delta: Delta, trees: Trees) -> Self {
+    /// Begins a series of trees of so many levels, under keys that are new.
+    pub fn new(series: &Series, delta: Delta, levels: usize, keys: Forward) -> Self {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
-        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
-        SenderSide { delta, trees, counters, blocks, hash, oracle, sound: true }
+        let (streams, counters, blocks) = (Streams::new(levels, keys), counters(series), of_setup(&BLOCKS));
+        SenderSide { delta, streams, counters, blocks, hash, oracle, sound: true }
     }
 
-    /// Resumes one that was kept: nothing is drawn under seeds that are not new before a range is entered.
-    pub fn restored(series: &Series, delta: Delta, trees: Trees) -> Self {
-        let mut side = SenderSide::new(series, delta, trees);
+    /// Resumes one that was kept: nothing is drawn under keys that are not new before a range is entered.
+    pub fn restored(series: &Series, delta: Delta, levels: usize, keys: Forward) -> Self {
+        let mut side = SenderSide::new(series, delta, levels, keys);
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
         side
+    }
+
+    /// Returns the keys of the entries behind this one.
+    pub fn behind(&self) -> Forward {
+        self.streams.keys.behind()
     }
 
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         let [blocks, keys] = &self.counters;
         (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
-        Ok(())
+        self.streams.enter(ranges)
     }
 
     /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
@@ -433,7 +424,7 @@ impl SenderSide {
     }
 
     fn make(&mut self, channel: &mut Channel, labels: &mut [Label], flavour: Flavour) -> Result<(), Error> {
-        let count = flavour.corrections(&self.trees);
+        let count = flavour.corrections(&self.streams.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
         let (mut question, masks) = (self.oracle.call(start, count), self.masks());
@@ -447,7 +438,7 @@ impl SenderSide {
             rows.each(chunk.clone(), |tiles, rows| {
                 let corrections = &sent.rows[count * (tiles.start - chunk.start)..][..count * tiles.len()];
                 let block = start + (TILE_BLOCKS * tiles.start) as u64;
-                self.trees.send(Kernel::best(), block, &masks, corrections, rows);
+                self.streams.trees.send(Kernel::best(), block, &masks, corrections, rows);
             });
         }
         self.finish(channel, &question.seed(), &masks, rows, flavour)
@@ -511,7 +502,7 @@ impl Flavour {
 
 /// The receiver's side of a series.
 pub(super) struct ReceiverSide {
-    trees: Trees,
+    streams: Streams,
     counters: [Counter; 2],
     blocks: Range,
     hash: KeyHash,
@@ -524,26 +515,32 @@ impl ReceiverSide {
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
-    pub fn new(series: &Series, trees: Trees) -> Result<Self, Error> {
+    pub fn new(series: &Series, levels: usize, keys: Forward) -> Result<Self, Error> {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
+        let (streams, counters, blocks) = (Streams::new(levels, keys), counters(series), of_setup(&BLOCKS));
         let rng = Rng::new("brickwork OT extension receiver")?;
-        Ok(ReceiverSide { trees, counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, rng })
+        Ok(ReceiverSide { streams, counters, blocks, hash, oracle, rng })
     }
 
     /// Does what [`SenderSide::restored`] does.
     ///
     /// # Errors
     /// As [`ReceiverSide::new`].
-    pub fn restored(series: &Series, trees: Trees) -> Result<Self, Error> {
-        let mut side = ReceiverSide::new(series, trees)?;
+    pub fn restored(series: &Series, levels: usize, keys: Forward) -> Result<Self, Error> {
+        let mut side = ReceiverSide::new(series, levels, keys)?;
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
         Ok(side)
+    }
+
+    /// Does what [`SenderSide::behind`] does.
+    pub fn behind(&self) -> Forward {
+        self.streams.keys.behind()
     }
 
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         let [blocks, keys] = &self.counters;
         (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
-        Ok(())
+        self.streams.enter(ranges)
     }
 
     /// Returns the row x of these choices.
@@ -572,7 +569,7 @@ impl ReceiverSide {
         flavour: Flavour,
         mut alter: impl FnMut(&mut Corrections),
     ) -> Result<(), Error> {
-        let count = flavour.corrections(&self.trees);
+        let count = flavour.corrections(&self.streams.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
         let mut question = self.oracle.call(start, count);
@@ -581,7 +578,7 @@ impl ReceiverSide {
             rows.each(chunk.clone(), |tiles, rows| {
                 let corrections = &mut room[count * (tiles.start - chunk.start)..][..count * tiles.len()];
                 let block = start + (TILE_BLOCKS * tiles.start) as u64;
-                self.trees.receive(Kernel::best(), block, &mut x[tiles], corrections, rows);
+                self.streams.trees.receive(Kernel::best(), block, &mut x[tiles], corrections, rows);
             });
             let mut sent = rows.corrections(&mut room, count, &chunk);
             alter(&mut sent);

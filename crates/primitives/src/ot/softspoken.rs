@@ -36,21 +36,20 @@
 //! sender's is not among them: docs/protocols/ot.md says what it learns, and proves it.
 
 use brickwork_base::cheats;
-use brickwork_kernels::{Kernel, Secrets, TileRow, Trees};
-use serde::{Deserialize, Serialize};
+use brickwork_kernels::{Secrets, TileRow};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide, choices, empty_row, malformed};
+use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide, choices, empty_row, sound};
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
-pub use super::rows::{CHECK_LOG2, ReceiverState, msg};
+pub use super::rows::{CHECK_LOG2, msg};
 
 cheats! {
     /// Cheats of a receiver when a series is set up.
@@ -185,9 +184,9 @@ impl Leaves {
         Leaves { keys: Zeroizing::new(vec![0; all]), proofs: Zeroizing::new(vec![[0; 2]; all]) }
     }
 
-    /// The streams of all trees.
-    fn streams<const K: usize>(&self) -> Trees {
-        Trees::new(Kernel::best(), K, &self.keys)
+    /// Returns the keys of all streams.
+    fn into_keys(mut self) -> Forward {
+        Forward::of_setup(std::mem::take(&mut *self.keys))
     }
 
     /// Keys and proofs of one tree.
@@ -263,23 +262,11 @@ fn complete<const K: usize>(
 /// The party that chooses the offset; K bits of it are a block: 2, 4 or 8.
 pub struct Sender<const K: usize> {
     side: SenderSide,
-    /// The seeds of the streams, for a store.
-    seeds: Vec<Seed>,
-    setup: Vec<Pair>,
 }
 
 /// The party that chooses the bits.
 pub struct Receiver<const K: usize> {
     side: ReceiverSide,
-    /// The seeds of the streams, for a store.
-    seeds: Vec<[Seed; 2]>,
-}
-
-/// The state that a stock keeps of a [`Sender`]: the trees are completed anew.
-#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub struct SenderState {
-    ots: super::rows::SenderState,
-    setup: Vec<Pair>,
 }
 
 impl<const K: usize> Sender<K> {
@@ -302,7 +289,7 @@ impl<const K: usize> Sender<K> {
 }
 
 impl<const K: usize> CotSender for Sender<K> {
-    type State = SenderState;
+    const KEYS: usize = trees::<K>() << K;
 
     const CHECK_LOG2: f64 = CHECK_LOG2;
 
@@ -311,23 +298,15 @@ impl<const K: usize> CotSender for Sender<K> {
         let mut setup = vec![[0; 2]; PAIRS];
         channel.receive_into(msg::TREES, bytemuck::cast_slice_mut(&mut setup))?;
         let leaves = complete::<K>(&Oracle::new::<K>(series), offset, seeds, &setup)?;
-        let side = SenderSide::new(series, offset, leaves.streams::<K>());
-        Ok(Sender { side, seeds: seeds.to_vec(), setup })
+        Ok(Sender { side: SenderSide::new(series, offset, K, leaves.into_keys()) })
     }
 
-    fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
-        let (seeds, delta) = state.ots.read()?;
-        if state.setup.len() != PAIRS {
-            return Err(malformed());
-        }
-        let leaves = complete::<K>(&Oracle::new::<K>(series), delta, &seeds, &state.setup);
-        let trees = leaves.map_err(|_| malformed())?.streams::<K>();
-        Ok(Sender { side: SenderSide::restored(series, delta, trees), seeds, setup: state.setup.clone() })
+    fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
+        Ok(Sender { side: SenderSide::restored(series, offset, K, sound(keys, Self::KEYS)?) })
     }
 
-    fn state(&self) -> SenderState {
-        let ots = super::rows::SenderState::new(&self.seeds, self.side.delta);
-        SenderState { ots, setup: self.setup.clone() }
+    fn keys_behind(&self) -> Forward {
+        self.side.behind()
     }
 
     fn offset(&self) -> Label {
@@ -387,24 +366,22 @@ impl<const K: usize> Receiver<K> {
 }
 
 impl<const K: usize> CotReceiver for Receiver<K> {
-    type State = ReceiverState;
+    const KEYS: usize = trees::<K>() << K;
 
     /// Rounds: half of one.
     fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         let (leaves, setup) = grow::<K>(&Oracle::new::<K>(series), seeds);
         channel.send(msg::TREES, bytemuck::cast_slice(&setup))?;
         channel.flush()?;
-        Ok(Receiver { side: ReceiverSide::new(series, leaves.streams::<K>())?, seeds: seeds.to_vec() })
+        Ok(Receiver { side: ReceiverSide::new(series, K, leaves.into_keys())? })
     }
 
-    fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
-        let seeds = state.read()?;
-        let (leaves, _) = grow::<K>(&Oracle::new::<K>(series), &seeds);
-        Ok(Receiver { side: ReceiverSide::restored(series, leaves.streams::<K>())?, seeds })
+    fn restored(series: &Series, keys: Forward) -> Result<Self, Error> {
+        Ok(Receiver { side: ReceiverSide::restored(series, K, sound(keys, Self::KEYS)?)? })
     }
 
-    fn state(&self) -> ReceiverState {
-        ReceiverState::new(&self.seeds)
+    fn keys_behind(&self) -> Forward {
+        self.side.behind()
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -487,8 +464,7 @@ mod tests {
         right.send(msg::TREES, bytemuck::cast_slice(&setup)).unwrap();
         right.flush().unwrap();
         let sender = Sender::<K>::set_up(&mut left, &series(3), delta, &seeds);
-        let side = ReceiverSide::new(&series(3), leaves.streams::<K>()).unwrap();
-        let receiver = Receiver { side, seeds: pairs };
+        let receiver = Receiver { side: ReceiverSide::new(&series(3), K, leaves.into_keys()).unwrap() };
         Dealt { sender, receiver, delta }
     }
 
@@ -877,24 +853,15 @@ mod tests {
         assert!(matches!(refused, Err(Error::Peer(cheat)) if cheat == ot::Cheat::UnexpectedMessage));
     }
 
-    /// A stored state is not believed: its trees are completed and compared anew.
+    /// Keys of trees of another depth are refused. A party that has entered no range makes and sends nothing.
     #[test]
-    fn row_25_a_damaged_state_is_refused() {
-        let (sender, receiver, _) = honest::<4>();
-        assert!(Sender::<4>::restored(&series(3), &sender.state()).is_ok());
-        let refused = |alter: &dyn Fn(&mut SenderState)| {
-            let mut state = sender.state();
-            alter(&mut state);
-            matches!(Sender::<4>::restored(&series(3), &state), Err(Error::Stock(_)))
-        };
-        assert!(refused(&|state| state.setup.truncate(ROWS)));
-        assert!(refused(&|state| state.setup[ROWS][0] ^= 1));
-        assert!(refused(&|state| state.setup[3][1] ^= 1));
-        assert!(matches!(Sender::<4>::restored(&series(4), &sender.state()), Err(Error::Stock(_))));
-        assert!(matches!(Sender::<2>::restored(&series(3), &sender.state()), Err(Error::Stock(_))));
-        // A party that has entered no range makes nothing, and sends nothing.
-        let mut sender = Sender::<4>::restored(&series(3), &sender.state()).unwrap();
-        let mut receiver = Receiver::<4>::restored(&series(3), &receiver.state()).unwrap();
+    fn row_25_keys_of_other_trees_are_refused() {
+        let (sender, receiver, delta) = honest::<4>();
+        let [sent, got] = [sender.keys_behind(), receiver.keys_behind()];
+        assert!(matches!(Sender::<2>::restored(&series(3), delta, sent.clone()), Err(Error::Stock(_))));
+        assert!(matches!(Receiver::<8>::restored(&series(3), got.clone()), Err(Error::Stock(_))));
+        let mut sender = Sender::<4>::restored(&series(3), delta, sent).unwrap();
+        let mut receiver = Receiver::<4>::restored(&series(3), got).unwrap();
         let (mut left, mut right) = memory_pair();
         assert!(matches!(receiver.extend(&mut right, &[1]), Err(Error::Limit(_))));
         assert!(matches!(receiver.random(&mut right, &mut Rng::replayable("test"), 1), Err(Error::Limit(_))));

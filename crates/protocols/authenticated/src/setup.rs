@@ -4,10 +4,10 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
-use brickwork_primitives::ot::chosen::{self, Receiver, ReceiverState, Sender, SenderState};
+use brickwork_primitives::ot::chosen::{self, Receiver, Sender};
 use brickwork_primitives::ot::{BASE_OTS, Cot, Series};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
-use brickwork_stock::{Range, Ranges, SERIALS};
+use brickwork_stock::{Forward, Range, Ranges, SERIALS, Secrets};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -169,38 +169,46 @@ fn key_of(id: &SessionId) -> [u8; 32] {
 /// Version of the secrets.
 const VERSION: u32 = 1;
 
-/// What a session needs to go on in another process: base OTs, among them the offset.
+/// The state with which a session goes on in another process, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub(super) struct MemberState {
+struct Fixed {
     version: u32,
     session: SessionId,
-    sender: SenderState,
-    receiver: ReceiverState,
+    #[zeroize(skip)]
+    cot: Cot,
+    offset: u128,
 }
 
 impl Member {
     /// Returns what [`Member::restored`] needs.
-    pub fn state(&self) -> MemberState {
-        let (sender, receiver) = (self.sender.state(), self.receiver.state());
-        MemberState { version: VERSION, session: self.id, sender, receiver }
+    pub fn secrets(&self) -> Secrets {
+        let (cot, offset) = (self.cot(), self.sender.offset().bits());
+        let fixed = Fixed { version: VERSION, session: self.id, cot, offset };
+        Secrets::new(&fixed, Forward::join([self.sender.keys_behind(), self.receiver.keys_behind()]))
     }
 
     /// Makes a session again. It draws from no counter before [`Member::enter`].
     ///
     /// # Errors
-    /// [`Error::Stock`] if the state is malformed.
-    pub fn restored(run: Metered, level: Level, state: &MemberState, hooks: Hooks) -> Result<Self, Error> {
-        let MemberState { version, session: id, sender, receiver } = state;
-        if *version != VERSION {
-            return Err(Error::Stock("the secrets of a session are of another version".into()));
+    /// [`Error::Stock`] if they are malformed.
+    pub fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+        let malformed =
+            || Error::Stock("the secrets of a session are malformed or of another version".into());
+        let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
+        let (id, cot, role) = (fixed.session, fixed.cot, run.role);
+        let offset = Zeroizing::new(Delta::checked(fixed.offset).ok_or_else(malformed)?);
+        if fixed.version != VERSION {
+            return Err(malformed());
         }
-        let role = run.role;
-        let (own, other) = (Series::new(id, sends(role)), Series::new(id, sends(role).other()));
-        let sender = Sender::restored(&own, sender)?;
-        let receiver = Receiver::restored(sender.cot(), &other, receiver)?;
+        let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
+        let [sends, receives] = cot.keys();
+        let mut keys = secrets.forward.split(&[sends, receives])?.into_iter();
+        let mut next = || keys.next().expect("as many parts as asked for");
+        let sender = Sender::restored(cot, &own, *offset, next())?;
+        let receiver = Receiver::restored(cot, &other, next())?;
         let rng = Rng::new("brickwork authenticated components from stock")?;
-        let own = Owner { role, delta: Delta::new(sender.offset().bits()) };
-        let (id, key, serials, places) = (*id, key_of(id), SERIALS.none(), PLACES.none());
+        let own = Owner { role, delta: Delta::new(offset.bits()) };
+        let (key, serials, places) = (key_of(&id), SERIALS.none(), PLACES.none());
         let keep = Keep::default();
         Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
     }

@@ -1,7 +1,7 @@
 //! The epochs that both parties may use: which of them has what a program needs, and which a session has.
 
 use super::intent::Intent;
-use super::meeting::{Owner, living, other_levels, room_for_one_more};
+use super::meeting::{Owner, is_over, living, other_levels, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
 use crate::Terms;
@@ -19,6 +19,8 @@ pub(super) struct Epochs {
     pub epochs: Vec<EpochId>,
     /// Whether other sessions had some when this one began: those it leaves to them.
     pub busy: bool,
+    /// Seconds in which an epoch that is begun may be used: both parties agree on it.
+    pub max_age: u64,
     /// The one that this session has.
     pub lease: Option<Lease>,
     /// No step begins once this is asked.
@@ -182,6 +184,9 @@ pub fn in_stock(
     choose: impl Fn(&Batches) -> Result<Vec<(Serial, u32)>, Error>,
 ) -> Result<bool, Error> {
     for (id, _) in living(store, owner)? {
+        if is_over(store, &id)? {
+            continue;
+        }
         match choose(&Batches::of(store, &id)?) {
             Ok(_) => return Ok(true),
             Err(Error::Stock(_)) => {}

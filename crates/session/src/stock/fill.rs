@@ -4,7 +4,7 @@ use super::epochs::{Epochs, digest};
 use super::meeting::meet;
 use super::records::{Keeper, Shelf};
 use super::side::{Asked, Preprocessed, Side};
-use super::stocked::{Stocked, burn_if_cheated};
+use super::stocked::{Stocked, burn_if_cheated, over};
 use crate::agree;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -60,7 +60,7 @@ impl<S: Side> Stocked<S> {
             held.may_try::<S>(risk.saturating_add(fixed))?;
             let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
-            burn_if_cheated(&held.store, &epoch, made)?;
+            over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
         }
         // Behind a program's entry this would say that the program has ended.
         if resumed < of {

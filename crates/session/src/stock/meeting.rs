@@ -38,8 +38,8 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Malformed, Security};
 use brickwork_circuit::Party;
 use brickwork_stock::{
-    ACQUAINTANCE_BYTES, Account, Acquaintance, Entry, Epoch, EpochId, Meeting, Relation, Standing, State,
-    Store, Strangers, Verdict, short,
+    ACQUAINTANCE_BYTES, Account, Acquaintance, Entry, Epoch, EpochId, Meeting, PAIR_BYTES, Relation,
+    Standing, State, Store, Strangers, Verdict, short,
 };
 use brickwork_wire::Channel;
 
@@ -76,6 +76,9 @@ const KEPT: usize = 8;
 /// Why an epoch is burned of which nothing is left.
 const USED_UP: &str = "it is used up";
 
+/// Why an epoch is burned whose time is over.
+const OVER: &str = "its maximum age is over";
+
 /// Most bytes of one party's standings.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -84,6 +87,30 @@ struct EpochStanding {
     epoch: EpochId,
     /// `None` if another session has leased it.
     standing: Option<Standing>,
+}
+
+/// Returns the seconds since 1970.
+pub(super) fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_secs())
+}
+
+/// Returns whether the time of an epoch is over.
+pub(super) fn is_over(store: &Store, id: &EpochId) -> Result<bool, Error> {
+    Ok(store.epochs()?.iter().any(|(other, epoch)| other == id && epoch.is_over(now())))
+}
+
+/// Burns the epochs of a peer whose time is over, but for those that a session has. The peer does the same by
+/// its own clock.
+fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
+    for (id, epoch, state) in of_relation(store, owner)? {
+        if state.burned().is_none() && epoch.is_over(now()) && !store.is_busy(&id) {
+            match state.is_new() {
+                true => store.forget(&id)?,
+                false => drop(store.append(&id, &Entry::Burned(OVER.into()))?),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The epochs of a store that belong to these terms, oldest first.
@@ -241,9 +268,19 @@ fn is_used_up(store: &Store, id: &EpochId, state: &State) -> Result<bool, Error>
     Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
 }
 
-/// Whether this party has burned an epoch because nothing was left.
-fn was_used_up(store: &Store, id: &EpochId) -> bool {
-    store.state(id).is_ok_and(|state| state.burned() == Some(USED_UP))
+/// Returns whether this party has burned an epoch because nothing was left, or its time was over.
+fn was_retired(store: &Store, id: &EpochId) -> bool {
+    store.state(id).is_ok_and(|state| [Some(USED_UP), Some(OVER)].contains(&state.burned()))
+}
+
+/// Why the peer may have burned an epoch that it does not name, if it need not be an old copy: nothing is
+/// left of it, or its time is over.
+fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&'static str>, Error> {
+    if is_used_up(store, id, state)? {
+        return Ok(Some(USED_UP));
+    }
+    let mut all = store.epochs()?.into_iter();
+    Ok(all.any(|(other, epoch)| other == *id && epoch.is_nearly_over(now())).then_some(OVER))
 }
 
 /// Whether the peer stands where this epoch began, or says nothing about it.
@@ -294,6 +331,8 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
 /// What the peer sent of its store.
 struct Received {
     acquaintance: Acquaintance,
+    /// Seconds in which an epoch may be used that it begins.
+    max_age: u64,
     standings: Vec<u8>,
 }
 
@@ -319,6 +358,8 @@ fn send(
         epoch: *id,
         standing: (!busy).then(|| state.standing()),
     };
+    // A party without a store makes nothing.
+    let max_age = store.map_or(u64::MAX, Store::max_age);
     let stands: Vec<EpochStanding> = mine.iter().map(stand).collect();
     let bytes =
         postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
@@ -327,18 +368,26 @@ fn send(
             "the last programs took from too many batches to be compared; burn them".into(),
         ));
     }
-    channel.send(msg::PAIR, &acquaintance.to_bytes())?;
+    channel.send(msg::PAIR, &pair_message(&acquaintance, max_age))?;
     channel.send(msg::STANDINGS, &bytes)?;
     channel.flush()?;
     Ok(acquaintance)
 }
 
+/// Writes which pair a store is of, and for how many seconds an epoch may be used that its party begins.
+fn pair_message(acquaintance: &Acquaintance, max_age: u64) -> Vec<u8> {
+    [&acquaintance.to_bytes()[..], &max_age.to_le_bytes()].concat()
+}
+
 /// Receives the same of the peer's store.
 fn receive(channel: &mut Channel) -> Result<Received, Error> {
-    let pair = channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?;
-    let acquaintance = Acquaintance::from_bytes(&pair).ok_or(Malformed::UnexpectedMessage)?;
+    let pair = channel.receive(msg::PAIR, PAIR_BYTES)?;
+    let (pair, max_age) = pair.split_at(ACQUAINTANCE_BYTES);
+    let acquaintance = Acquaintance::from_bytes(pair).ok_or(Malformed::UnexpectedMessage)?;
+    let max_age = u64::from_le_bytes(max_age.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
     // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
-    Ok(Received { acquaintance, standings: channel.receive_up_to(msg::STANDINGS, MAX_BYTES)? })
+    let standings = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
+    Ok(Received { acquaintance, max_age, standings })
 }
 
 /// Where the peer's logs stand; `None` if the two do not know each other, and hold nothing that could be
@@ -378,6 +427,8 @@ pub(super) struct Reconciled {
     pub epochs: Vec<EpochId>,
     /// Whether there are others, which other sessions have.
     pub busy: bool,
+    /// Seconds in which an epoch may be used that they begin: what the one says who wants less.
+    pub max_age: u64,
 }
 
 /// Compares all epochs that these parties share and no other session has; both know the same ones, in the
@@ -401,6 +452,7 @@ pub(super) fn reconcile(
         Party::Evaluator => Some(receive(&mut run.channel)?),
     };
     let _lock = store.lock_peer(&owner.relation())?;
+    retire_old(store, owner)?;
     let mut mine = Mine::all(store, owner)?;
     // A part of it that is missing shows before anything is sent.
     mine.iter().filter(|mine| !mine.busy).try_for_each(|mine| store.present(&mine.id))?;
@@ -427,7 +479,7 @@ pub(super) fn reconcile(
     // knows.
     let unknown =
         |stand: &EpochStanding| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
-    let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_used_up(store, &stand.epoch));
+    let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_retired(store, &stand.epoch));
     let mut shared = Vec::new();
     for Mine { id, state, busy } in &mine {
         match compare(*busy, id, state, &theirs) {
@@ -440,8 +492,8 @@ pub(super) fn reconcile(
             // The peer died before it had begun.
             Compared::Unnamed if state.is_new() => store.forget(id)?,
             // The peer knew first.
-            Compared::Unnamed if is_used_up(store, id, state)? => {
-                drop(store.append(id, &Entry::Burned(USED_UP.into()))?)
+            Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => {
+                drop(store.append(id, &Entry::Burned(why.into()))?)
             }
             Compared::Idle(Verdict::Apart) | Compared::Unnamed => {
                 let _ = store.lose(id, "the peer's log of it is another one, or the peer has none".into())?;
@@ -471,7 +523,11 @@ pub(super) fn reconcile(
         (false, Ok(())) => {
             forget_burned(store, owner, &theirs)?;
             let busy = mine.iter().any(|mine| mine.busy) || theirs.iter().any(|s| s.standing.is_none());
-            Ok(Reconciled { epochs: retired(store, shared)?, busy })
+            Ok(Reconciled {
+                epochs: retired(store, shared)?,
+                busy,
+                max_age: store.max_age().min(peer.max_age),
+            })
         }
         (false, Err(error)) => Err(error),
         (true, _) => Err(Error::Stock(
@@ -499,15 +555,15 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
     let peer = received.map_or_else(|| receive(channel), Ok)?;
     let Some(theirs) = met(&acquaintance, &peer)? else { return Ok(0) };
     let is_mine = |stand: &&EpochStanding| mine.iter().any(|mine| mine.id == stand.epoch);
-    let was_used_up = |stand: &&EpochStanding| store.is_some_and(|store| was_used_up(store, &stand.epoch));
-    let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_nothing(s) && !was_used_up(s)).count();
+    let was_retired = |stand: &&EpochStanding| store.is_some_and(|store| was_retired(store, &stand.epoch));
+    let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_nothing(s) && !was_retired(s)).count();
     let (mut shared, mut missing, mut apart) = (0, 0, 0);
     for (store, Mine { id, state, busy }) in store.into_iter().cycle().zip(&mine) {
         match compare(*busy, id, state, &theirs) {
             Compared::Busy => continue,
             Compared::Idle(Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
             Compared::Idle(Verdict::Apart) => apart += 1,
-            Compared::Unnamed if state.is_new() || is_used_up(store, id, state)? => {}
+            Compared::Unnamed if state.is_new() || may_be_retired(store, id, state)?.is_some() => {}
             Compared::Unnamed => missing += 1,
         }
         store.present(id)?;
@@ -556,7 +612,7 @@ mod tests {
     use super::*;
     use crate::Unobserved;
     use crate::tests::Empty;
-    use brickwork_stock::{Batch, FillStep, PairId, StoreKey, serial};
+    use brickwork_stock::{Batch, Chain, FillStep, PairId, Secrets, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
     /// What is there can be used even where nothing more is begun.
@@ -584,6 +640,7 @@ mod tests {
             security: Security::of(40),
             identities: TERMS.identities,
             created: 0,
+            max_age: u64::MAX,
             fixed: 0,
         }
     }
@@ -610,7 +667,7 @@ mod tests {
         store.set_pair(&relation(role), &PAIR).unwrap();
         for (id, created) in epochs {
             let epoch = Epoch { created, ..epoch(role) };
-            store.begin(&[id; 32], &epoch, b"secrets").unwrap();
+            store.begin(&[id; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
         (folder, store)
@@ -625,7 +682,7 @@ mod tests {
         let mut writer = store.writer(id, serial(1, 0)).unwrap();
         writer.record(0, 1, vec![1].into()).unwrap();
         let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
-        store.put(id, serial(1, 0), &batch, writer).unwrap();
+        store.put(id, serial(1, 0), &batch, writer, &Chain::of(&[1; 32])).unwrap();
         for entry in [Entry::Stored, Entry::Made] {
             let _ = store.append(id, &entry).unwrap();
         }
@@ -708,11 +765,85 @@ mod tests {
                 agreed.iter().all(|epochs| matches!(epochs, Ok(epochs) if epochs.is_empty())),
                 "{agreed:?}"
             );
-            assert!(was_used_up(&garblers, &oldest) && was_used_up(evaluators, &oldest));
+            assert!(was_retired(&garblers, &oldest) && was_retired(evaluators, &oldest));
         }
         // Who has lived on does not name it any more.
         assert!(agreed([&garblers, &lives]).iter().all(Result::is_ok));
         assert!(garblers.state(&oldest).is_err() && garblers.epochs().unwrap().len() == KEPT);
+    }
+
+    /// Returns a party's store with an epoch that may be used for 800 seconds, of which so many are over.
+    fn aged(role: Party, age: u64) -> (tempfile::TempDir, Store) {
+        let (folder, store) = store(role, [], &[]);
+        let epoch = Epoch { created: now() - age, max_age: 800, ..epoch(role) };
+        store.begin(&[9; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
+        let _ = store.append(&[9; 32], &BEGUN[0]).unwrap();
+        make(&store, &[9; 32]);
+        (folder, store)
+    }
+
+    /// An epoch ends when its time is over, at both parties, though their clocks differ a little: at the one
+    /// that does not know it yet by the other's silence. A peer whose clock differs more has an old copy.
+    #[test]
+    fn an_epoch_ends_with_its_time() {
+        let cases = [
+            ([0, 600], Some(1)),
+            ([900, 900], Some(0)),
+            ([900, 750], Some(0)),
+            ([750, 900], Some(0)),
+            ([900, 600], None),
+            ([600, 900], None),
+        ];
+        for (ages, left) in cases {
+            let stores = [Party::Garbler, Party::Evaluator].map(|role| aged(role, ages[role as usize]));
+            let met = agreed([&stores[0].1, &stores[1].1]);
+            match left {
+                Some(left) => {
+                    assert!(met.iter().all(|met| matches!(met, Ok(all) if all.len() == left)), "{met:?}")
+                }
+                None => assert!(met.iter().all(|met| matches!(met, Err(Error::Stock(_)))), "{met:?}"),
+            }
+            for (_, store) in &stores {
+                assert_eq!(store.state(&[9; 32]).unwrap().burned().is_none(), left == Some(1), "{ages:?}");
+                assert_eq!(store.secrets(&[9; 32]).is_ok(), left == Some(1), "{ages:?}");
+            }
+            // They go on, and have forgotten nothing that the other could still name.
+            let met = agreed([&stores[0].1, &stores[1].1]);
+            assert!(met.iter().all(Result::is_ok), "{ages:?} {met:?}");
+        }
+    }
+
+    /// A session has its epoch to its end, however long it takes.
+    #[test]
+    fn an_epoch_that_a_session_has_does_not_end() {
+        let (_folder, store) = aged(Party::Garbler, 900);
+        let lock = store.lock_peer(&relation(Party::Garbler)).unwrap();
+        let lease = lock.lease(&[9; 32]).unwrap();
+        retire_old(&store, &owner(Party::Garbler)).unwrap();
+        assert!(store.state(&[9; 32]).unwrap().burned().is_none());
+        drop(lease);
+        retire_old(&store, &owner(Party::Garbler)).unwrap();
+        assert_eq!(store.state(&[9; 32]).unwrap().burned(), Some(OVER));
+    }
+
+    /// Both parties agree on the smaller of their ages.
+    #[test]
+    fn the_smaller_age_counts() {
+        for ages in [[5, 9], [9, 5], [u64::MAX, 9]] {
+            let stores = [Party::Garbler, Party::Evaluator].map(|role| store(role, [], &[]));
+            stores.iter().zip(ages).for_each(|((_, store), age)| store.set_max_age(age));
+            let (left, right) = memory_pair();
+            let one = |role: Party, channel| {
+                let mut run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
+                reconcile(&mut run, &stores[role as usize].1, &owner(role), &SESSION).unwrap().max_age
+            };
+            let met = std::thread::scope(|scope| {
+                let garbler = scope.spawn(|| one(Party::Garbler, left));
+                let evaluator = one(Party::Evaluator, right);
+                [garbler.join().unwrap(), evaluator]
+            });
+            assert_eq!(met, [*ages.iter().min().unwrap(); 2]);
+        }
     }
 
     /// What happened in an epoch.
@@ -740,7 +871,7 @@ mod tests {
             store.set_pair(&relation(role), &pair).unwrap();
         }
         for (id, created) in epochs {
-            store.begin(&[id; 32], &Epoch { created, ..epoch(role) }, b"secrets").unwrap();
+            store.begin(&[id; 32], &Epoch { created, ..epoch(role) }, &Secrets::fixed(b"secrets")).unwrap();
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
         match holds {
@@ -755,7 +886,7 @@ mod tests {
     /// All that a store says of itself.
     fn contents(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
         let all = store.epochs().unwrap().into_iter();
-        all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.to_vec())))
+        all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.fixed.clone())))
             .collect()
     }
 
@@ -813,7 +944,7 @@ mod tests {
                 let result = std::thread::scope(|scope| {
                     // It stays until the other has spoken, too.
                     let _peer = scope.spawn(move || {
-                        peer.send(msg::PAIR, &Acquaintance { pair, holds }.to_bytes()).unwrap();
+                        peer.send(msg::PAIR, &pair_message(&Acquaintance { pair, holds }, 5)).unwrap();
                         peer.send(msg::STANDINGS, &[0]).unwrap();
                         peer.send(msg::STAND, &[0; 32]).unwrap();
                         peer.flush().unwrap();
@@ -864,7 +995,7 @@ mod tests {
     fn row_19_stock_of_another_protocol_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let other = Epoch { protocol: "another".into(), ..epoch(Party::Garbler) };
-        mine.begin(&[9; 32], &other, b"secrets").unwrap();
+        mine.begin(&[9; 32], &other, &Secrets::fixed(b"secrets")).unwrap();
         assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))), "what was never begun is nothing");
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
@@ -883,7 +1014,7 @@ mod tests {
     fn row_19_stock_of_another_version_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let old = Epoch { version: PROTOCOL_VERSION - 1, ..epoch(Party::Garbler) };
-        mine.begin(&[9; 32], &old, b"secrets").unwrap();
+        mine.begin(&[9; 32], &old, &Secrets::fixed(b"secrets")).unwrap();
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
         assert!(

@@ -103,9 +103,9 @@ mod tests {
         for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
             let mut choices = Secrets::new(vec![1; 9]);
             choices[4] = choice;
-            let mut out = Out::default();
+            let mut out = Out::of(7);
             EvaluatorOts { choices: choices.clone(), labels: labels.clone() }.encode(2..9, &mut out).unwrap();
-            let bytes = out.finish();
+            let bytes = out.plain();
             assert_eq!(bytes.len(), 7 * 17);
             match EvaluatorOts::decode(&(), 7, &mut In::new(&bytes)) {
                 Ok(ots) => {

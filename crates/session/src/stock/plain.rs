@@ -2,16 +2,16 @@
 //! so nothing that is opened or given up counts against a bound, and there are no levels of security. A
 //! protocol brings its [`Member`]; what the two roles and all such protocols have in common is here.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::records::{Batches, Keeper, TakenItems};
 use super::side::{Asked, Side, Stand};
 use crate::{Metered, SessionId, Terms};
 use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Party;
-use brickwork_stock::{Range, Ranges, SERIALS, Serial, State, Writers, encoded_secret};
+use brickwork_stock::{Forward, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
@@ -28,8 +28,6 @@ pub trait Member: Sized {
     const PROTOCOL: &'static str;
     /// The role.
     const ROLE: Party;
-    /// The state of this party's end of the OTs: with the session's identifier all that outlives a process.
-    type Ots: Serialize + DeserializeOwned + Zeroize;
     /// A step of preprocessing.
     type FillStep: Asked;
     /// What such a step makes.
@@ -43,14 +41,22 @@ pub trait Member: Sized {
     /// If the peer sends what is no message of the protocol, or goes away.
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
 
-    /// Makes the session again whose end of the OTs this is.
+    /// Makes the session again of this offset, which only the garbler has, and whose OTs have these keys.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the state is malformed.
-    fn restored(run: Metered, session: SessionId, ots: &Self::Ots) -> Result<Self, Error>;
+    /// [`Error::Stock`] if there are not as many keys, or there is no offset where one must be.
+    fn restored(
+        run: Metered,
+        session: SessionId,
+        offset: Option<Delta>,
+        keys: Forward,
+    ) -> Result<Self, Error>;
 
-    /// Returns the state of this party's end of the OTs.
-    fn ots(&self) -> Self::Ots;
+    /// Returns the offset of the OTs, where this party has it.
+    fn offset(&self) -> Option<Label>;
+
+    /// Returns the keys of the OTs that a store keeps.
+    fn keys_behind(&self) -> Forward;
 
     /// Returns the session's identifier.
     fn id(&self) -> &SessionId;
@@ -113,12 +119,13 @@ pub trait Member: Sized {
     ) -> Result<Vec<bool>, Error>;
 }
 
-/// What a session needs to go on in another process.
+/// The state with which a session goes on in another process, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct Secrets<O: Zeroize> {
+struct Fixed {
     version: u32,
     session: SessionId,
-    ots: O,
+    /// The bits of the garbler's offset; none at the evaluator.
+    offset: Option<u128>,
 }
 
 /// A role's session, as the stock sees it.
@@ -149,19 +156,21 @@ impl<M: Member> Side for OnDisk<M> {
         M::set_up(run, terms).map(OnDisk::of)
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        let (session, ots) = (*self.member.id(), self.member.ots());
-        encoded_secret(&Secrets { version: VERSION, session, ots })
+    fn secrets(&self) -> Secrets {
+        let offset = self.member.offset().map(|offset| offset.bits());
+        let fixed = Fixed { version: VERSION, session: *self.member.id(), offset };
+        Secrets::new(&fixed, self.member.keys_behind())
     }
 
-    fn restore(run: Metered, _: &Terms, secrets: &[u8], (): ()) -> Result<Self, Error> {
+    fn restore(run: Metered, _: &Terms, secrets: &Secrets, (): ()) -> Result<Self, Error> {
         let malformed =
             || Error::Stock("the secrets of a session are malformed or of another version".into());
-        let secrets: Secrets<M::Ots> = postcard::from_bytes(secrets).map_err(|_| malformed())?;
-        if secrets.version != VERSION {
+        let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
+        let offset = fixed.offset.map(|bits| Delta::checked(bits).ok_or_else(malformed)).transpose()?;
+        if fixed.version != VERSION || offset.is_some() != (M::ROLE == Party::Garbler) {
             return Err(malformed());
         }
-        M::restored(run, secrets.session, &secrets.ots).map(OnDisk::of)
+        M::restored(run, fixed.session, offset, secrets.forward.clone()).map(OnDisk::of)
     }
 
     fn id(&self) -> &SessionId {

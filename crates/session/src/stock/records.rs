@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use brickwork_base::Error;
 use brickwork_circuit::Component;
 use brickwork_stock::{
-    Batch, Elsewhere, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer, Writers,
+    Batch, Chain, Elsewhere, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer, Writers,
 };
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
@@ -112,19 +112,21 @@ impl<'a> Keeper<'a> {
             },
         };
         let count = items.count();
-        let one = |range| {
-            let mut out = Out::default();
+        let one = |range: Range<usize>| {
+            let mut out = Out::of(range.len());
             items.encode(range, &mut out)?;
-            Ok::<_, Error>(out.finish())
+            Ok::<_, Error>(out)
         };
-        let a_record = RECORD_BYTES.div_ceil(one(0..1)?.len().max(1));
+        let a_record = RECORD_BYTES.div_ceil(one(0..1)?.plain().len().max(1));
+        let start = Chain::random()?;
+        let mut chain = start.clone();
         for first in (0..count).step_by(a_record) {
             let here = a_record.min(count - first);
-            writer.record(first as u64, here as u32, one(first..first + here)?)?;
+            writer.record(first as u64, here as u32, one(first..first + here)?.masked(&mut chain))?;
         }
         match self.shelf {
-            Shelf::Here(store, epoch) => store.put(epoch, serial, batch, writer),
-            Shelf::Elsewhere(store) => store.finish(serial, batch),
+            Shelf::Here(store, epoch) => store.put(epoch, serial, batch, writer, &start),
+            Shelf::Elsewhere(store) => store.finish(serial, batch, &start),
         }
     }
 }
@@ -299,9 +301,12 @@ impl<'a> TakenItems<'a> {
             let end = first + u64::from(count);
             let holds =
                 |record: &&Record| record.first < end && record.first + u64::from(record.items) > first;
+            let mut chain = self.taken.chain(serial)?.clone();
+            chain.go_to(first)?;
             visit(TakenBatch {
                 batch,
                 given_up: state.given_up(),
+                chain,
                 items: first as usize..end as usize,
                 records: records.get(&serial).into_iter().flatten().filter(holds).collect(),
                 bulk: &|units| self.store.read_units(self.taken, serial, units),
@@ -316,6 +321,8 @@ pub struct TakenStream<'a, P> {
     items: &'a TakenItems<'a>,
     /// Batches and what is still to be read of them, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
+    /// The keys of the items of the batch that is being read.
+    chain: Option<(Serial, Chain)>,
     /// What was read and not asked for yet.
     at_hand: Option<P>,
 }
@@ -324,7 +331,8 @@ impl<'a> TakenItems<'a> {
     /// Begins to go through all items, which are of one kind, in the order of the entry.
     pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
         let range = |&(serial, first, count): &(Serial, u64, u32)| (serial, first..first + u64::from(count));
-        TakenStream { items: self, left: self.taken.items().iter().map(range).collect(), at_hand: None }
+        let left = self.taken.items().iter().map(range).collect();
+        TakenStream { items: self, left, chain: None, at_hand: None }
     }
 }
 
@@ -351,15 +359,13 @@ impl<P: Records> TakenStream<'_, P> {
         let missing = || Error::Stock("a record is missing".into());
         let (serial, wanted) = self.left.front_mut().ok_or_else(missing)?;
         let record = self.items.store.read_at(self.items.taken, *serial, wanted.start)?;
-        let mut bytes = In::new(&record.bytes);
-        let mut part = P::decode(context, record.items as usize, &mut bytes)?;
-        bytes.end()?;
-        let end = record.first + u64::from(record.items);
-        let here = wanted.start - record.first..wanted.end.min(end) - record.first;
-        if here != (0..u64::from(record.items)) {
-            part = part.some(here.start as usize..here.end as usize);
+        if self.chain.as_ref().is_none_or(|(of, _)| of != serial) {
+            self.chain = Some((*serial, self.items.taken.chain(*serial)?.clone()));
         }
-        wanted.start = wanted.end.min(end);
+        let chain = self.chain.as_mut().map(|(_, chain)| chain).ok_or_else(missing)?;
+        let end = wanted.end.min(record.first + u64::from(record.items));
+        let part = read(context, &record, wanted.start..end, chain)?;
+        wanted.start = end;
         if wanted.is_empty() {
             let _ = self.left.pop_front();
         }
@@ -376,6 +382,8 @@ pub struct TakenBatch<'a> {
     pub batch: &'a Batch,
     /// What was begun in its epoch and not made.
     pub given_up: GivenUp,
+    /// The keys of its items, from the first one that was taken on.
+    chain: Chain,
     items: Range<usize>,
     records: Vec<&'a Record>,
     bulk: &'a ReadUnits<'a>,
@@ -392,15 +400,11 @@ impl TakenBatch<'_> {
     /// # Errors
     /// [`Error::Stock`] if a record is malformed or missing.
     pub fn assemble<P: Records>(self, context: &P::Context<'_>) -> Result<P, Error> {
-        let TakenBatch { items, records, bulk: read_bulk, .. } = self;
+        let TakenBatch { mut chain, items, records, bulk: read_bulk, .. } = self;
         let mut whole: Option<P> = None;
         for record in records {
-            let (start, here) = (record.first as usize, record.items as usize);
-            let mut bytes = In::new(&record.bytes);
-            let part = P::decode(context, here, &mut bytes)?;
-            bytes.end()?;
-            let wanted = items.start.max(start) - start..items.end.min(start + here) - start;
-            let part = if wanted == (0..here) { part } else { part.some(wanted) };
+            let end = (items.end as u64).min(record.first + u64::from(record.items));
+            let part = read(context, record, record.first.max(items.start as u64)..end, &mut chain)?;
             match &mut whole {
                 None => whole = Some(part),
                 Some(whole) => whole.append(part)?,
@@ -418,31 +422,125 @@ impl TakenBatch<'_> {
     }
 }
 
-/// A record that is being written: arrays of plain values, one after the other.
-#[derive(Default)]
-pub struct Out(Zeroizing<Vec<u8>>);
+/// Reads some of the items of a record, whose keys come next.
+fn read<P: Records>(
+    context: &P::Context<'_>,
+    record: &Record,
+    items: Range<u64>,
+    chain: &mut Chain,
+) -> Result<P, Error> {
+    chain.go_to(items.start)?;
+    let (first, end) = (items.start - record.first, items.end - record.first);
+    let plain = unmasked(&record.bytes, record.items as usize, first as usize..end as usize, chain)?;
+    let mut bytes = In::new(&plain);
+    let part = P::decode(context, (end - first) as usize, &mut bytes)?;
+    bytes.end()?;
+    Ok(part)
+}
+
+/// Bytes of a number behind the columns of a record.
+const NUMBER_BYTES: usize = 4;
+
+/// A record that is being written: arrays of plain values, one after the other, each of as many values for
+/// every item.
+///
+/// ```text
+///   record = column* width:[u8; 4]* columns:[u8; 4]        a column has so many bytes of each item
+/// ```
+///
+/// The bytes of an item are masked with the key of the item ([`Chain`]), so that whoever takes an item can
+/// erase it alone.
+pub struct Out {
+    items: usize,
+    /// Bytes of an item in each column.
+    widths: Vec<usize>,
+    bytes: Zeroizing<Vec<u8>>,
+}
 
 impl Out {
-    /// Writes plain values, little endian.
-    pub fn pods<T: Pod>(&mut self, values: &[T]) {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        self.reserve(bytes.len());
-        self.0.extend_from_slice(bytes);
+    /// Begins a record of so many items.
+    pub fn of(items: usize) -> Self {
+        Out { items, widths: Vec::new(), bytes: Zeroizing::default() }
     }
 
+    /// Writes plain values, little endian: as many of each item.
+    ///
+    /// # Panics
+    /// If these are not as many of each.
+    pub fn pods<T: Pod>(&mut self, values: &[T]) {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        assert!(bytes.len().is_multiple_of(self.items.max(1)), "as many values of each item");
+        self.widths.push(bytes.len() / self.items.max(1));
+        self.reserve(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Makes room. A vector that grows leaves copies behind; so it is made anew.
     fn reserve(&mut self, more: usize) {
-        if self.0.capacity() < self.0.len() + more {
-            // What grows leaves copies behind; so it is made anew.
-            let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.0.len() + more)));
-            larger.extend_from_slice(&self.0);
-            self.0 = larger;
+        if self.bytes.capacity() < self.bytes.len() + more {
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.bytes.len() + more)));
+            larger.extend_from_slice(&self.bytes);
+            self.bytes = larger;
         }
     }
 
-    /// Returns the record, with room for what sealing adds.
-    pub fn finish(mut self) -> Zeroizing<Vec<u8>> {
-        self.reserve(TAG_BYTES);
-        self.0
+    /// Returns the values as they are.
+    pub fn plain(self) -> Zeroizing<Vec<u8>> {
+        self.bytes
+    }
+
+    /// Returns the record, masked with the keys that come next, with room for what sealing adds.
+    fn masked(mut self, chain: &mut Chain) -> Zeroizing<Vec<u8>> {
+        mask(&mut self.bytes, &self.widths, self.items, chain);
+        self.reserve(NUMBER_BYTES * (self.widths.len() + 1) + TAG_BYTES);
+        let Out { widths, bytes: mut record, .. } = self;
+        for number in widths.iter().chain([&widths.len()]) {
+            record.extend_from_slice(&(*number as u32).to_le_bytes());
+        }
+        record
+    }
+}
+
+/// Returns the values of some items of a record with so many, unmasked with the keys that come next.
+fn unmasked(
+    record: &[u8],
+    count: usize,
+    items: Range<usize>,
+    chain: &mut Chain,
+) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let number = |bytes: &[u8]| bytes.last_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+    let columns = number(record).filter(|&columns| columns < record.len() / NUMBER_BYTES);
+    let behind = NUMBER_BYTES * (columns.ok_or_else(In::broken)? + 1);
+    let (mut rest, widths) = record.split_at(record.len() - behind);
+    let widths = &widths[..behind - NUMBER_BYTES];
+    let widths: Vec<usize> = widths.chunks(NUMBER_BYTES).filter_map(number).collect();
+    let all = widths.iter().try_fold(0usize, |all, width| all.checked_add(width.checked_mul(count)?));
+    if all != Some(rest.len()) || items.end > count {
+        return Err(In::broken());
+    }
+    let mut plain = Zeroizing::new(Vec::with_capacity(widths.iter().sum::<usize>() * items.len()));
+    for width in &widths {
+        let (column, others) = rest.split_at(width * count);
+        plain.extend_from_slice(&column[width * items.start..width * items.end]);
+        rest = others;
+    }
+    mask(&mut plain, &widths, items.len(), chain);
+    Ok(plain)
+}
+
+/// Masks columns of these widths with the keys of so many items that come next, or unmasks them.
+fn mask(mut rest: &mut [u8], widths: &[usize], items: usize, chain: &mut Chain) {
+    let mut columns = Vec::with_capacity(widths.len());
+    for &width in widths {
+        let (column, behind) = rest.split_at_mut(width * items);
+        columns.push(column.chunks_mut(width.max(1)));
+        rest = behind;
+    }
+    let mut pieces: Vec<&mut [u8]> = Vec::with_capacity(columns.len());
+    for _ in 0..items {
+        pieces.clear();
+        pieces.extend(columns.iter_mut().filter_map(Iterator::next));
+        chain.mask_next(&mut pieces);
     }
 }
 
@@ -491,21 +589,84 @@ mod tests {
     /// What is written of secrets leaves no copies behind: nothing grows where it lies.
     #[test]
     fn a_record_that_outgrows_its_room_is_made_anew() {
-        let mut out = Out::default();
+        let mut out = Out::of(1);
         for more in [30, 30, 1, 2] {
-            let (room, needed) = (out.0.capacity(), out.0.len() + more);
+            let (room, needed) = (out.bytes.capacity(), out.bytes.len() + more);
             out.pods(&vec![7u8; more]);
-            assert_eq!(out.0.len(), needed);
+            assert_eq!(out.bytes.len(), needed);
             match room >= needed {
-                true => assert_eq!(out.0.capacity(), room, "{needed}"),
+                true => assert_eq!(out.bytes.capacity(), room, "{needed}"),
                 // A vector that grows by itself takes less.
-                false => assert!(out.0.capacity() >= 2 * needed, "{needed}"),
+                false => assert!(out.bytes.capacity() >= 2 * needed, "{needed}"),
             }
         }
         // And it does not move to be sealed.
-        let mut full = Out::default();
+        let mut full = Out::of(1);
         (0..2).for_each(|_| full.pods(&[7u8; 30]));
-        assert!(full.finish().capacity() >= 60 + TAG_BYTES);
+        let record = full.masked(&mut Chain::random().unwrap());
+        assert!(record.capacity() >= record.len() + TAG_BYTES);
+    }
+
+    /// A record of five items in three columns, one of them empty.
+    fn record(chain: &mut Chain) -> Zeroizing<Vec<u8>> {
+        let mut out = Out::of(5);
+        out.pods(&(0..5_u8).collect::<Vec<_>>());
+        out.pods::<u8>(&[]);
+        out.pods(&(0..15_u64).collect::<Vec<_>>());
+        out.masked(chain)
+    }
+
+    /// Each item is read with its own key: those behind a taken one, and none before.
+    #[test]
+    fn items_of_a_record_are_masked_one_by_one() {
+        let start = Chain::random().unwrap();
+        let mut chain = start.clone();
+        let record = record(&mut chain);
+        assert_eq!(chain.item(), 5);
+        let read = |items: Range<usize>, chain: &mut Chain| {
+            let plain = unmasked(&record, 5, items.clone(), chain).unwrap();
+            let mut bytes = In::new(&plain);
+            let small = bytes.pods::<u8>(items.len()).unwrap();
+            let large = bytes.pods::<u64>(3 * items.len()).unwrap();
+            bytes.end().unwrap();
+            (small, large)
+        };
+        for first in 0..5 {
+            for end in first..=5 {
+                let mut chain = start.clone();
+                chain.go_to(first as u64).unwrap();
+                let (small, large) = read(first..end, &mut chain);
+                assert_eq!(small, (first as u8..end as u8).collect::<Vec<_>>());
+                assert_eq!(large, (3 * first as u64..3 * end as u64).collect::<Vec<_>>());
+                assert_eq!(chain.item(), end as u64);
+            }
+        }
+        // With the keys behind item 2 nothing of that item comes out.
+        let mut behind = start.clone();
+        behind.go_to(3).unwrap();
+        let (small, large) = read(2..3, &mut behind);
+        assert!(small != [2] || large != [6, 7, 8], "one of 2^200");
+        assert!(large.iter().zip([6, 7, 8]).all(|(read, item)| *read != item));
+    }
+
+    /// A record whose header says something else than the index is refused.
+    #[test]
+    fn row_25_other_columns_are_refused() {
+        let whole = record(&mut Chain::random().unwrap());
+        let read = |bytes: &[u8], count, items| {
+            unmasked(bytes, count, items, &mut Chain::random().unwrap()).map(drop)
+        };
+        assert!(read(&whole, 5, 0..5).is_ok());
+        for (count, items) in [(4, 0..4), (6, 0..5), (usize::MAX, 0..1), (5, 0..6)] {
+            assert!(read(&whole, count, items).is_err());
+        }
+        for place in 1..=16 {
+            let mut other = whole.clone();
+            let place = other.len() - place;
+            other[place] ^= 0x80;
+            assert!(read(&other, 5, 0..5).is_err(), "{place}");
+        }
+        assert!([0, 3, 4, 15, whole.len() - 1].iter().all(|&end| read(&whole[..end], 5, 0..5).is_err()));
     }
 
     #[test]

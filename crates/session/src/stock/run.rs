@@ -4,7 +4,7 @@ use super::epochs::Found;
 use super::intent::{Intent, busy, different, make_or_refuse, peer_refuses};
 use super::records::TakenItems;
 use super::side::{Lacking, Side, Stand};
-use super::stocked::{Stocked, burn_if_cheated};
+use super::stocked::{Stocked, burn_if_cheated, over};
 use crate::{OTHER_PROGRAM, announce, confirm};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
@@ -129,7 +129,7 @@ impl<S: Side> Stocked<S> {
         let epoch = intent.epoch;
         let (held, mut session) = self.session(Some(epoch))?;
         let done = take(&held.store, &mut *session, &epoch, &entry, job);
-        let outcome = burn_if_cheated(&held.store, &epoch, done)?;
+        let outcome = over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, done))?;
         let _ = held.store.append(&epoch, &Entry::Confirmed)?;
         Ok(Ran::Done { outcome, epoch, next: held.with(session) })
     }

@@ -1,14 +1,12 @@
 //! What a protocol brings to have stock: its two roles as sessions whose stock lies on disk.
 
-use zeroize::Zeroizing;
-
 use super::meeting::same_stand;
 use super::msg;
 use super::records::{Batches, Keeper, TakenItems};
 use crate::{Metered, SessionId, Terms};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_stock::{Ranges, Serial, State, Writers};
+use brickwork_stock::{Ranges, Secrets, Serial, State, Writers};
 
 /// What to do about stock that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,14 +80,15 @@ pub trait Side: Sized {
     fn setup(run: Metered, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
 
     /// Returns the secrets from which [`Side::restore`] goes on in another process.
-    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn secrets(&self) -> Secrets;
 
     /// Makes the session again that [`Side::secrets`] are of. It draws from no counter before
     /// [`Side::enter`].
     ///
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
-    fn restore(run: Metered, terms: &Terms, secrets: &[u8], carried: Self::Carried) -> Result<Self, Error>;
+    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, carried: Self::Carried)
+    -> Result<Self, Error>;
 
     /// Returns the session's identifier.
     fn id(&self) -> &SessionId;

@@ -2,7 +2,7 @@
 
 use super::epochs::{Epochs, Found};
 use super::intent::{Intent, busy, different, peer_makes_nothing, refused};
-use super::meeting::{Owner, Reconciled, living, meet, reconcile, room_for_one_more};
+use super::meeting::{Owner, Reconciled, living, meet, now, reconcile, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
 use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, Protocol, SessionId, Terms};
@@ -85,9 +85,9 @@ impl<S: Side> Stocked<S> {
         session: &SessionId,
     ) -> Result<Self, Error> {
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
-        let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
+        let Reconciled { epochs, busy, max_age } = reconcile(&mut run, store, &owner, session)?;
         let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());
-        let held = Epochs { store, terms, epochs, busy, lease: None, between };
+        let held = Epochs { store, terms, epochs, busy, max_age, lease: None, between };
         Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
     }
 
@@ -309,16 +309,14 @@ impl<S: Side> Stocked<S> {
                 held.store.attempt(&held.owner::<S>().account(), fixed)?;
                 held.may_try::<S>(0)?;
                 let mut session = Box::new(S::setup(run, &held.terms, carried)?);
-                let now = std::time::SystemTime::now()
-                    .duration_since(std::time::UNIX_EPOCH)
-                    .map_or(0, |age| age.as_secs());
                 let epoch = Epoch {
                     protocol: S::PROTOCOL.into(),
                     version: PROTOCOL_VERSION,
                     role: S::ROLE,
                     security: held.terms.security,
                     identities: held.terms.identities,
-                    created: now,
+                    created: now(),
+                    max_age: held.max_age,
                     fixed,
                 };
                 let id = *session.id();
@@ -361,6 +359,15 @@ pub(super) fn burn_if_cheated<T>(
         );
     }
     result
+}
+
+/// Erases what a program or a step has used that failed; one that ends well does so with its last entry.
+pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
+    result.inspect_err(|_| {
+        if let Err(error) = store.erase_used(epoch) {
+            tracing::debug!("the keys of what was used are erased when the store is opened next: {error}");
+        }
+    })
 }
 
 /// What was kept would be gone without a word.

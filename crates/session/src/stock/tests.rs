@@ -8,8 +8,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use zeroize::Zeroizing;
-
 use super::epochs::digest;
 use super::fill::job_digest;
 use super::records::{Batches, In, Keeper, Out, Records, Shelf, TakenItems};
@@ -20,8 +18,8 @@ use brickwork_base::random::Rng;
 use brickwork_base::stop::Stop;
 use brickwork_base::{Error, Malformed, Party, Security};
 use brickwork_stock::{
-    Batch, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Serial, State, Store,
-    StoreKey, Writers,
+    Batch, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Secrets, Serial,
+    State, Store, StoreKey, Writers,
 };
 use brickwork_wire::{Tag, memory_pair};
 
@@ -170,12 +168,12 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         Ok(toy)
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        self.id.to_vec().into()
+    fn secrets(&self) -> Secrets {
+        Secrets::fixed(&self.id)
     }
 
-    fn restore(run: Metered, _: &Terms, secrets: &[u8], carried: Carried) -> Result<Self, Error> {
-        let id = secrets.try_into().map_err(|_| Error::Stock("malformed".into()))?;
+    fn restore(run: Metered, _: &Terms, secrets: &Secrets, carried: Carried) -> Result<Self, Error> {
+        let id = secrets.fixed[..].try_into().map_err(|_| Error::Stock("malformed".into()))?;
         Ok(Toy { run, id, carried, pads: PADS.none(), serials: SERIALS.none(), made: Vec::new() })
     }
 
@@ -655,9 +653,10 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         security: Security::of(40),
         identities: TERMS.identities,
         created: 0,
+        max_age: u64::MAX,
         fixed: 0,
     };
-    store.begin(&id, &epoch, b"secrets").unwrap();
+    store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let serial = store
         .append(&id, &Entry::Fill(step))
@@ -755,7 +754,7 @@ fn row_16_more_than_a_range_is_refused() {
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(memory_pair().0, Party::Garbler, observer);
     let carried = Carried { fate: Fate::Lives, sent: world.sent };
-    let mut toy = Toy::<0>::restore(run, &TERMS, &[3; 32], carried).unwrap();
+    let mut toy = Toy::<0>::restore(run, &TERMS, &Secrets::fixed(&[3; 32]), carried).unwrap();
     assert!(matches!(toy.pads.draw(1), Err(Error::Limit(_))));
 }
 

@@ -37,8 +37,6 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use zeroize::Zeroizing;
-
 use super::fill::{Making, make_share};
 use super::makers::{Away, Ended};
 use super::meeting::meet;
@@ -50,7 +48,7 @@ use crate::{Digests, Greeting, Metered, PhaseReport, Protocol, SessionId, Terms}
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{self, Stop};
 use brickwork_base::{Error, Malformed, Party};
-use brickwork_stock::{Entry, EpochId, Head, MAX_WORKERS, Ranges, Store};
+use brickwork_stock::{Entry, EpochId, Head, MAX_WORKERS, Ranges, Secrets, Store};
 use brickwork_wire::Channel;
 
 /// How often it is looked whether this party is to stop.
@@ -311,7 +309,7 @@ impl<S: Side> Lane<S> {
         self,
         epoch: &EpochId,
         terms: &Terms,
-        secrets: impl FnOnce() -> Result<Zeroizing<Vec<u8>>, Error>,
+        secrets: impl FnOnce() -> Result<Secrets, Error>,
     ) -> Result<Self, Error> {
         let Lane { greeted, line } = self;
         let line = match line {

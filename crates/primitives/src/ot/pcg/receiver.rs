@@ -6,7 +6,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, complete_tree, sum_where};
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
@@ -157,7 +157,7 @@ fn hidden(macs: &[Label]) -> u128 {
 }
 
 impl CotReceiver for Receiver {
-    type State = <Base as CotReceiver>::State;
+    const KEYS: usize = Base::KEYS;
 
     /// Rounds: half of one.
     fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
@@ -166,13 +166,13 @@ impl CotReceiver for Receiver {
     }
 
     /// Nothing of what was stretched is kept: each entry begins anew.
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+    fn restored(series: &Series, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
-        Receiver::over(Base::restored(series, state)?, PARAMETERS)
+        Receiver::over(Base::restored(series, keys)?, PARAMETERS)
     }
 
-    fn state(&self) -> Self::State {
-        self.base.state()
+    fn keys_behind(&self) -> Forward {
+        self.base.keys_behind()
     }
 
     /// The rest of an entry goes with it.

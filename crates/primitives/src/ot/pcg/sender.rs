@@ -6,7 +6,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
-use brickwork_stock::Ranges;
+use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
 use super::iterations::Iterations;
@@ -132,7 +132,7 @@ impl Sender {
 }
 
 impl CotSender for Sender {
-    type State = <Base as CotSender>::State;
+    const KEYS: usize = Base::KEYS;
 
     /// That of the first OTs; what the check of an iteration leaves is
     /// [`check_log2`](super::check_log2).
@@ -145,13 +145,13 @@ impl CotSender for Sender {
     }
 
     /// Nothing of what was stretched is kept: each entry begins anew.
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+    fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
-        Ok(Sender::over(Base::restored(series, state)?, PARAMETERS))
+        Ok(Sender::over(Base::restored(series, offset, keys)?, PARAMETERS))
     }
 
-    fn state(&self) -> Self::State {
-        self.base.state()
+    fn keys_behind(&self) -> Forward {
+        self.base.keys_behind()
     }
 
     fn offset(&self) -> Label {

@@ -13,8 +13,7 @@ use brickwork_session::steps::{Secret, Step};
 use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
-use zeroize::Zeroizing;
+use brickwork_stock::{Batch, Ranges, Secrets, Serial, State, Writers};
 
 use super::needs::{COPIES, Execution, Filling, MASKS, fixed, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
@@ -177,10 +176,6 @@ pub(super) struct Outcome {
     pub cot: Cot,
 }
 
-fn malformed() -> Error {
-    Error::Stock("the secrets of a session are malformed".into())
-}
-
 fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
     hooks.forced().level_of(terms.security.whole()?)
 }
@@ -266,18 +261,17 @@ impl<C: Recorded> Side for OnDisk<C> {
         Ok(OnDisk { member, wanted: cot, memory: terms.table_memory, made: None })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        encoded_secret(&self.member.state())
+    fn secrets(&self) -> Secrets {
+        self.member.secrets()
     }
 
     fn restore(
         run: Metered,
         terms: &Terms,
-        secrets: &[u8],
+        secrets: &Secrets,
         Carried { cot: wanted, hooks }: Carried,
     ) -> Result<Self, Error> {
-        let kept = postcard::from_bytes(secrets).map_err(|_| malformed())?;
-        let member = Member::restored(run, level_of(terms, &hooks)?, &kept, hooks)?;
+        let member = Member::restored(run, level_of(terms, &hooks)?, secrets, hooks)?;
         Ok(OnDisk { member, wanted, memory: terms.table_memory, made: None })
     }
 

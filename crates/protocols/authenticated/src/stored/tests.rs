@@ -16,6 +16,7 @@ use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
 use brickwork_session::stock::Side as _;
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{Promise, Unobserved};
+use brickwork_stock::{Forward, Secrets};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -383,7 +384,7 @@ fn row_20_an_old_copy_gives_nothing_twice() {
         let _ = folders.good(What::Fill(&times(&program, 3)));
         let place = folders.0.folder(party);
         let copied = |from: &Path, to: &Path| {
-            for folder in ["", "segments"] {
+            for folder in ["", "segments", "keys"] {
                 std::fs::create_dir_all(to.join(folder)).unwrap();
                 for entry in std::fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap) {
                     if entry.file_type().unwrap().is_file() {
@@ -625,20 +626,27 @@ fn secrets_that_are_none_are_refused() {
     let store = folders.store(Party::Garbler);
     let id = inventory(&store).unwrap()[0].id;
     let secrets = store.secrets(&id).unwrap();
-    let restored = |secrets: &[u8]| {
+    let restored = |secrets: &Secrets| {
         let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
         let carried = Carried { cot: Cot::default(), hooks: Hooks::none() };
         OnDisk::<Garbled>::restore(run, &terms(), secrets, carried)
     };
-    let mut other = secrets.to_vec();
-    other[0] += 1;
-    for bytes in [&other[..], &secrets[..secrets.len() - 1], &secrets[..90], &[]] {
-        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
+    let changes: [fn(&mut Secrets); 6] = [
+        |s| s.fixed[0] += 1,
+        |s| s.fixed.truncate(30),
+        |s| s.fixed.clear(),
+        |s| s.fixed[33] ^= 1,
+        |s| s.forward = Forward::of_setup(s.forward.keys()[1..].to_vec()),
+        |s| s.forward = Forward::default(),
+    ];
+    for (k, change) in changes.into_iter().enumerate() {
+        let mut other = secrets.clone();
+        change(&mut other);
+        assert!(matches!(restored(&other), Err(Error::Stock(_))), "{k}");
     }
     assert_eq!(*restored(&secrets).unwrap().id(), id);
-    let kept = postcard::from_bytes(&secrets).unwrap();
     let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-    let mut member = Member::restored(run, Level::of(40).unwrap(), &kept, Hooks::none()).unwrap();
+    let mut member = Member::restored(run, Level::of(40).unwrap(), &secrets, Hooks::none()).unwrap();
     assert!(matches!(member.choose(&mut [Label::ZERO; 3]), Err(Error::Limit(_))));
     assert!(matches!(member.place().map(drop), Err(Error::Limit(_))));
 }

@@ -3,10 +3,6 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use zeroize::Zeroize;
-
 use super::needs::{COPIES, Execution, Filling, OTS};
 use super::records::{EvaluatorCopies, GarblerCopies, Shape};
 use crate::layout::{LANES, Layout};
@@ -14,6 +10,7 @@ use crate::preprocess::{Copy, Garbled, Received, side_by_side};
 use crate::report::CompGc;
 use crate::setup::{self, Session};
 use crate::{msg, online};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component};
@@ -25,7 +22,7 @@ use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::plain::Member;
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Serial};
+use brickwork_stock::{Batch, Forward, Ranges, Serial};
 
 /// The copy that a slot takes, and what this party has of it.
 pub(crate) struct Taken<P> {
@@ -36,13 +33,13 @@ pub(crate) struct Taken<P> {
 /// A party's end of the OTs, and what it does with them and with copies.
 pub(crate) trait Role: Sized {
     const ROLE: Party;
-    type State: Serialize + DeserializeOwned + Zeroize;
     type Ots: Records<Context<'static> = ()> + Default;
     type Copies: Records<Context<'static> = Shape>;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
-    fn state(&self) -> Self::State;
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error>;
+    fn delta(&self) -> Option<Label>;
+    fn keys_behind(&self) -> Forward;
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// Makes OTs of random choices.
     fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
@@ -63,7 +60,6 @@ pub(crate) trait Role: Sized {
 
 impl Role for extension::Sender {
     const ROLE: Party = Party::Garbler;
-    type State = <Self as CotSender>::State;
     type Ots = GarblerOts;
     type Copies = GarblerCopies;
 
@@ -71,12 +67,17 @@ impl Role for extension::Sender {
         setup::garbler(run, terms, None)
     }
 
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
-        CotSender::restored(series, state)
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        let none = || Error::Stock("a garbler without an offset".into());
+        CotSender::restored(series, offset.ok_or_else(none)?, keys)
     }
 
-    fn state(&self) -> Self::State {
-        CotSender::state(self)
+    fn delta(&self) -> Option<Label> {
+        Some(self.offset())
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotSender::keys_behind(self)
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -136,7 +137,6 @@ impl Role for extension::Sender {
 
 impl Role for extension::Receiver {
     const ROLE: Party = Party::Evaluator;
-    type State = <Self as CotReceiver>::State;
     type Ots = EvaluatorOts;
     type Copies = EvaluatorCopies;
 
@@ -144,12 +144,16 @@ impl Role for extension::Receiver {
         setup::evaluator(run, terms, None)
     }
 
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
-        CotReceiver::restored(series, state)
+    fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        CotReceiver::restored(series, keys)
     }
 
-    fn state(&self) -> Self::State {
-        CotReceiver::state(self)
+    fn delta(&self) -> Option<Label> {
+        None
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotReceiver::keys_behind(self)
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -247,7 +251,6 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
 impl<C: Role> Member for Session<C> {
     const PROTOCOL: &'static str = CompGc::NAME;
     const ROLE: Party = C::ROLE;
-    type Ots = C::State;
     type FillStep = Filling;
     type Made = Made<C>;
     type Execution<'j> = Execution<'j>;
@@ -256,14 +259,18 @@ impl<C: Role> Member for Session<C> {
         C::set_up(run, terms)
     }
 
-    fn restored(run: Metered, id: SessionId, ots: &C::State) -> Result<Self, Error> {
-        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), ots)?;
+    fn restored(run: Metered, id: SessionId, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), offset, keys)?;
         let rng = Rng::new("brickwork compgc session from stock")?;
         Ok(Session { run, id, rng, cot, schedules: Vec::new() })
     }
 
-    fn ots(&self) -> C::State {
-        self.cot.state()
+    fn offset(&self) -> Option<Label> {
+        self.cot.delta()
+    }
+
+    fn keys_behind(&self) -> Forward {
+        self.cot.keys_behind()
     }
 
     fn id(&self) -> &SessionId {

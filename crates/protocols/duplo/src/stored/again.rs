@@ -9,15 +9,16 @@ use super::batches::kind;
 use super::records::{Context, Header, Known, Stored};
 use super::side::Role;
 use crate::hooks::Hooks;
-use crate::instance::level;
+use crate::instance::{CotReceiver, CotSender, level};
 use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Schedule;
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{In, Out};
 use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::GivenUp;
+use brickwork_stock::{Forward, GivenUp, Secrets};
 use brickwork_wire::memory_pair;
 
 /// Reads, and writes again, a record of so many items of a batch of this kind.
@@ -57,9 +58,9 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
     let read = P::decode(context, items, &mut record)?;
     record.end()?;
     assert_eq!(read.len(), items, "as many items as the index says");
-    let mut out = Out::default();
+    let mut out = Out::of(items);
     read.encode(0..items, &mut out)?;
-    Ok(out.finish().to_vec())
+    Ok(out.plain().to_vec())
 }
 
 /// Reads, and writes again, what a session is restored from.
@@ -77,8 +78,16 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let (channel, _) = memory_pair();
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Duplo>(channel, party, observer);
-    Ok(match party {
-        Party::Garbler => <Garbler>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
-        Party::Evaluator => <Evaluator>::restored(run, &terms, bytes, Hooks::none())?.secrets(),
-    })
+    // The keys of OTs are another part of what is kept.
+    let keys = |count: usize| Forward::of_setup(vec![1; count]);
+    let kept = |keys| Secrets { fixed: bytes.to_vec(), forward: keys };
+    let mut again = match party {
+        Party::Garbler => {
+            <Garbler>::restored(run, &terms, &kept(keys(CotSender::KEYS)), Hooks::none())?.secrets()
+        }
+        Party::Evaluator => {
+            <Evaluator>::restored(run, &terms, &kept(keys(CotReceiver::KEYS)), Hooks::none())?.secrets()
+        }
+    };
+    Ok(Zeroizing::new(std::mem::take(&mut again.fixed)))
 }

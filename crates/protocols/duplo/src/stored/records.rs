@@ -524,9 +524,9 @@ mod tests {
     fn cut_and_joined<P: Stored>(context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
         let write = |all: &P, items: Range<usize>| {
-            let mut out = Out::default();
+            let mut out = Out::of(items.len());
             all.encode(items, &mut out).unwrap();
-            out.finish()
+            out.plain()
         };
         let whole = P::decode(context, ITEMS, &mut In::new(&bytes)).unwrap();
         let record = write(&whole, 0..ITEMS);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::hooks::Hooks;
-use crate::instance::{CotReceiver, CotSender, level};
+use crate::instance::level;
 use crate::memory::openings_memory;
 use crate::parameters::stock_ot_binding;
 use crate::party::EvaluatorCore;
@@ -14,14 +14,14 @@ use crate::setup::window;
 use crate::stock::Stock;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
-use brickwork_base::label::Label;
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::encoded_secret;
+use brickwork_stock::Secrets;
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
@@ -29,25 +29,27 @@ const VERSION: u32 = 1;
 /// A committed value, and this party's share.
 type CommittedBits = (u128, Vec<u64>);
 
+/// A garbler's secrets, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfGarbler<C: Zeroize, O: Zeroize> {
+struct OfGarbler<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// States of the commitments and of the correlated OTs.
+    /// State of the commitments.
     commitments: C,
-    ots: O,
+    /// The bits of Δ_ot.
+    delta_ot: u128,
     /// Committed values and shares of Δ_ka and Δ_ot.
     ka: CommittedBits,
     ot: CommittedBits,
 }
 
+/// An evaluator's secrets, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfEvaluator<C: Zeroize, O: Zeroize> {
+struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// States of the commitments and of the correlated OTs.
+    /// State of the commitments.
     commitments: C,
-    ots: O,
     ka: Vec<u64>,
     ot: Vec<u64>,
     ot_delta_difference: u128,
@@ -62,21 +64,23 @@ fn malformed() -> Error {
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    pub(super) fn secrets(&self) -> Secrets {
         let committed = |c: &Committed| (c.values[0].bits(), c.shares.words().to_vec());
-        encoded_secret(&OfGarbler {
+        let fixed = OfGarbler {
             version: VERSION,
             session: self.session,
             commitments: self.sender.state(),
-            ots: self.cot.state(),
+            delta_ot: self.cot.offset().bits(),
             ka: committed(&self.ka),
             ot: committed(&self.ot),
-        })
+        };
+        Secrets::new(&fixed, self.cot.keys_behind())
     }
 
-    pub(super) fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         type State<C> = <<C as commit::Scheme>::Sender as commit::Sender>::State;
-        let secrets: OfGarbler<State<C>, <CotSender as ot::CotSender>::State> = decode(secrets)?;
+        let secrets: OfGarbler<State<C>> = decode(&kept.fixed)?;
+        let delta_ot = Zeroizing::new(Delta::checked(secrets.delta_ot).ok_or_else(malformed)?);
         let words = level(terms.security)?.words;
         if secrets.version != VERSION
             || [secrets.ka.1.len(), secrets.ot.1.len()] != [words; 2]
@@ -96,7 +100,7 @@ impl<C: commit::Scheme> Garbler<C> {
             session: secrets.session,
             security: terms.security,
             sender: commit::Sender::restored(&secrets.commitments, terms.security.level(), memory)?,
-            cot: ot::CotSender::restored(&series, &secrets.ots)?,
+            cot: ot::CotSender::restored(&series, *delta_ot, kept.forward.clone())?,
             ka: committed(&secrets.ka),
             ot: committed(&secrets.ot),
             rng: Rng::new("brickwork garbler")?,
@@ -111,21 +115,21 @@ impl<C: commit::Scheme> Garbler<C> {
 }
 
 impl<C: commit::Scheme> Evaluator<C> {
-    pub(super) fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        encoded_secret(&OfEvaluator {
+    pub(super) fn secrets(&self) -> Secrets {
+        let fixed = OfEvaluator {
             version: VERSION,
             session: self.core.session,
             commitments: self.core.receiver.state(),
-            ots: self.core.cot.state(),
             ka: self.ka.words().to_vec(),
             ot: self.ot.words().to_vec(),
             ot_delta_difference: self.ot_delta_difference.bits(),
-        })
+        };
+        Secrets::new(&fixed, self.core.cot.keys_behind())
     }
 
-    pub(super) fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    pub(super) fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         type State<C> = <<C as commit::Scheme>::Receiver as commit::Receiver>::State;
-        let secrets: OfEvaluator<State<C>, <CotReceiver as ot::CotReceiver>::State> = decode(secrets)?;
+        let secrets: OfEvaluator<State<C>> = decode(&kept.fixed)?;
         let words = level(terms.security)?.words;
         if secrets.version != VERSION || [secrets.ka.len(), secrets.ot.len()] != [words; 2] {
             return Err(malformed());
@@ -142,7 +146,7 @@ impl<C: commit::Scheme> Evaluator<C> {
                 terms.security.level(),
                 terms.table_memory,
             )?,
-            cot: ot::CotReceiver::restored(&series, &secrets.ots)?,
+            cot: ot::CotReceiver::restored(&series, kept.forward.clone())?,
             rng: Rng::new("brickwork evaluator")?,
             hooks,
             table_memory: terms.table_memory,
@@ -182,7 +186,6 @@ mod tests {
         version: u32,
         session: SessionId,
         commitments: Vec<[SeedBytes; 2]>,
-        ots: Vec<SeedBytes>,
         delta_ot: u128,
         ka: CommittedBits,
         ot: CommittedBits,
@@ -194,14 +197,13 @@ mod tests {
         session: SessionId,
         commitments: Vec<SeedBytes>,
         watch_bits: Vec<u8>,
-        ots: Vec<[SeedBytes; 2]>,
         ka: Vec<u64>,
         ot: Vec<u64>,
         ot_delta_difference: u128,
     }
 
     fn refused(party: Party, secrets: &impl Serialize) {
-        let result = again::secrets(party, &postcard::to_stdvec(secrets).unwrap());
+        let result = again::secrets(party, &postcard::to_stdvec(secrets).unwrap()).map(drop);
         assert!(matches!(result, Err(Error::Stock(why)) if why.contains("malformed or of another version")));
     }
 
@@ -213,7 +215,6 @@ mod tests {
             version: VERSION,
             session: [3; 32],
             commitments: vec![[seed; 2]; level.ots],
-            ots: vec![seed; 128],
             delta_ot: 5,
             ka: (7, columns.clone()),
             ot: (5, columns.clone()),
@@ -223,7 +224,6 @@ mod tests {
             session: [3; 32],
             commitments: vec![seed; level.ots],
             watch_bits: vec![0; level.ots],
-            ots: vec![[seed; 2]; 128],
             ka: columns.clone(),
             ot: columns.clone(),
             ot_delta_difference: 2,
@@ -233,7 +233,7 @@ mod tests {
         let garblers: [fn(&mut OfGarbler); 6] = [
             |s| s.version += 1,
             |s| s.commitments.truncate(3),
-            |s| s.ots.push([1; SEED_BYTES]),
+            |s| s.delta_ot = 6,
             |s| s.ka.1.truncate(3),
             |s| s.ot.1.push(0),
             |s| s.ka.0 = 6,
@@ -243,11 +243,10 @@ mod tests {
             change(&mut secrets);
             refused(Party::Garbler, &secrets);
         }
-        let evaluators: [fn(&mut OfEvaluator); 6] = [
+        let evaluators: [fn(&mut OfEvaluator); 5] = [
             |s| s.version += 1,
             |s| s.commitments.truncate(3),
             |s| s.watch_bits.push(0),
-            |s| s.ots.truncate(127),
             |s| s.ka.push(0),
             |s| s.ot.truncate(3),
         ];

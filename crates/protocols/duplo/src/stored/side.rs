@@ -1,8 +1,6 @@
 //! DUPLO's two roles where their stock lies on disk: what a step makes is put into the store, what a program
 //! takes is fetched, and the rest is said once for both.
 
-use zeroize::Zeroizing;
-
 use super::batches::{self, Schedules, kind};
 use super::records::{Context, Header, Known, Stored};
 use crate::authenticators::{
@@ -28,7 +26,7 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
 use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Serial, State, Writers};
+use brickwork_stock::{Batch, Ranges, Secrets, Serial, State, Writers};
 
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = Duplo::NAME;
@@ -74,8 +72,8 @@ pub(super) trait Role: Sized + Send + Pooled {
     type Ots: Stored;
 
     fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
-    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
-    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> Secrets;
     fn id(&self) -> &SessionId;
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
@@ -134,11 +132,11 @@ impl<R: Role> Side for OnDisk<R> {
         Ok(OnDisk(Box::new(R::set_up(run, terms, hooks)?)))
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    fn secrets(&self) -> Secrets {
         self.0.secrets()
     }
 
-    fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         Ok(OnDisk(Box::new(R::restored(run, terms, secrets, hooks)?)))
     }
 
@@ -289,11 +287,11 @@ impl Role for Garbler {
         Garbler::set_up(run, terms, hooks)
     }
 
-    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         Garbler::restored(run, terms, secrets, hooks)
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    fn secrets(&self) -> Secrets {
         Garbler::secrets(self)
     }
 
@@ -368,11 +366,11 @@ impl Role for Evaluator {
         Evaluator::set_up(run, terms, hooks)
     }
 
-    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         Evaluator::restored(run, terms, secrets, hooks)
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    fn secrets(&self) -> Secrets {
         Evaluator::secrets(self)
     }
 

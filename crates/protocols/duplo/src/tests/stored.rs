@@ -16,6 +16,7 @@ use crate::{Request, msg};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program};
+use brickwork_harness::stores::check_keys_went_forward;
 use brickwork_session::{Terms, Unobserved};
 use brickwork_stock::{Store, StoreKey};
 use brickwork_wire::{Crossings, Tag, Tamper, counting_pair, memory_pair};
@@ -158,6 +159,9 @@ fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     let (folder, program) = (tempfile::tempdir().unwrap(), toy());
     for what in [What::Fill, What::Fill, What::Run, What::Fill, What::Run, What::Run] {
         connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
+        for party in [Party::Garbler, Party::Evaluator] {
+            check_keys_went_forward(&store(folder.path(), party));
+        }
     }
 }
 

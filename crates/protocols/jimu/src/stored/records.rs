@@ -610,11 +610,11 @@ mod tests {
         let other = EvaluatorOts::decode(&context(None), 1, &mut In::new(&ots(1, 0)));
         assert!(other.is_err_and(|error| error.to_string().contains("other role")));
         let gates = |number: u32| {
-            let mut out = Out::default();
+            let mut out = Out::of(1);
             out.pods(&[0_u128; 12]);
             out.pods(&[4, number]);
             out.pods(&[0_u128; 4 * 3 + 3 + 2 + 3]);
-            let (bytes, context) = (out.finish(), context(Some(receivers)));
+            let (bytes, context) = (out.plain(), context(Some(receivers)));
             let mut record = In::new(&bytes);
             EvaluatorGates::decode(&context, 1, &mut record).and_then(|_| record.end())
         };
@@ -622,7 +622,7 @@ mod tests {
         assert!(gates(5).is_err_and(|error| error.to_string().contains("not made")));
         let component = component();
         let copies = |number: u32, bit: u8, circuit| {
-            let mut out = Out::default();
+            let mut out = Out::of(1);
             // Hashes of three wires; numbers, hashes of offsets and what opened S; of two outputs hashes and
             // what opened δ, and bits; δ of two inputs; tables.
             out.pods(&[0_u128; 12]);
@@ -631,7 +631,7 @@ mod tests {
             out.pods(&[1, bit]);
             out.pods(&[0_u128; 2]);
             out.pods(&vec![0_u8; 2 * table_bytes(&component.circuit, level.blocks())]);
-            let (bytes, shape) = (out.finish(), Shape::of(&Kind::Component(&component)));
+            let (bytes, shape) = (out.plain(), Shape::of(&Kind::Component(&component)));
             let mut record = In::new(&bytes);
             let context = Context { hashes: Some(receivers), ..of(shape, circuit) };
             EvaluatorCopies::decode(&context, 1, &mut record).and_then(|_| record.end())
@@ -703,9 +703,9 @@ mod tests {
             hashes: Some([&hashes[0].receiver.0, &hashes[1].receiver.0]),
         };
         let write = |all: &EvaluatorCopies, items: Range<usize>| {
-            let mut out = Out::default();
+            let mut out = Out::of(items.len());
             all.encode(items, &mut out).unwrap();
-            out.finish()
+            out.plain()
         };
         let record = write(&whole, 0..ITEMS);
         for at in 1..ITEMS {

@@ -1,6 +1,7 @@
 //! The two roles where what they make lies on disk. What each does by itself is a [`Role`]; the rest is said
 //! once for both.
 
+use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Component;
@@ -11,7 +12,7 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
+use brickwork_stock::{Batch, Forward, Ranges, Secrets, Serial, State, Writers};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -57,8 +58,8 @@ pub(super) trait Role: Sized {
     type Ots: Stored;
 
     fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error>;
-    fn restored(run: Metered, level: Level, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
-    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> Secrets;
     fn id(&self) -> &SessionId;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
@@ -84,22 +85,22 @@ pub(super) trait Role: Sized {
     ) -> Result<(Vec<bool>, bool), Error>;
 }
 
-/// A garbler's secrets.
+/// A garbler's secrets, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfGarbler<O: Zeroize> {
+struct OfGarbler {
     version: u32,
     session: SessionId,
     /// Seeds of the symbols of labels, and of permutation messages.
     seeds: [Vec<SeedBytes>; 2],
     /// What the points that are never sent are drawn by.
     points: [SeedBytes; 2],
-    /// States of the series of OTs, whose offsets are the blocks of Δ.
-    ots: Vec<O>,
+    /// The blocks of Δ: offsets of the series of OTs.
+    delta: Vec<u128>,
 }
 
-/// An evaluator's secrets.
+/// An evaluator's secrets, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfEvaluator<O: Zeroize> {
+struct OfEvaluator {
     version: u32,
     session: SessionId,
     /// Which symbols are watched, of labels and of permutation messages, and their seeds.
@@ -111,7 +112,6 @@ struct OfEvaluator<O: Zeroize> {
     /// The labels of the OTs that the seeds of permutation messages are keys of, and what makes these keys.
     labels: Vec<u128>,
     again: Vec<KeysAgain>,
-    ots: Vec<O>,
 }
 
 fn malformed() -> Error {
@@ -140,19 +140,19 @@ impl Role for Garbler {
         setup::garbler(run, terms, Purpose::stock(level), hooks)
     }
 
-    fn restored(run: Metered, level: Level, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
-        let secrets: OfGarbler<<extension::Sender as brickwork_primitives::ot::CotSender>::State> =
-            decoded(secrets)?;
-        if secrets.version != VERSION || secrets.ots.len() != level.blocks() {
+    fn restored(run: Metered, level: Level, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfGarbler = decoded(&kept.fixed)?;
+        if secrets.version != VERSION || secrets.delta.len() != level.blocks() {
             return Err(malformed());
         }
         let session = secrets.session;
         let mut delta = Words::zeros(level.labels.l(), 1);
+        delta.word_mut(0).copy_from_slice(&secrets.delta);
+        let keys = kept.forward.split(&vec![extension::Sender::KEYS; level.blocks()])?;
         let mut all = Vec::new();
-        for (block, state) in secrets.ots.iter().enumerate() {
-            let one = extension::Sender::restored(&series(&session, block), state)?;
-            delta.word_mut(0)[block] = one.offset().bits();
-            all.push(one);
+        for (block, (&bits, keys)) in secrets.delta.iter().zip(keys).enumerate() {
+            let offset = Zeroizing::new(Delta::checked(bits).ok_or_else(malformed)?);
+            all.push(extension::Sender::restored(&series(&session, block), *offset, keys)?);
         }
         let [labels, permutations] = [(0, &level.labels), (1, &level.permutations)]
             .map(|(k, hash)| Sender::restored(hash, restored(&secrets.seeds[k]), level.hashes()));
@@ -173,14 +173,15 @@ impl Role for Garbler {
         })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        encoded_secret(&OfGarbler {
+    fn secrets(&self) -> Secrets {
+        let fixed = OfGarbler {
             version: VERSION,
             session: self.session,
             seeds: [stored(self.labels.seeds()), stored(self.permutations.seeds())],
             points: self.points.seeds.each_ref().map(|seed| *seed.as_bytes()),
-            ots: self.series.iter().map(|series| series.state()).collect(),
-        })
+            delta: self.series.iter().map(|series| series.offset().bits()).collect(),
+        };
+        Secrets::new(&fixed, Forward::join(self.series.iter().map(|series| series.keys_behind())))
     }
 
     fn id(&self) -> &SessionId {
@@ -266,16 +267,16 @@ impl Role for Evaluator {
         setup::evaluator(run, terms, Purpose::stock(level), hooks)
     }
 
-    fn restored(run: Metered, level: Level, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
-        let secrets: OfEvaluator<<extension::Receiver as brickwork_primitives::ot::CotReceiver>::State> =
-            decoded(secrets)?;
-        if secrets.version != VERSION || secrets.ots.len() != level.blocks() {
+    fn restored(run: Metered, level: Level, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfEvaluator = decoded(&kept.fixed)?;
+        if secrets.version != VERSION {
             return Err(malformed());
         }
         let session = secrets.session;
+        let keys = kept.forward.split(&vec![extension::Receiver::KEYS; level.blocks()])?;
         let mut all = Vec::new();
-        for (block, state) in secrets.ots.iter().enumerate() {
-            all.push(extension::Receiver::restored(&series(&session, block), state)?);
+        for (block, keys) in keys.into_iter().enumerate() {
+            all.push(extension::Receiver::restored(&series(&session, block), keys)?);
         }
         let [labels, permutations] = [(0, &level.labels), (1, &level.permutations)].map(|(k, hash)| {
             Receiver::restored(hash, &secrets.watched[k], restored(&secrets.seeds[k]), level.hashes())
@@ -309,9 +310,9 @@ impl Role for Evaluator {
         })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    fn secrets(&self) -> Secrets {
         let [labels, permutations] = [self.labels.state(), self.permutations.state()];
-        encoded_secret(&OfEvaluator {
+        let fixed = OfEvaluator {
             version: VERSION,
             session: self.session,
             watched: [labels.0.to_vec(), permutations.0.to_vec()],
@@ -320,8 +321,8 @@ impl Role for Evaluator {
             offset: self.offset.data().to_vec(),
             labels: self.all_seeds.labels.data().to_vec(),
             again: self.all_seeds.again.clone(),
-            ots: self.series.iter().map(|series| series.state()).collect(),
-        })
+        };
+        Secrets::new(&fixed, Forward::join(self.series.iter().map(|series| series.keys_behind())))
     }
 
     fn id(&self) -> &SessionId {
@@ -425,11 +426,11 @@ impl<R: Role> Side for OnDisk<R> {
         Ok(OnDisk { party: Box::new(R::set_up(run, terms, level, hooks)?), made: None })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    fn secrets(&self) -> Secrets {
         self.party.secrets()
     }
 
-    fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let level = Level::of_stock(terms.security.whole()?)?;
         Ok(OnDisk { party: Box::new(R::restored(run, level, secrets, hooks)?), made: None })
     }
@@ -569,14 +570,14 @@ mod tests {
     use brickwork_session::Unobserved;
     use brickwork_wire::memory_pair;
 
-    fn restored<R: Role>(secrets: &impl Serialize) -> Result<R, Error> {
+    fn restored<R: Role>(secrets: &impl Serialize, keys: usize) -> Result<R, Error> {
         let run = Metered::new::<Jimu>(memory_pair().0, R::ROLE, Box::new(Unobserved));
         let level = Level::of_stock(40).unwrap();
-        R::restored(run, level, &postcard::to_stdvec(secrets).unwrap(), Hooks::none())
+        R::restored(run, level, &Secrets::new(secrets, Forward::of_setup(vec![1; keys])), Hooks::none())
     }
 
     /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
-    type Garblers = (u32, SessionId, [Vec<SeedBytes>; 2], [SeedBytes; 2], Vec<(Vec<SeedBytes>, u128)>);
+    type Garblers = (u32, SessionId, [Vec<SeedBytes>; 2], [SeedBytes; 2], Vec<u128>);
     type Evaluators = (
         u32,
         SessionId,
@@ -586,7 +587,6 @@ mod tests {
         Vec<u128>,
         Vec<u128>,
         Vec<([u8; 32], u64)>,
-        Vec<Vec<[SeedBytes; 2]>>,
     );
 
     #[test]
@@ -596,38 +596,42 @@ mod tests {
         let hashes = [&level.labels, &level.permutations];
         let garbler = || -> Garblers {
             let seeds = hashes.map(|hash| vec![seed; hash.n()]);
-            (VERSION, [3; 32], seeds, [[2; SEED_BYTES], [4; SEED_BYTES]], vec![(vec![seed; 128], 5); 3])
+            (VERSION, [3; 32], seeds, [[2; SEED_BYTES], [4; SEED_BYTES]], vec![5; 3])
         };
         let evaluator = || -> Evaluators {
             let watched = hashes.map(|hash| (0..hash.n()).map(|i| u8::from(i < hash.w())).collect());
             let seeds = hashes.map(|hash| vec![seed; hash.w()]);
             let points = [[2; SEED_BYTES], [4; SEED_BYTES]];
             let (labels, again) = (vec![9; 3 * level.permutations.n()], vec![([6; 32], 5); 3]);
-            let ots = vec![vec![[seed; 2]; 128]; 3];
-            (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again, ots)
+            (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again)
         };
         // They are written again as they were read.
-        let again = |secrets: Zeroizing<Vec<u8>>, expected: Vec<u8>| assert_eq!(*secrets, expected);
-        let party: Garbler = restored(&garbler()).unwrap();
+        let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
+        let party: Garbler = restored(&garbler(), 3 * 128).unwrap();
         again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());
-        let party: Evaluator = restored(&evaluator()).unwrap();
+        let party: Evaluator = restored(&evaluator(), 3 * 256).unwrap();
         again(party.secrets(), postcard::to_stdvec(&evaluator()).unwrap());
         let refused = |k: usize, result: Result<(), Error>| {
             assert!(matches!(&result, Err(Error::Stock(why)) if why.contains("malformed")), "{k} {result:?}");
         };
+        let fewer = [
+            restored::<Garbler>(&garbler(), 3 * 128 - 1).map(drop),
+            restored::<Evaluator>(&evaluator(), 2 * 256).map(drop),
+        ];
+        assert!(fewer.iter().all(|result| matches!(result, Err(Error::Stock(_)))));
         let garblers: [fn(&mut Garblers); 5] = [
             |s| s.0 += 1,
             |s| s.2[0].truncate(3),
             |s| s.2[1].push([1; SEED_BYTES]),
             |s| s.4.truncate(2),
-            |s| s.4[1].0.truncate(127),
+            |s| s.4[1] = 6,
         ];
         for (k, change) in garblers.into_iter().enumerate() {
             let mut secrets = garbler();
             change(&mut secrets);
-            refused(k, restored::<Garbler>(&secrets).map(drop));
+            refused(k, restored::<Garbler>(&secrets, 3 * 128).map(drop));
         }
-        let evaluators: [fn(&mut Evaluators); 12] = [
+        let evaluators: [fn(&mut Evaluators); 11] = [
             |s| s.0 += 1,
             |s| s.2[0][0] = 0,
             |s| s.2[1][0] = 2,
@@ -639,12 +643,11 @@ mod tests {
             |s| s.6.truncate(2),
             |s| s.6.extend([9; 3]),
             |s| s.7.truncate(2),
-            |s| s.8[2].truncate(127),
         ];
         for (k, change) in evaluators.into_iter().enumerate() {
             let mut secrets = evaluator();
             change(&mut secrets);
-            refused(k, restored::<Evaluator>(&secrets).map(drop));
+            refused(k, restored::<Evaluator>(&secrets, 3 * 256).map(drop));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::origins::{self, CutAndChoose, Header, Origin, Part};
 use super::records::{Context, EvaluatorGates, EvaluatorInputs};
 use crate::hooks::Hooks;
 use crate::inputs::GarblerInputs;
-use crate::instance::{CommitmentSender, Commitments, CotReceiver, CotSender, level};
+use crate::instance::{CommitmentSender, Commitments, CotSender, level};
 use crate::ots::{EvaluatorOts, EvaluatorRandomOts, GarblerOts, GarblerRandomOts};
 use crate::parameters::{Parameters, stock_ot_binding};
 use crate::preprocess::{ClaimedGates, GarblerHeads};
@@ -27,7 +27,7 @@ use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
+use brickwork_stock::{Batch, Ranges, Secrets, Serial, State, Writers};
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
@@ -78,8 +78,8 @@ pub(super) trait Role: Sized {
     type Ready: Stored;
 
     fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
-    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
-    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> Secrets;
     fn id(&self) -> &SessionId;
     fn pool(&self) -> Pool;
     fn run(&mut self) -> &mut Metered;
@@ -106,26 +106,25 @@ pub(super) trait Role: Sized {
     ) -> Result<(Vec<bool>, bool), Error>;
 }
 
-/// A garbler's secrets.
+/// A garbler's secrets, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfGarbler<C: Zeroize, O: Zeroize> {
+struct OfGarbler<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// States of the commitments and of the correlated OTs.
+    /// State of the commitments.
     commitments: C,
-    ots: O,
+    delta: u128,
     /// Share of Δ.
     offset: Vec<u64>,
 }
 
-/// An evaluator's secrets.
+/// An evaluator's secrets, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct OfEvaluator<C: Zeroize, O: Zeroize> {
+struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// States of the commitments and of the correlated OTs.
+    /// State of the commitments.
     commitments: C,
-    ots: O,
     /// Share of Δ.
     offset: Vec<u64>,
 }
@@ -158,14 +157,12 @@ impl Role for Garbler {
         setup::garbler_of_stock(run, terms, hooks)
     }
 
-    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
-        let secrets: OfGarbler<SenderState, <CotSender as ot::CotSender>::State> = decoded(secrets)?;
+    fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfGarbler<SenderState> = decoded(&kept.fixed)?;
         let shares = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
         let series = Series::new(&secrets.session, Direction::GarblerSends);
-        let cot: CotSender = ot::CotSender::restored(&series, &secrets.ots)?;
-        if cot.offset().colour() == 0 {
-            return Err(malformed());
-        }
+        let delta = Zeroizing::new(Delta::checked(secrets.delta).ok_or_else(malformed)?);
+        let cot: CotSender = ot::CotSender::restored(&series, *delta, kept.forward.clone())?;
         let memory = commit::values_memory(terms.table_memory);
         Ok(Garbler {
             run,
@@ -174,22 +171,23 @@ impl Role for Garbler {
             sender: commit::Sender::restored(&secrets.commitments, terms.security.whole()?, memory)?,
             rng: Rng::new("brickwork lego garbler")?,
             hooks,
-            delta: Zeroizing::new(Delta::new(cot.offset().bits())),
             offset: Committed { values: vec![cot.offset()], shares },
+            delta,
             cot,
             binding: stock_ot_binding(terms.security.whole()?),
             counters: Counters::none(),
         })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        encoded_secret(&OfGarbler {
+    fn secrets(&self) -> Secrets {
+        let fixed = OfGarbler {
             version: VERSION,
             session: self.session,
             commitments: self.sender.state(),
-            ots: self.cot.state(),
+            delta: self.delta.bits(),
             offset: self.offset.shares.words().to_vec(),
-        })
+        };
+        Secrets::new(&fixed, self.cot.keys_behind())
     }
 
     fn id(&self) -> &SessionId {
@@ -341,8 +339,8 @@ impl Role for EvaluatorSession {
         Ok(EvaluatorSession { party, offset })
     }
 
-    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
-        let secrets: OfEvaluator<ReceiverState, <CotReceiver as ot::CotReceiver>::State> = decoded(secrets)?;
+    fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfEvaluator<ReceiverState> = decoded(&kept.fixed)?;
         let offset = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
         let series = Series::new(&secrets.session, Direction::GarblerSends);
         let party = Evaluator {
@@ -354,7 +352,7 @@ impl Role for EvaluatorSession {
                 terms.security.whole()?,
                 terms.table_memory,
             )?,
-            cot: ot::CotReceiver::restored(&series, &secrets.ots)?,
+            cot: ot::CotReceiver::restored(&series, kept.forward.clone())?,
             rng: Rng::new("brickwork lego evaluator")?,
             hooks,
             binding: stock_ot_binding(terms.security.whole()?),
@@ -364,14 +362,14 @@ impl Role for EvaluatorSession {
         Ok(EvaluatorSession { party, offset })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        encoded_secret(&OfEvaluator {
+    fn secrets(&self) -> Secrets {
+        let fixed = OfEvaluator {
             version: VERSION,
             session: self.party.session,
             commitments: self.party.receiver.state(),
-            ots: self.party.cot.state(),
             offset: self.offset.words().to_vec(),
-        })
+        };
+        Secrets::new(&fixed, self.party.cot.keys_behind())
     }
 
     fn id(&self) -> &SessionId {
@@ -556,11 +554,11 @@ impl<R: Role> Side for OnDisk<R> {
         Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+    fn secrets(&self) -> Secrets {
         self.party.secrets()
     }
 
-    fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let party = Box::new(R::restored(run, terms, secrets, hooks)?);
         Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
     }
@@ -745,11 +743,12 @@ mod tests {
     use brickwork_base::random::SEED_BYTES;
     use brickwork_primitives::commit::Scheme as _;
     use brickwork_session::{TABLE_MEMORY, Unobserved};
+    use brickwork_stock::Forward;
     use brickwork_wire::memory_pair;
 
     type SeedBytes = [u8; SEED_BYTES];
 
-    fn restored<R: Role>(secrets: &impl Serialize) -> Result<R, Error> {
+    fn restored<R: Role>(secrets: &impl Serialize, keys: usize) -> Result<R, Error> {
         let terms = Terms {
             security: 40.into(),
             threads: 1,
@@ -758,57 +757,46 @@ mod tests {
             post_quantum: false,
         };
         let run = Metered::new::<Lego>(memory_pair().0, R::ROLE, Box::new(Unobserved));
-        R::restored(run, &terms, &postcard::to_stdvec(secrets).unwrap(), Hooks::none())
+        let secrets = Secrets::new(secrets, Forward::of_setup(vec![1; keys]));
+        R::restored(run, &terms, &secrets, Hooks::none())
     }
 
     /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
-    type Garblers = (u32, SessionId, Vec<[SeedBytes; 2]>, Vec<SeedBytes>, u128, Vec<u64>);
-    type Evaluators = (u32, SessionId, Vec<SeedBytes>, Vec<u8>, Vec<[SeedBytes; 2]>, Vec<u64>);
+    type Garblers = (u32, SessionId, Vec<[SeedBytes; 2]>, u128, Vec<u64>);
+    type Evaluators = (u32, SessionId, Vec<SeedBytes>, Vec<u8>, Vec<u64>);
 
     #[test]
     fn row_25_secrets_of_another_version_or_length_are_refused() {
         let level = Commitments::level(40).unwrap();
         let (seed, columns) = ([1; SEED_BYTES], vec![0; level.words]);
-        let garbler = || -> Garblers {
-            (VERSION, [3; 32], vec![[seed; 2]; level.ots], vec![seed; 128], 5, columns.clone())
-        };
+        let garbler = || -> Garblers { (VERSION, [3; 32], vec![[seed; 2]; level.ots], 5, columns.clone()) };
         let evaluator = || -> Evaluators {
-            (
-                VERSION,
-                [3; 32],
-                vec![seed; level.ots],
-                vec![0; level.ots],
-                vec![[seed; 2]; 128],
-                columns.clone(),
-            )
+            (VERSION, [3; 32], vec![seed; level.ots], vec![0; level.ots], columns.clone())
         };
         // They are written again as they were read.
-        let again = |secrets: Zeroizing<Vec<u8>>, expected: Vec<u8>| assert_eq!(*secrets, expected);
-        let party: Garbler = restored(&garbler()).unwrap();
+        let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
+        let party: Garbler = restored(&garbler(), 128).unwrap();
         again(Role::secrets(&party), postcard::to_stdvec(&garbler()).unwrap());
-        let party: EvaluatorSession = restored(&evaluator()).unwrap();
+        let party: EvaluatorSession = restored(&evaluator(), 256).unwrap();
         again(Role::secrets(&party), postcard::to_stdvec(&evaluator()).unwrap());
         let refused = |result: Result<(), Error>| {
             assert!(matches!(result, Err(Error::Stock(why)) if why.contains("malformed")));
         };
-        let garblers: [fn(&mut Garblers); 5] = [
-            |s| s.0 += 1,
-            |s| s.2.truncate(3),
-            |s| s.3.push([1; SEED_BYTES]),
-            |s| s.4 = 6,
-            |s| s.5.truncate(3),
-        ];
+        refused(restored::<Garbler>(&garbler(), 127).map(drop));
+        refused(restored::<EvaluatorSession>(&evaluator(), 128).map(drop));
+        let garblers: [fn(&mut Garblers); 4] =
+            [|s| s.0 += 1, |s| s.2.truncate(3), |s| s.3 = 6, |s| s.4.truncate(3)];
         for change in garblers {
             let mut secrets = garbler();
             change(&mut secrets);
-            refused(restored::<Garbler>(&secrets).map(drop));
+            refused(restored::<Garbler>(&secrets, 128).map(drop));
         }
-        let evaluators: [fn(&mut Evaluators); 5] =
-            [|s| s.0 += 1, |s| s.2.truncate(3), |s| s.3.truncate(3), |s| s.4.truncate(127), |s| s.5.push(0)];
+        let evaluators: [fn(&mut Evaluators); 4] =
+            [|s| s.0 += 1, |s| s.2.truncate(3), |s| s.3.truncate(3), |s| s.4.push(0)];
         for change in evaluators {
             let mut secrets = evaluator();
             change(&mut secrets);
-            refused(restored::<EvaluatorSession>(&secrets).map(drop));
+            refused(restored::<EvaluatorSession>(&secrets, 256).map(drop));
         }
     }
 }

@@ -1,15 +1,12 @@
 //! The two roles where their OTs lie on disk. The work of one party by itself is a [`Role`] of its end of the
 //! OTs; the rest is said once for both.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use zeroize::Zeroize;
-
 use crate::executions;
 use crate::layout::Layout;
 use crate::report::SemiHonest;
 use crate::setup::{self, Components, Session};
 use brickwork_base::digest::Digest;
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
@@ -18,7 +15,7 @@ use brickwork_session::stock::plain::Member;
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems, TakenStream};
 use brickwork_session::stock::{Asked, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, EpochId, Ranges, Serial, Store};
+use brickwork_stock::{Batch, EpochId, Forward, Ranges, Serial, Store};
 
 /// The kinds of item of a batch. There is but one kind.
 const OTS: u8 = 0;
@@ -106,12 +103,12 @@ pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) ->
 /// A party's end of the OTs, and what it does with them.
 pub(crate) trait Role: Sized {
     const ROLE: Party;
-    type State: Serialize + DeserializeOwned + Zeroize;
     type Ots: Records<Context<'static> = ()>;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
-    fn state(&self) -> Self::State;
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error>;
+    fn delta(&self) -> Option<Label>;
+    fn keys_behind(&self) -> Forward;
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// Makes OTs of random choices.
     fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
@@ -125,19 +122,23 @@ pub(crate) trait Role: Sized {
 
 impl Role for extension::Sender {
     const ROLE: Party = Party::Garbler;
-    type State = <Self as CotSender>::State;
     type Ots = GarblerOts;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
         setup::garbler(run, terms, None)
     }
 
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
-        CotSender::restored(series, state)
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        let none = || Error::Stock("a garbler without an offset".into());
+        CotSender::restored(series, offset.ok_or_else(none)?, keys)
     }
 
-    fn state(&self) -> Self::State {
-        CotSender::state(self)
+    fn delta(&self) -> Option<Label> {
+        Some(self.offset())
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotSender::keys_behind(self)
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -160,19 +161,22 @@ impl Role for extension::Sender {
 
 impl Role for extension::Receiver {
     const ROLE: Party = Party::Evaluator;
-    type State = <Self as CotReceiver>::State;
     type Ots = EvaluatorOts;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
         setup::evaluator(run, terms, None)
     }
 
-    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
-        CotReceiver::restored(series, state)
+    fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        CotReceiver::restored(series, keys)
     }
 
-    fn state(&self) -> Self::State {
-        CotReceiver::state(self)
+    fn delta(&self) -> Option<Label> {
+        None
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotReceiver::keys_behind(self)
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
@@ -198,7 +202,6 @@ impl Role for extension::Receiver {
 impl<C: Role> Member for Session<C> {
     const PROTOCOL: &'static str = SemiHonest::NAME;
     const ROLE: Party = C::ROLE;
-    type Ots = C::State;
     type FillStep = Filling;
     type Made = C::Ots;
     type Execution<'j> = Execution<'j>;
@@ -207,14 +210,18 @@ impl<C: Role> Member for Session<C> {
         C::set_up(run, terms)
     }
 
-    fn restored(run: Metered, id: SessionId, ots: &C::State) -> Result<Self, Error> {
-        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), ots)?;
+    fn restored(run: Metered, id: SessionId, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), offset, keys)?;
         let rng = Rng::new("brickwork semi-honest session from stock")?;
         Ok(Session { run, id, rng, cot, components: Components::default() })
     }
 
-    fn ots(&self) -> C::State {
-        self.cot.state()
+    fn offset(&self) -> Option<Label> {
+        self.cot.delta()
+    }
+
+    fn keys_behind(&self) -> Forward {
+        self.cot.keys_behind()
     }
 
     fn id(&self) -> &SessionId {

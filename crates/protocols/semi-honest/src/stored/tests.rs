@@ -6,7 +6,7 @@ use brickwork_base::Security;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{
-    BOTH, Lines, Seen, Stores, check_secrets_of_a_sender, dying, misshapen, terms,
+    BOTH, Lines, Seen, Stores, check_keys_went_forward, check_secrets_of_a_sender, dying, misshapen, terms,
 };
 use brickwork_session::Model;
 use brickwork_session::Unobserved;
@@ -61,7 +61,9 @@ impl Folders {
     /// OTs that are left in each epoch that is not burned, oldest first; both parties' are the same.
     fn left(&self) -> Vec<u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
-            let living = inventory(&self.store(party)).unwrap();
+            let store = self.store(party);
+            check_keys_went_forward(&store);
+            let living = inventory(&store).unwrap();
             let living = living.into_iter().filter(|epoch| epoch.state.burned().is_none());
             living.map(|epoch| epoch.batches.iter().map(|batch| batch.left).sum()).collect::<Vec<u64>>()
         });

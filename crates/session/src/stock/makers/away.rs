@@ -9,7 +9,7 @@ use super::super::stocked::burn_if_cheated;
 use super::*;
 use crate::PhaseReport;
 use brickwork_base::stop::Stop;
-use brickwork_stock::{MAX_RECORD_BYTES, Ranges, Store, Writer, number_of};
+use brickwork_stock::{Chain, MAX_RECORD_BYTES, Ranges, Store, Writer, encoded_secret, number_of};
 
 /// A maker of this party, on a line within the party.
 pub(in super::super) struct Away {
@@ -76,7 +76,7 @@ impl Away {
             let step = asked.encoded()?;
             let secrets = match self.has {
                 Some(has) if has == *epoch => Zeroizing::default(),
-                _ => store.secrets(epoch)?,
+                _ => encoded_secret(&store.secrets(epoch)?),
             };
             if step.len().max(secrets.len()) as u64 > MAX_SENT_BYTES {
                 return Err(Error::Limit("a share that is too large to be told to a maker".into()));
@@ -239,8 +239,10 @@ impl<'s> Taking<'s> {
                 self.with(serial, |writer| writer.record(first, items, record))
             }
             Said::Finish { serial, batch } => {
+                let key = receive_secret(channel, KEY_BYTES, KEY_BYTES)?;
+                let chain = Chain::of(key.first_chunk().ok_or_else(too_much)?);
                 let Some((writer, _)) = self.open.remove(&serial) else { return self.unknown() };
-                let put = self.store.put(self.epoch, serial, &batch, writer);
+                let put = self.store.put(self.epoch, serial, &batch, writer, &chain);
                 self.finished += usize::from(self.kept(put).is_some());
                 Ok(())
             }

@@ -10,7 +10,7 @@ use super::super::workers::{Greeted, Lane, greet_one};
 use super::*;
 use crate::{Metered, Protocol};
 use brickwork_base::stop::{Stop, Stopped};
-use brickwork_stock::{Elsewhere, Ranges};
+use brickwork_stock::{Chain, Elsewhere, Ranges};
 
 /// The line to the coordinator, on which a share goes out while it is asked now and then whether to go on.
 struct Home {
@@ -66,8 +66,11 @@ impl Elsewhere for Home {
         })
     }
 
-    fn finish(&self, serial: Serial, batch: &Batch) -> Result<(), Error> {
-        self.say(&Said::Finish { serial, batch: batch.clone() })
+    fn finish(&self, serial: Serial, batch: &Batch, chain: &Chain) -> Result<(), Error> {
+        self.with(|channel| {
+            say(channel, &Said::Finish { serial, batch: batch.clone() })?;
+            send_secret(channel, chain.key())
+        })
     }
 }
 
@@ -185,7 +188,10 @@ fn one<S: Side, O>(
                 ));
             }
             let lane = held.take().ok_or_else(|| broken("it has no connection"))?;
-            let lane = held.insert(lane.entered(&share.epoch, terms, || Ok(secrets))?);
+            let secrets = || {
+                postcard::from_bytes(&secrets).map_err(|_| broken("the coordinator sent malformed secrets"))
+            };
+            let lane = held.insert(lane.entered(&share.epoch, terms, secrets)?);
             let worker = share.worker as usize;
             lane.meets("brickwork 2026-11 stock share", &share.head, worker, &asked)?;
             let shelf = Shelf::Elsewhere(home.clone());

@@ -65,6 +65,9 @@ const MAX_SENT_BYTES: u64 = 1 << 28;
 const MAX_RECORDS: u64 = 1 << 26;
 const MAX_OPEN: usize = 1 << 12;
 
+/// Bytes of the first key of a batch's items.
+const KEY_BYTES: u64 = 32;
+
 /// Longest text of a word.
 const MAX_TEXT_BYTES: usize = 2048;
 
@@ -150,6 +153,7 @@ enum Said {
         items: u32,
         bytes: u64,
     },
+    /// The first key of its items follows.
     Finish {
         serial: Serial,
         batch: Batch,
