@@ -131,8 +131,8 @@ const SCALED: &str = "
 #[test]
 fn keys_are_checked_before_a_table_leaves() {
     let keys = Keys::new();
-    let join = keys.file("join.wir");
-    assert_eq!(run(&["examples", "join", "-o", &join]).status.code(), Some(0));
+    good(&["examples", "join", "-o", &keys.file("join")]);
+    let join = keys.file("join/join.wir");
     let table = |name: &str, text: &str| format!("@{}", keys.write(name, text.as_bytes()));
     let once = table("once.csv", "key,amount\n500,1\n5213,10\n900,3\n");
     let twice = table("twice.csv", "key,amount\n5213,5\n900,1\n5213,6\n");
@@ -152,9 +152,11 @@ fn keys_are_checked_before_a_table_leaves() {
             assert!(!text(&run(&arguments).stderr).contains("5213"));
         }
     }
-    bad(&["simulate", &join, a, &names, b, &once], 3, "0x and the first 8 hexadecimal digits of its SHA-256");
+    let arguments = ["simulate", &join, a, &names, b, &once];
+    bad(&arguments, 3, "names.csv: line 2, column 1: key");
+    assert!(text(&run(&arguments).stderr).contains("0x and the first 8 hexadecimal digits of its SHA-256"));
     let (said, info) = good(&["info", &join]);
-    assert!(said.contains("amount: uint32}[16]}, 1029 bits; each key once"), "{said}");
+    assert!(said.contains("amount: uint32}[16]}, 1 029 bits; each key once"), "{said}");
     assert_eq!(info["evaluator_inputs"][0]["rule"], "each key once");
     // The compiled program says so, too.
     let compiled = keys.file("join.bwp");
