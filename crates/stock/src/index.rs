@@ -37,9 +37,11 @@ pub(super) const LOG: Rows = TableDefinition::new("log");
 pub(super) const PAIRS: Rows = TableDefinition::new("pairs");
 /// By a digest of whose attempts they are.
 pub(super) const VAIN: Rows = TableDefinition::new("vain");
+/// By a key that the process with the store chooses.
+pub(super) const NOTES: Rows = TableDefinition::new("notes");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
-pub(super) const FORMAT_VERSION: u32 = 10;
+pub(super) const FORMAT_VERSION: u32 = 11;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| match &error {
@@ -113,7 +115,7 @@ pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(
         let mut transaction = database.begin_write()?;
         transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
         transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
-        for table in [EPOCHS, BATCHES, LOG, PAIRS, VAIN] {
+        for table in [EPOCHS, BATCHES, LOG, PAIRS, VAIN, NOTES] {
             transaction.open_table(table)?;
         }
         Ok(transaction.commit()?)

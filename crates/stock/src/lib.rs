@@ -22,6 +22,7 @@ mod lease;
 mod log;
 #[cfg(test)]
 mod model;
+mod notes;
 mod pair;
 mod peers;
 mod poison;
@@ -47,6 +48,7 @@ pub use log::{
     Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Taken, Verdict,
     number_of, serial,
 };
+pub use notes::Note;
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::{StoreKey, TAG_BYTES};

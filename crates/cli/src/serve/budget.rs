@@ -1,46 +1,36 @@
-//! How often each program has run: a budget that outlives the process, as every output tells something about
-//! the inputs. A run is written down before it begins.
+//! How often each program has run: a budget that outlives the process, because every output tells something
+//! about the inputs.
 //!
-//! The file has a line `SECONDS DIGEST` for each run. Now and then those that are older than the hour of
-//! `per_hour` become one line for each program, `+COUNT DIGEST`: the new file is complete and on the disk
-//! before it takes the old one's place, so that a crash leaves one of the two. Whoever has the store open has
-//! the file for itself.
+//! The counts are notes in the index of the store, sealed like all of it. An old copy of the index has an old
+//! log as well, which the peer refuses. A run is counted before it begins.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brickwork::private;
+use brickwork::ProtocolError;
+use brickwork::stock::{Entry, Store};
+use serde::{Deserialize, Serialize};
 
 use super::config::Allowed;
-use crate::failure::Failure;
-use crate::report::hex;
 
 /// Seconds of the window of `per_hour`.
 pub const HOUR: u64 = 3600;
 
-/// Lines below which nothing is made shorter.
-const LONG: usize = 4096;
+/// Begins the key of the note about a program's runs; the program's digest follows.
+const KEY: &[u8] = b"serve runs ";
 
-/// The book of all runs, in a file.
+/// The runs of all programs.
 pub struct Book {
-    file: File,
-    path: PathBuf,
-    runs: BTreeMap<String, Runs>,
-    /// Lines of the file, and how many there must be before it is made shorter.
-    lines: usize,
-    long: usize,
-    /// Why nothing more can be written down until the next start.
-    broken: Option<String>,
+    store: Store,
+    runs: BTreeMap<[u8; 32], Runs>,
 }
 
-#[derive(Default)]
+/// The runs of a program.
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Runs {
     all: u64,
-    /// When the runs of the last hour were, in the order of the file.
-    recent: Vec<u64>,
+    /// Those of the last hour, by the second.
+    recent: BTreeMap<u64, u64>,
 }
 
 /// Why a program may not run now.
@@ -52,81 +42,42 @@ pub enum Spent {
     ForNow(u64),
 }
 
+/// Returns the seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Makes what happened in a file's folder durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
-}
-
-/// A line of the book: how many runs of which program, and when if it is one.
-struct Line<'a> {
-    count: u64,
-    time: Option<u64>,
-    digest: &'a str,
-}
-
-impl<'a> Line<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let (number, digest) = line.split_once(' ')?;
-        if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return None;
-        }
-        Some(match number.strip_prefix('+') {
-            Some(count) => Line { count: count.parse().ok()?, time: None, digest },
-            None => Line { count: 1, time: Some(number.parse().ok()?), digest },
-        })
-    }
+fn key(digest: &[u8; 32]) -> Vec<u8> {
+    [KEY, digest].concat()
 }
 
 impl Book {
-    /// Opens the book, or begins it.
+    /// Reads how often programs have run on a store: as often as is noted, or as often as its logs say that
+    /// they took of the stock, if that is more.
     ///
     /// # Errors
-    /// If it cannot be read or written, or if a line of it is no run.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |e: &io::Error| Failure::cannot_write(path, e);
-        let mut file =
-            private::options().create(true).read(true).append(true).open(path).map_err(|e| failed(&e))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
-        // A last line that a crash has cut off is of a run that had not begun: it begins when its line is on
-        // the disk. One that lacks its end alone may be.
-        let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |last| last + 1);
-        let tail = std::str::from_utf8(&bytes[whole..]).ok().filter(|tail| Line::parse(tail).is_some());
-        match tail {
-            Some(_) => file.write_all(b"\n").map_err(|e| failed(&e))?,
-            None if whole < bytes.len() => {
-                tracing::warn!(path = %path.display(), "the last line was cut off: its run had not begun");
-                bytes.truncate(whole);
-                file.set_len(whole as u64).map_err(|e| failed(&e))?;
+    /// [`ProtocolError::Stock`] if the store cannot be read or was altered.
+    pub fn open(store: &Store) -> Result<Self, ProtocolError> {
+        let mut runs = BTreeMap::new();
+        for (key, noted) in store.notes::<Runs>(KEY)? {
+            let digest = key[KEY.len()..].try_into();
+            let digest =
+                digest.map_err(|_| ProtocolError::Stock("the index names a program wrongly".into()))?;
+            runs.insert(digest, noted);
+        }
+        let mut used = BTreeMap::<[u8; 32], u64>::new();
+        for (epoch, _) in store.epochs()? {
+            for entry in store.log(&epoch)? {
+                if let Entry::Use { program, .. } = entry {
+                    *used.entry(program).or_default() += 1;
+                }
             }
-            None => {}
         }
-        file.seek(io::SeekFrom::End(0)).map_err(|e| failed(&e))?;
-        file.sync_all().and_then(|()| sync_folder(path)).map_err(|e| failed(&e))?;
-        let mut book =
-            Book { file, path: path.to_owned(), runs: BTreeMap::new(), lines: 0, long: LONG, broken: None };
-        for line in bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-            // What cannot be read may be any program's run: then it is everyone's.
-            let Some(Line { count, time, digest }) = std::str::from_utf8(line).ok().and_then(Line::parse)
-            else {
-                return Err(Failure::input(
-                    format!("{}: a line of it is no run", path.display()),
-                    "the file counts how often programs have run; take a copy of it back, or, if all budgets \
-                     may begin anew, remove it",
-                ));
-            };
-            book.lines += 1;
-            let runs = book.runs.entry(digest.to_owned()).or_default();
-            runs.all = runs.all.saturating_add(count);
-            runs.recent.extend(time);
+        for (digest, count) in used {
+            let runs: &mut Runs = runs.entry(digest).or_default();
+            runs.all = runs.all.max(count);
         }
-        book.shorten(now())?;
-        Ok(book)
+        Ok(Book { store: store.clone(), runs })
     }
 
     /// Checks whether the program may run once more now.
@@ -135,95 +86,44 @@ impl Book {
     }
 
     fn may_at(&mut self, allowed: &Allowed, now: u64) -> Result<(), Spent> {
-        let runs = self.runs.entry(hex(&allowed.digest)).or_default();
+        let runs = self.runs.entry(allowed.digest).or_default();
         if allowed.total.is_some_and(|total| runs.all >= total) {
             return Err(Spent::Total);
         }
         runs.forget_before(now);
         match allowed.per_hour {
             Some(0) => Err(Spent::Total),
-            Some(most) if runs.recent.len() as u64 >= most => {
-                let frees = runs.recent[runs.recent.len() - most as usize].saturating_add(HOUR);
-                Err(Spent::ForNow(frees.saturating_sub(now).clamp(1, HOUR)))
-            }
-            _ => Ok(()),
+            Some(most) => match runs.frees(most) {
+                Some(time) => Err(Spent::ForNow(time.saturating_sub(now).clamp(1, HOUR))),
+                None => Ok(()),
+            },
+            None => Ok(()),
         }
     }
 
-    /// Writes down a run that is about to begin. If the program has a budget, it is on the disk when this
-    /// returns; otherwise the system writes it soon, as nothing depends on the number.
+    /// Counts a run that is about to begin. It is on the disk when this returns.
     ///
     /// # Errors
-    /// If it cannot be written down; then the run must not begin.
-    pub fn charge(&mut self, allowed: &Allowed) -> Result<(), Failure> {
+    /// [`ProtocolError::Stock`] if it cannot be written; then the run must not begin.
+    pub fn charge(&mut self, allowed: &Allowed) -> Result<(), ProtocolError> {
         self.charge_at(allowed, now())
     }
 
-    fn charge_at(&mut self, allowed: &Allowed, time: u64) -> Result<(), Failure> {
-        if let Some(why) = &self.broken {
-            return Err(Failure::other(why.clone(), "what is written there is not sure: start again"));
-        }
-        self.shorten(time)?;
-        let digest = hex(&allowed.digest);
-        let mut written = self.file.write_all(format!("{time} {digest}\n").as_bytes());
-        if allowed.total.is_some() || allowed.per_hour.is_some() {
-            written = written.and_then(|()| self.file.sync_data());
-        }
-        if let Err(e) = written {
-            // A part of a line may be there: what came behind it would be no run.
-            return Err(self.breaks(&e));
-        }
-        self.lines += 1;
-        let runs = self.runs.entry(digest).or_default();
-        runs.all = runs.all.saturating_add(1);
-        runs.recent.push(time);
+    fn charge_at(&mut self, allowed: &Allowed, now: u64) -> Result<(), ProtocolError> {
+        let runs = self.runs.entry(allowed.digest).or_default();
+        let mut more = runs.clone();
+        more.forget_before(now);
+        more.all = more.all.saturating_add(1);
+        *more.recent.entry(now).or_default() += 1;
+        let note = self.store.note(&key(&allowed.digest), &more)?;
+        self.store.write_notes(vec![note])?;
+        *runs = more;
         Ok(())
     }
 
     /// Returns how often the program has run, ever.
     pub fn runs(&self, digest: &[u8; 32]) -> u64 {
-        self.runs.get(&hex(digest)).map_or(0, |runs| runs.all)
-    }
-
-    fn breaks(&mut self, e: &io::Error) -> Failure {
-        let failure = Failure::cannot_write(&self.path, e);
-        self.broken = Some(failure.message().to_owned());
-        failure
-    }
-
-    /// Writes the book anew, without what needs no line of its own any more, if it is long.
-    fn shorten(&mut self, now: u64) -> Result<(), Failure> {
-        if self.lines < self.long {
-            return Ok(());
-        }
-        let mut text = String::new();
-        for (digest, runs) in &mut self.runs {
-            runs.forget_before(now);
-            let before = runs.all.saturating_sub(runs.recent.len() as u64);
-            if before > 0 {
-                text.push_str(&format!("+{before} {digest}\n"));
-            }
-            runs.recent.iter().for_each(|time| text.push_str(&format!("{time} {digest}\n")));
-        }
-        self.lines = text.lines().count();
-        self.long = LONG.max(2 * self.lines);
-        let new = self.path.with_extension("new");
-        let opened = private::options().create(true).truncate(true).open(&new);
-        let written = opened.and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&new, &self.path)
-        });
-        // From here on the old file may be gone.
-        let opened = written.and_then(|()| {
-            sync_folder(&self.path)?;
-            OpenOptions::new().append(true).open(&self.path)
-        });
-        match opened {
-            Ok(file) => self.file = file,
-            Err(e) => return Err(self.breaks(&e)),
-        }
-        Ok(())
+        self.runs.get(digest).map_or(0, |runs| runs.all)
     }
 }
 
@@ -231,15 +131,35 @@ impl Runs {
     /// Forgets when the runs before the last hour were. Those of a clock that was set back since are of now,
     /// so that nobody waits longer than the hour.
     fn forget_before(&mut self, now: u64) {
-        self.recent.iter_mut().for_each(|time| *time = (*time).min(now));
-        self.recent.retain(|&time| time.saturating_add(HOUR) > now);
+        let later: u64 = self.recent.split_off(&now.saturating_add(1)).values().sum();
+        if later > 0 {
+            *self.recent.entry(now).or_default() += later;
+        }
+        self.recent = self.recent.split_off(&now.saturating_sub(HOUR - 1));
+    }
+
+    /// Returns when there will be fewer than `most` runs in the last hour, if there are not now.
+    fn frees(&self, most: u64) -> Option<u64> {
+        let mut left = self.recent.values().sum::<u64>().checked_sub(most)?;
+        for (time, count) in &self.recent {
+            match left.checked_sub(*count) {
+                Some(fewer) => left = fewer,
+                None => return Some(time.saturating_add(HOUR)),
+            }
+        }
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
     use std::sync::Arc;
+
+    use brickwork::Security;
+    use brickwork::circuit::Party;
+    use brickwork::stock::{Batch, Chain, Epoch, FillStep, Secrets, StoreKey, serial};
 
     fn allowed(total: Option<u64>, per_hour: Option<u64>) -> Allowed {
         let program = Arc::new(brickwork::circuit::library::aes::aes_128().expect("a program"));
@@ -256,108 +176,74 @@ mod tests {
         }
     }
 
-    /// What ran before a restart counts after it. A last line that was cut off is of a run that had not
-    /// begun, one that lacks its end alone counts; what is no run elsewhere is refused.
+    fn open(folder: &Path) -> Book {
+        let store = Store::open(folder, &StoreKey::from_bytes([7; 32])).expect("a store");
+        Book::open(&store).expect("a book")
+    }
+
     #[test]
     fn a_budget_outlives_the_process() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs");
         let program = allowed(Some(3), None);
         for before in 0..3 {
-            let mut book = Book::open(&path).unwrap();
+            let mut book = open(folder.path());
             assert_eq!(book.runs(&program.digest), before);
             book.may(&program).unwrap();
             book.charge(&program).unwrap();
         }
-        assert_eq!(Book::open(&path).unwrap().may(&program), Err(Spent::Total));
-        let text = std::fs::read_to_string(&path).unwrap();
-        for (cut, left) in [(1, 3), (2, 2), (9, 2), (text.len() / 3 - 1, 2), (text.len() / 3, 2), (0, 3)] {
-            std::fs::write(&path, &text[..text.len() - cut]).unwrap();
-            let mut book = Book::open(&path).unwrap();
-            assert_eq!(book.runs(&program.digest), left, "{cut} bytes are lost");
-            book.charge(&program).unwrap();
-            assert_eq!(Book::open(&path).unwrap().runs(&program.digest), left + 1, "{cut} bytes are lost");
-        }
-        std::fs::write(&path, text.replacen(' ', "  ", 1)).unwrap();
-        assert!(Book::open(&path).is_err());
+        assert_eq!(open(folder.path()).may(&program), Err(Spent::Total));
+    }
+
+    /// A run of another command is not counted when it begins. The log of the stock that it took from has it.
+    #[test]
+    fn runs_that_only_the_log_knows_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let (id, serial, program) = ([3; 32], serial(1, 0), allowed(Some(1), None));
+        let book = open(folder.path());
+        assert_eq!(book.runs(&program.digest), 0);
+        let epoch = Epoch {
+            protocol: "test".into(),
+            version: 1,
+            role: Party::Evaluator,
+            security: Security::of(40),
+            identities: [[1; 32], [2; 32]],
+            created: now(),
+            max_age: 1000,
+            fixed: 0,
+        };
+        book.store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
+        let append = |entry: Entry| drop(book.store.append(&id, &entry).unwrap());
+        append(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
+        let mut writer = book.store.writer(&id, serial).unwrap();
+        writer.record(0, 3, vec![1].into()).unwrap();
+        let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
+        book.store.put(&id, serial, &batch, writer, &Chain::of(&[1; 32])).unwrap();
+        append(Entry::Stored);
+        append(Entry::Made);
+        append(Entry::Use { program: program.digest, taken: vec![(serial, 1)] });
+        drop(book);
+        let mut book = open(folder.path());
+        assert_eq!((book.runs(&program.digest), book.may(&program)), (1, Err(Spent::Total)));
     }
 
     #[test]
     fn an_hour_gives_so_many_runs() {
         let folder = tempfile::tempdir().unwrap();
         let program = allowed(None, Some(2));
-        let mut book = Book::open(&folder.path().join("runs")).unwrap();
+        let mut book = open(folder.path());
         book.charge_at(&program, 1000).unwrap();
         book.charge_at(&program, 1600).unwrap();
         assert_eq!(book.may_at(&program, 1700), Err(Spent::ForNow(2900)));
+        assert_eq!(book.may_at(&allowed(None, Some(1)), 1700), Err(Spent::ForNow(3500)));
         assert_eq!(book.may_at(&program, 4599), Err(Spent::ForNow(1)));
         assert_eq!(book.may_at(&program, 4600), Ok(()));
+        assert_eq!(book.may_at(&allowed(None, Some(1)), 4600), Err(Spent::ForNow(600)));
         assert_eq!(book.may(&allowed(None, Some(0))), Err(Spent::Total));
         // A clock that was set back: the hour begins then, and ends.
         book.charge_at(&program, 1_000_000).unwrap();
         book.charge_at(&program, 1_000_000).unwrap();
         assert_eq!(book.may_at(&program, 5000), Err(Spent::ForNow(3600)));
         assert_eq!(book.may_at(&program, 8600), Ok(()));
-    }
-
-    /// However often programs run, the file stays short; all of their runs count, before and after a restart,
-    /// and those of the last hour as such.
-    #[test]
-    fn a_long_book_is_made_shorter() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs");
-        let unlimited = allowed(None, None);
-        let mut book = Book::open(&path).unwrap();
-        let runs = 3 * LONG as u64;
-        for run in 0..runs {
-            book.charge_at(&unlimited, 10 * run).unwrap();
-        }
-        let last = 10 * (runs - 1);
-        let limited = allowed(Some(runs + 1), Some(360));
-        for mut book in [book, Book::open(&path).unwrap()] {
-            let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-            assert!(lines <= LONG + 1, "{lines} lines");
-            assert_eq!(book.runs(&limited.digest), runs);
-            assert_eq!(book.may_at(&limited, last), Err(Spent::ForNow(10)));
-            assert_eq!(book.may_at(&limited, last + 10), Ok(()));
-        }
-        let mut book = Book::open(&path).unwrap();
-        book.charge_at(&limited, last + 10).unwrap();
-        assert_eq!(Book::open(&path).unwrap().may(&limited), Err(Spent::Total));
-    }
-
-    /// A crash at any point of making it shorter leaves the old file or the new one; what lies beside it is
-    /// not looked at.
-    #[test]
-    fn a_crash_while_it_is_made_shorter() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs");
-        let program = allowed(None, None);
-        let digest = hex(&program.digest);
-        let old: String = (0..LONG).map(|run| format!("{run} {digest}\n")).collect();
-        let new = format!("+{LONG} {digest}\n");
-        for (there, beside) in [(&old, ""), (&old, &new[..10]), (&old, &new), (&new, "")] {
-            std::fs::write(&path, there).unwrap();
-            std::fs::write(path.with_extension("new"), beside).unwrap();
-            let mut book = Book::open(&path).unwrap();
-            assert_eq!(book.runs(&program.digest), LONG as u64);
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), new);
-            book.charge(&program).unwrap();
-            assert_eq!(Book::open(&path).unwrap().runs(&program.digest), LONG as u64 + 1);
-        }
-    }
-
-    /// What cannot be written down is not run, now and later.
-    #[test]
-    fn a_book_that_cannot_be_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs");
-        let program = allowed(Some(5), None);
-        let mut book = Book::open(&path).unwrap();
-        book.file = File::open(&path).unwrap();
-        assert!(book.charge(&program).is_err());
-        book.file = OpenOptions::new().append(true).open(&path).unwrap();
-        assert!(book.charge(&program).is_err(), "a part of a line may be there");
-        assert!(Book::open(&path).unwrap().charge(&program).is_ok());
+        assert_eq!(book.runs(&program.digest), 4);
     }
 }

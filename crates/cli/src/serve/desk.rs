@@ -503,9 +503,9 @@ impl Desk {
     pub fn charge(&self, allowed: &Allowed) -> Result<(), Why> {
         let mut book = lock(&self.book);
         book.may(allowed)?;
-        book.charge(allowed).map_err(|failure: Failure| {
-            tracing::error!("the budget cannot be written down: {}", failure.message());
-            self.figures.error(format!("the budget cannot be written down: {}", failure.message()));
+        book.charge(allowed).map_err(|why| {
+            tracing::error!(%why, "the budget cannot be written down");
+            self.figures.error(format!("the budget cannot be written down: {why}"));
             Why::Uncounted
         })
     }
@@ -666,7 +666,7 @@ mod tests {
             identities: [[1; 32], [2; 32]],
             post_quantum: false,
         };
-        let book = Book::open(&folder.join("runs")).expect("a book");
+        let book = Book::open(&store).expect("a book");
         Desk::new(Party::Garbler, store, terms, config, book)
     }
 

@@ -47,9 +47,6 @@ pub struct Arguments {
     max_age: MaxAge,
 }
 
-/// The file in the store's folder that counts runs.
-const BOOK: &str = "runs";
-
 /// How often what has waited too long is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -86,7 +83,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         post_quantum: false,
     };
     let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
-    let book = Book::open(&arguments.store.join(BOOK))?;
+    let book = Book::open(&store)?;
     let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book));
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

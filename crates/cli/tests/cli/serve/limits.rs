@@ -1,5 +1,6 @@
 //! Limits that SIGHUP changes, and what they do afterwards.
 
+use super::refusals::is;
 use super::*;
 
 /// Of these connections that came one after the other, whether each is still answered.
@@ -129,4 +130,39 @@ fn stalls(stopped: usize) {
     evaluator.stop();
     garbler.stop();
     pair.verified();
+}
+
+/// A budget that is used up stays so when files beside the store's own are removed, emptied or put there.
+#[test]
+fn a_budget_is_not_reset() {
+    let program = entry("richer", "millionaires.bwp", "input = \"500\"\n");
+    let limited = program.clone() + "total = 3\n";
+    let mut pair = Pair::new([&limited, &program]);
+    pair.limits[0] = "wait_seconds = 1".into();
+    let [garbler, evaluator] = pair.both();
+    garbler.stocked("richer", 4);
+    let body = json!({ "program": "richer", "input": 700 });
+    let runs: Vec<u16> = (0..4).map(|_| garbler.run(&body).status).collect();
+    assert_eq!(runs, [200, 200, 200, 429]);
+    garbler.stop();
+    evaluator.stop();
+    let store = pair.keys.file("garbler.store");
+    let foreign = || {
+        let entries =
+            std::fs::read_dir(&store).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let own = ["index.redb", "keys", "segments", "lock"];
+        entries.filter(|path| !own.iter().any(|own| path.ends_with(own))).collect::<Vec<_>>()
+    };
+    let changes: [&dyn Fn(); 3] = [
+        &|| foreign().iter().for_each(|path| std::fs::remove_file(path).expect("a file")),
+        &|| drop(pair.keys.write("garbler.store/runs", b"")),
+        &|| foreign().iter().for_each(|path| std::fs::write(path, "1 0\n").expect("a file")),
+    ];
+    for change in changes {
+        change();
+        let garbler = pair.start(0);
+        is(&garbler.run(&body), 429, "budget is used up");
+        assert_eq!(garbler.runs_ever("richer"), 3);
+        garbler.stop();
+    }
 }

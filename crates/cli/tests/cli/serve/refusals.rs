@@ -3,7 +3,7 @@
 use super::*;
 
 /// Asserts that it was refused with these words.
-fn is(got: &Got, status: u16, words: &str) {
+pub fn is(got: &Got, status: u16, words: &str) {
     assert_eq!(got.status, status, "{}", got.body);
     let refused = got.json();
     assert!(refused["error"].as_str().is_some_and(|error| error.contains(words)), "{}", got.body);
