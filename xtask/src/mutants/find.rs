@@ -1,7 +1,7 @@
 //! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check
 //! switched off.
 
-use super::build::{PACKAGES, package};
+use super::build::package;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
@@ -24,10 +24,10 @@ pub struct Mutant {
     pub change: Option<Change>,
 }
 
-/// Returns the mutants of all selected files, in the order of `cargo mutants`.
-pub fn mutants(root: &Path) -> Result<Vec<Mutant>, String> {
+/// Returns the mutants of all selected files of these packages, in the order of `cargo mutants`.
+pub fn mutants(root: &Path, packages: &[&str]) -> Result<Vec<Mutant>, String> {
     let listed = |what: &str| -> Result<Vec<Value>, String> {
-        let packages = PACKAGES.iter().flat_map(|place| ["--package".to_owned(), package(place)]);
+        let packages = packages.iter().flat_map(|place| ["--package".to_owned(), package(place)]);
         let output =
             Command::new("cargo").args(["mutants", what, "--json"]).args(packages).current_dir(root).output();
         let output = output.map_err(|e| format!("cargo does not start: {e}"))?;
@@ -192,6 +192,13 @@ impl Checks<'_, '_> {
         self.found.push(Mutant { name, file: file.into(), change: Some(change) });
     }
 
+    /// A condition that is evaluated, as it may receive what it is about, and then is this.
+    fn decided(&mut self, what: &str, condition: &syn::Expr, holds: bool) {
+        let at = condition.span().byte_range();
+        let text = format!("let _ = {}; {holds}", &self.source.text[at.clone()]);
+        self.found(what, condition, Change::Expression(at, text));
+    }
+
     fn function(&mut self, name: String, attributes: &[syn::Attribute], visit: impl FnOnce(&mut Self)) {
         if !for_tests(attributes) {
             self.function.push(name);
@@ -264,22 +271,48 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
         if let syn::Stmt::Expr(syn::Expr::Try(tried), Some(_)) = statement
             && !sends(&tried.expr)
         {
-            self.found("delete", statement, Change::Statement(statement.span().byte_range()));
+            let (at, inner) = (statement.span().byte_range(), tried.expr.span().byte_range());
+            self.found("delete", statement, Change::Statement(at.clone(), String::new()));
+            // A check that receives what it is about is made, and its end does not count.
+            let ignored = format!("let _ = {};", &self.source.text[inner]);
+            self.found("ignore", statement, Change::Statement(at, ignored));
         }
         visit::visit_stmt(self, statement);
     }
 
     fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
-        let (condition, at) = (&*branch.cond, branch.cond.span().byte_range());
+        let condition = &*branch.cond;
         if ends_in_error(&branch.then_branch) {
-            let change =
-                if has_let(condition) { Change::Never(at) } else { Change::Expression(at, "false".into()) };
-            self.found("never", condition, change);
+            match has_let(condition) {
+                true => self.found("never", condition, Change::Never(condition.span().byte_range())),
+                false => self.decided("never", condition, false),
+            }
         } else if branch.else_branch.as_ref().is_some_and(|(_, other)| is_error(other)) && !has_let(condition)
         {
-            self.found("always", condition, Change::Expression(at, "true".into()));
+            self.decided("always", condition, true);
         }
         visit::visit_expr_if(self, branch);
+    }
+
+    /// Of `match holds { true => …, false => Err(…) }` and the like the arm that is an error.
+    fn visit_expr_match(&mut self, branches: &'ast syn::ExprMatch) {
+        let arm = |arm: &syn::Arm| match (&arm.pat, is_error(&arm.body)) {
+            (syn::Pat::Lit(syn::ExprLit { lit: syn::Lit::Bool(value), .. }), wrong) => {
+                Some((value.value, wrong))
+            }
+            _ => None,
+        };
+        let arms: Option<Vec<_>> = branches.arms.iter().map(arm).collect();
+        match arms.as_deref() {
+            Some([(true, true), (_, false)] | [(_, false), (true, true)]) => {
+                self.decided("never", &branches.expr, false);
+            }
+            Some([(false, true), (_, false)] | [(_, false), (false, true)]) => {
+                self.decided("always", &branches.expr, true);
+            }
+            _ => {}
+        }
+        visit::visit_expr_match(self, branches);
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
@@ -314,6 +347,9 @@ impl Peer {
         let kept = Some(x).filter(|x| *x < 5);
         match kept { Some(2) => Ok(()), _ => Err(Error::Two) }
     }
+    fn is(&self, x: u32) -> Result<u32, Error> {
+        match x < 4 { true => Ok(x), false => Err(Error::Three) }
+    }
 }
 #[cfg(test)]
 mod tests {
@@ -330,15 +366,22 @@ mod tests {
             names,
             [
                 "a.rs:3:9: delete self.known(x)?; in Peer::agree",
+                "a.rs:3:9: ignore self.known(x)?; in Peer::agree",
                 "a.rs:5:12: never x == 1 in Peer::agree",
                 "a.rs:6:20: delete filter of Some(x).filter(|x| *x < 5) in Peer::agree",
+                "a.rs:10:15: always x < 4 in Peer::is",
             ]
         );
         let woven = weave(TEXT, checks.iter().map(|c| c.change.as_ref().unwrap()).enumerate()).text;
         assert!(
-            woven.contains("Some(x).filter(|x| (if crate::mutants::on(2) { true } else { *x < 5 }));"),
+            woven.contains("Some(x).filter(|x| (if crate::mutants::on(3) { true } else { *x < 5 }));"),
             "{woven}"
         );
+        assert!(
+            woven.contains("match (if crate::mutants::on(4) { let _ = x < 4; true } else { x < 4 }) {"),
+            "{woven}"
+        );
+        assert!(woven.contains("{ let _ = self.known(x); } else {"), "{woven}");
     }
 
     #[test]

@@ -24,23 +24,31 @@ pub use watch::{TICK, Watch};
 const PAGE: &str = "docs/project/mutants.md";
 
 /// How to call it.
-pub const USAGE: &str = "mutants [--list | --missed | --rest] [--seconds=N] [--tests=PART] [SHARD…]";
+pub const USAGE: &str = "mutants [--list | --missed | --rest] [--checks] [--package=NAME…] [--seconds=N] \
+                         [--tests=PART] [SHARD…]";
 
 /// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none.
 /// With `--missed` only those that were missed last time here, or by the page where there is no result; with
 /// `--rest` those that were not tried. With `--seconds=N` on tests of so many seconds; with `--missed` and
-/// `--tests=PART` on those with this in their names. With `--list` none, the results so far are shown.
+/// `--tests=PART` on those with this in their names. With `--checks` only checks that are switched off, other
+/// comparisons and results; with `--package=NAME` those of these packages alone, on their own tests. With
+/// `--list` none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
-    let (mut seconds, mut part) = (f64::INFINITY, "");
+    let (mut seconds, mut part, mut packages) = (f64::INFINITY, "", Vec::new());
     for option in &options {
+        if let Some(name) = option.strip_prefix("--package=") {
+            let place = build::PACKAGES.into_iter().find(|place| place.rsplit('/').next() == Some(name));
+            packages.push(place.ok_or_else(|| format!("{name} is no package with checks"))?);
+            continue;
+        }
         if let Some(name) = option.strip_prefix("--tests=") {
             part = name;
             continue;
         }
         match option.strip_prefix("--seconds=").map(str::parse) {
             Some(Ok(number)) => seconds = number,
-            None if ["--list", "--missed", "--rest"].contains(option) => {}
+            None if ["--list", "--missed", "--rest", "--checks"].contains(option) => {}
             _ => return Err(format!("{option} is no option: cargo xtask {USAGE}")),
         }
     }
@@ -49,7 +57,13 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     }
     let work = root.join("target/mutation");
     std::fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
-    let mutants = find::mutants(root)?;
+    if packages.is_empty() {
+        packages.extend(build::PACKAGES);
+    }
+    let mut mutants = find::mutants(root, &packages)?;
+    if options.contains(&"--checks") {
+        mutants.retain(|mutant| is_of_a_check(&mutant.name));
+    }
     let mut results = Results::read(&work)?;
     if !options.contains(&"--list") {
         let (missed, explained) = (results.missed(), explained(root));
@@ -66,9 +80,22 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
             let here = (0..mutants.len()).filter(|&m| mutants[m].name.contains(shard) && wanted(&mutants[m]));
             order.extend(here.filter(|m| !order.contains(m)).collect::<Vec<_>>());
         }
-        try_all(root, &work, &mutants, &order, (seconds, part), &mut results)?;
+        try_all(root, &work, (&packages, &mutants), &order, (seconds, part), &mut results)?;
     }
     report(root, &mutants, &results)
+}
+
+/// Returns whether a mutant switches a check off, turns a comparison around, or changes a result.
+fn is_of_a_check(name: &str) -> bool {
+    let what = name.split_once(": ").map_or(name, |(_, what)| what);
+    let comparison = ["==", "!=", "<", ">", "<=", ">="];
+    let replaced = what.strip_prefix("replace ").and_then(|rest| rest.split_once(" with "));
+    match replaced {
+        Some((from, to)) => {
+            comparison.contains(&from) || ["true", "false", "Ok("].iter().any(|r| to.starts_with(r))
+        }
+        None => ["delete ", "ignore ", "never ", "always "].iter().any(|kind| what.starts_with(kind)),
+    }
 }
 
 /// The names on the page, without the places in their files.
@@ -82,13 +109,13 @@ fn explained(root: &Path) -> HashSet<String> {
 fn try_all(
     root: &Path,
     work: &Path,
-    mutants: &[Mutant],
+    (packages, mutants): (&[&str], &[Mutant]),
     order: &[usize],
     on: (f64, &str),
     results: &mut Results,
 ) -> Result<(), String> {
     eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
-    let built = build::build(root, work, mutants)?;
+    let built = build::build(root, work, packages, mutants)?;
     // Twice as many as processors: tests that hang wait and do not work.
     let workers = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     let benches: Vec<Bench> = (0..workers).map(|n| Bench::new(work, n)).collect();
@@ -221,6 +248,17 @@ mod tests {
     fn names_last_when_lines_shift() {
         let name = "crates/base/src/bits.rs:22:5: replace == with != in unpack";
         assert_eq!(lasting(name), "crates/base/src/bits.rs: replace == with != in unpack");
+    }
+
+    #[test]
+    fn checks_are_told_from_arithmetic() {
+        let of = |what: &str| is_of_a_check(&format!("crates/base/src/bits.rs:22:5: {what} in unpack"));
+        for check in ["replace == with !=", "never x > 1", "ignore a()?;", "replace f -> bool with true"] {
+            assert!(of(check), "{check}");
+        }
+        for other in ["replace + with -", "replace f -> usize with 0", "replace ^= with |="] {
+            assert!(!of(other), "{other}");
+        }
     }
 
     /// Files are renamed; what is known to do no harm must still be found.

@@ -12,8 +12,8 @@ use std::ops::Range;
 pub enum Change {
     /// The expression there becomes this text.
     Expression(Range<usize>, String),
-    /// The statement there is not executed.
-    Statement(Range<usize>),
+    /// The statement there becomes this one, or none.
+    Statement(Range<usize>, String),
     /// The function whose body's first statement starts there returns this.
     Return(usize, String),
     /// The condition there, with its `let`s, does not hold.
@@ -35,7 +35,7 @@ impl Change {
         let on = format!("crate::mutants::on({mutant})");
         let (at, before, after) = match self {
             Change::Expression(at, text) => (at.clone(), format!("(if {on} {{ {text} }} else {{ "), " })"),
-            Change::Statement(at) => (at.clone(), format!("if {on} {{}} else {{ "), " }"),
+            Change::Statement(at, text) => (at.clone(), format!("if {on} {{ {text} }} else {{ "), " }"),
             Change::Return(at, value) => (*at..*at, format!("if {on} {{ return {value}; }} "), ""),
             Change::Never(at) => (at.clone(), format!("!{on} && "), ""),
             Change::Arm(at) => (*at..*at, format!("if !{on} "), ""),
@@ -128,12 +128,12 @@ mod tests {
         let text = "fn f() { g()?; if let Some(x) = y { h() } match z { 1 => 2, _ => 3 } }";
         let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
         let changes = [
-            Change::Statement(at("g()?;")),
+            Change::Statement(at("g()?;"), "let _ = g();".into()),
             Change::Never(at("let Some(x) = y")),
             Change::Arm(text.find("=> 2").unwrap()),
         ];
         let woven = weave(text, changes.iter().enumerate()).text;
-        assert!(woven.contains("if crate::mutants::on(0) {} else { g()?; }"), "{woven}");
+        assert!(woven.contains("if crate::mutants::on(0) { let _ = g(); } else { g()?; }"), "{woven}");
         assert!(woven.contains("if !crate::mutants::on(1) && let Some(x) = y {"), "{woven}");
         assert!(woven.contains("1 if !crate::mutants::on(2) => 2"), "{woven}");
         syn::parse_file(&woven).expect("is Rust");
