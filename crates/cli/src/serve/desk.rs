@@ -19,16 +19,9 @@ use tokio::sync::oneshot;
 use super::budget::{Book, HOUR, Spent};
 use super::config::{Allowed, Config};
 use super::figures::Figures;
+use super::results::{Found, Results, Which};
 use crate::failure::Failure;
 use crate::files;
-
-/// Which run: of which program, and for which request. A request without an id of its user's has one of its
-/// own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Which {
-    pub digest: [u8; 32],
-    pub id: String,
-}
 
 /// Why a party does not run, or not yet, what it may be asked for. Parties say it to each other in these
 /// words alone, so that nothing that a peer writes reaches who asked.
@@ -48,7 +41,7 @@ pub enum Why {
     NoStock,
     /// The service goes down.
     Stopping,
-    /// The run cannot be counted.
+    /// The run cannot be counted, or what it gives cannot be kept.
     Uncounted,
     /// So much that was begun came to nothing that no more stock is made.
     Vain,
@@ -132,7 +125,8 @@ impl From<Why> for Refusal {
                 Refusal::new(503, "the service is going down", "ask again when it is up").after(5)
             }
             Why::Uncounted => {
-                Refusal::new(503, "the service cannot write down that the program runs", "its log says why")
+                let error = "the service cannot write down that the program runs, or what it gives";
+                Refusal::new(503, error, "its log says why")
             }
             Why::Vain => Refusal::new(
                 503,
@@ -188,6 +182,9 @@ pub const AGAIN: Duration = Duration::from_secs(1);
 /// How long what lacks something is left alone.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Bytes that are free on the store's disk before a program runs: what it gives is written there.
+const ROOM: u64 = 16 << 20;
+
 /// Most runs that the peer may have announced at a time.
 const MAX_ANNOUNCED: usize = 256;
 
@@ -199,6 +196,7 @@ pub struct Desk {
     pub figures: Figures,
     config: RwLock<Arc<Config>>,
     book: Mutex<Book>,
+    results: Mutex<Results>,
     queue: Mutex<Queue>,
     bell: Condvar,
     stopping: AtomicBool,
@@ -242,7 +240,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Desk {
-    pub fn new(party: Party, store: Store, terms: Terms, config: Config, book: Book) -> Self {
+    pub fn new(
+        party: Party,
+        store: Store,
+        terms: Terms,
+        config: Config,
+        book: Book,
+        results: Results,
+    ) -> Self {
         Desk {
             party,
             store,
@@ -250,6 +255,7 @@ impl Desk {
             figures: Figures::new(),
             config: RwLock::new(Arc::new(config)),
             book: Mutex::new(book),
+            results: Mutex::new(results),
             queue: Mutex::default(),
             bell: Condvar::new(),
             stopping: AtomicBool::new(false),
@@ -401,10 +407,19 @@ impl Desk {
                 Refusal::new(400, e.to_string(), "`brickwork info FILE` shows the type of each input")
             })?,
         };
+        let (answer, answered) = oneshot::channel();
+        // An id of a user's is marked, so that no request without one is named alike here.
+        let id = id.map(|id| format!("={id}"));
+        // A run that ends keeps its result before it leaves the queue.
+        let mut queue = lock(&self.queue);
+        if let Some(id) = &id
+            && let Some(found) = self.found(&Which { digest: allowed.digest, id: id.clone() }, &input)
+        {
+            drop(answer.send(found));
+            return Ok(answered);
+        }
         self.may(allowed)?;
         let now = Instant::now();
-        let (answer, answered) = oneshot::channel();
-        let mut queue = lock(&self.queue);
         if self.is_stopping() {
             return Err(Why::Stopping.into());
         }
@@ -413,15 +428,11 @@ impl Desk {
         }
         queue.next += 1;
         let number = queue.next;
-        // What the user names is marked, so that it is never what another request was named here.
-        let id = id.map_or_else(|| format!("{}#{number}", files::role(self.party)), |id| format!("={id}"));
+        let id = id.unwrap_or_else(|| format!("{}#{number}", files::role(self.party)));
         let which = Which { digest: allowed.digest, id };
         if queue.requests.iter().any(|other| other.which == which) {
-            return Err(Refusal::new(
-                409,
-                "a request with this id waits already",
-                "give each request an id of its own",
-            ));
+            let hint = "give each request an id of its own; ask later for the outputs of the one that runs";
+            return Err(Refusal::new(409, "a request with this id waits already", hint));
         }
         queue.requests.push(Queued {
             which,
@@ -496,6 +507,40 @@ impl Desk {
         Ok(lock(&self.book).may(allowed)?)
     }
 
+    /// Returns the answer to a request that has run before.
+    fn found(&self, which: &Which, input: &[bool]) -> Option<Answer> {
+        match lock(&self.results).find(which, input) {
+            Ok(Found::Nothing) => None,
+            Ok(Found::Outputs(outputs)) => Some(Ok(outputs)),
+            Ok(Found::OtherInput) => {
+                let hint = "give each request an id of its own; the same request gets the same outputs again";
+                Some(Err(Refusal::new(409, "a request with this id has run with another input", hint)))
+            }
+            Err(why) => {
+                tracing::error!(%why, "a result cannot be read");
+                Some(Err(Refusal::new(503, "the service cannot read its results", "its log says why")))
+            }
+        }
+    }
+
+    /// Makes sure that there is room for what a program gives, and that outputs can go where the
+    /// configuration says, before it runs.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn can_keep(&self, allowed: &Allowed) -> Result<(), Why> {
+        let room = self.store.check_room(ROOM).map_err(|why| why.to_string());
+        let file = || match &allowed.outputs {
+            Some(path) => files::append_private(path).map(drop).map_err(|e| e.message().to_owned()),
+            None => Ok(()),
+        };
+        room.and_then(|()| file()).map_err(|why| {
+            tracing::error!(%why, program = allowed.name, "outputs could not be kept, so it does not run");
+            self.figures.error(format!("outputs could not be kept: {why}"));
+            Why::Uncounted
+        })
+    }
+
     /// Checks a program's budget, and takes a run from it, on disk.
     ///
     /// # Errors
@@ -559,9 +604,17 @@ impl Desk {
         queue.refuse(|request| request.which == *which, why);
     }
 
-    /// Ends a run: whoever has asked for it here is answered. Outputs that nobody has asked for go where the
+    /// Ends a run with this input: whoever has asked for it here is answered. Outputs of a run with an id of
+    /// its user's are kept before. Outputs that nobody has asked for, or waits for any more, go where the
     /// configuration says.
-    pub fn ended(&self, which: &Which, allowed: &Allowed, answer: Answer) {
+    pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], answer: Answer) {
+        if let Ok(outputs) = &answer
+            && which.id.starts_with('=')
+            && let Err(why) = lock(&self.results).keep(which, input, outputs)
+        {
+            tracing::error!(%why, "a result cannot be kept");
+            self.figures.error(format!("a result cannot be kept: {why}"));
+        }
         let asked = {
             let mut queue = lock(&self.queue);
             queue.announced.retain(|announced| announced.which != *which);
@@ -569,19 +622,19 @@ impl Desk {
             let place = queue.requests.iter().position(|request| request.which == *which && request.runs);
             place.map(|place| queue.requests.remove(place))
         };
-        match (asked, answer) {
-            (Some(request), answer) => drop(request.answer.send(answer)),
-            (None, Ok(outputs)) => {
-                let id = &which.id;
-                let line = json!({ "program": allowed.name, "id": id.strip_prefix('='), "outputs": outputs });
-                if let Some(path) = &allowed.outputs
-                    && let Err(failure) = append(path, &line)
-                {
-                    let program = &allowed.name;
-                    tracing::error!(program, "outputs cannot be written: {}", failure.message());
-                }
+        let unheard = match asked {
+            Some(request) => request.answer.send(answer).err(),
+            None => Some(answer),
+        };
+        if let Some(Ok(outputs)) = unheard
+            && let Some(path) = &allowed.outputs
+        {
+            let id = which.id.strip_prefix('=');
+            let line = json!({ "program": allowed.name, "id": id, "outputs": outputs });
+            if let Err(failure) = append(path, &line) {
+                let program = &allowed.name;
+                tracing::error!(program, "outputs cannot be written: {}", failure.message());
             }
-            (None, Err(_)) => {}
         }
     }
 
@@ -667,16 +720,17 @@ mod tests {
             post_quantum: false,
         };
         let book = Book::open(&store).expect("a book");
-        Desk::new(Party::Garbler, store, terms, config, book)
+        let results = Results::open(&store).expect("results");
+        Desk::new(Party::Garbler, store, terms, config, book, results)
     }
 
     /// A run takes the input of who asks for it when it begins: not of one that has left before, and one that
     /// comes later waits for the next.
     #[test]
     fn a_withdrawn_input_does_not_run() {
-        let folder = tempfile::tempdir().expect("a folder");
         let stands = Secrets::new(vec![true; 32]);
         for standing in [None, Some(stands.clone())] {
+            let folder = tempfile::tempdir().expect("a folder");
             let desk = desk(folder.path(), standing.clone());
             let config = desk.config();
             let allowed = config.named("richer").expect("it is allowed");
@@ -690,15 +744,19 @@ mod tests {
             let running = desk.begin(&which, allowed).expect("a run");
             assert!(!running.asked && running.input.as_deref() == standing.as_deref());
             let mut late = ask();
-            desk.ended(&which, allowed, Ok(json!(1)));
+            desk.ended(&which, allowed, &running.input.clone().unwrap_or_default(), Ok(json!(1)));
             assert!(late.try_recv().is_err(), "this run is not the one that it asked for");
             drop(running);
 
             let running = desk.begin(&which, allowed).expect("a run");
             let five: Vec<bool> = (0..32).map(|bit| 5 >> bit & 1 == 1).collect();
             assert!(running.asked && running.input.as_deref() == Some(&five));
-            desk.ended(&which, allowed, Ok(json!(1)));
-            assert_eq!(late.try_recv().expect("an answer"), Ok(json!(1)));
+            desk.ended(&which, allowed, &five, Ok(json!(2)));
+            assert_eq!(late.try_recv().expect("an answer"), Ok(json!(2)));
+            // The same request gets the same again.
+            assert_eq!(ask().try_recv().expect("an answer"), Ok(json!(2)));
+            let other = desk.submit("richer", Some("7".into()), &json!(6)).expect("an answer").try_recv();
+            assert_eq!(other.expect("an answer").map_err(|why| why.status), Err(409));
         }
     }
 }

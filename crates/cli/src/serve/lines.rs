@@ -29,8 +29,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::config::{Allowed, Place};
-use super::desk::{AGAIN, Answer, Desk, Refusal, Running, Which, Why};
+use super::desk::{AGAIN, Answer, Desk, Refusal, Running, Why};
 use super::rate::Rate;
+use super::results::Which;
 use crate::report::hex;
 
 /// A message of this module, as JSON.
@@ -438,6 +439,10 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
     let Some(running) = desk.begin(which, allowed) else { return Ok(line) };
     // A request that has gone meanwhile is answered already, and its input is withdrawn.
     let Some(input) = running.input.as_ref().filter(|_| running.asked || !asked) else { return Ok(line) };
+    if let Err(why) = desk.can_keep(allowed) {
+        desk.refuse(which, &why.into());
+        return Ok(line);
+    }
     let say = Say::Run { digest: hex(&which.digest), id: which.id.clone(), theirs: !running.asked };
     let heard = running.stop.enter(|| {
         send(line.channel(), &say)?;
@@ -483,7 +488,7 @@ fn run(
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: Answer = Ok(outputs);
-            desk.ended(which, allowed, answer);
+            desk.ended(which, allowed, input, answer);
             Ok(line)
         }
         Err(why) => {
@@ -496,7 +501,7 @@ fn run(
                 false => format!("the run failed: {why}"),
             };
             let refusal = Refusal::new(502, text, "the service's log and its status page tell more");
-            desk.ended(which, allowed, Err(refusal));
+            desk.ended(which, allowed, input, Err(refusal));
             Err(why)
         }
     }
@@ -531,7 +536,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
     if !line.has(&allowed.program)? {
         return refused(line, Why::NoStock);
     }
-    if let Err(why) = desk.charge(allowed) {
+    if let Err(why) = desk.can_keep(allowed).and_then(|()| desk.charge(allowed)) {
         return refused(line, why);
     }
     send(line.channel(), &Hear::Yes)?;

@@ -10,6 +10,7 @@ mod lines;
 mod page;
 mod rate;
 pub mod request;
+mod results;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use crate::store::{KeyArguments, MaxAge};
 use budget::Book;
 use desk::Desk;
 use lines::Meeting;
+use results::Results;
 
 /// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this
 /// machine
@@ -83,8 +85,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         post_quantum: false,
     };
     let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
-    let book = Book::open(&store)?;
-    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book));
+    let (book, results) = (Book::open(&store)?, Results::open(&store)?);
+    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results));
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =

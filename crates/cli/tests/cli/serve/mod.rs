@@ -5,6 +5,7 @@ mod hostile;
 mod limits;
 mod page;
 mod refusals;
+mod results;
 #[cfg(unix)]
 mod secrets;
 mod strangers;

@@ -1,0 +1,140 @@
+//! Results of runs, by the id that a request named. An asker that went away before the answer came asks the
+//! same again, and the program does not run twice for it.
+//!
+//! Results are notes in the index of the store, sealed like all of it. They are on the disk before the answer
+//! leaves. The last ones are kept.
+
+use std::collections::BTreeMap;
+
+use brickwork::ProtocolError;
+use brickwork::stock::{Note, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Begins the key of the note about a result; a hash of the program and the id follows.
+const KEY: &[u8] = b"serve result ";
+
+/// Results that are kept.
+const KEPT: usize = 1000;
+
+/// The name of a run: its program, and the request that it is for. A request without an id of its user's has
+/// one of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Which {
+    pub digest: [u8; 32],
+    pub id: String,
+}
+
+/// A result, and the input of this party that it is for.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Results are numbered, and the oldest goes first.
+    number: u64,
+    input: [u8; 32],
+    outputs: String,
+}
+
+/// The answer to a request, as far as it is known.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    /// It did not run, or long ago.
+    Nothing,
+    /// It ran with this input, and gave this.
+    Outputs(Value),
+    /// It ran with another input.
+    OtherInput,
+}
+
+/// The results of the last runs.
+pub struct Results {
+    store: Store,
+    /// Keys of notes, by the number of the result.
+    keys: BTreeMap<u64, Vec<u8>>,
+}
+
+fn key(which: &Which) -> Vec<u8> {
+    let named = [&which.digest, which.id.as_bytes()].concat();
+    [KEY, &blake3::derive_key("brickwork 2026-11 serve result", &named)].concat()
+}
+
+fn hash(input: &[bool]) -> [u8; 32] {
+    let bytes = zeroize::Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect::<Vec<u8>>());
+    blake3::derive_key("brickwork 2026-11 serve input", &bytes)
+}
+
+impl Results {
+    /// Reads the results of a store.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Stock`] if it cannot be read or was altered.
+    pub fn open(store: &Store) -> Result<Self, ProtocolError> {
+        let notes = store.notes::<Kept>(KEY)?.into_iter();
+        Ok(Results { store: store.clone(), keys: notes.map(|(key, kept)| (kept.number, key)).collect() })
+    }
+
+    /// Looks for the result of a run.
+    ///
+    /// # Errors
+    /// As [`Results::open`].
+    pub fn find(&self, which: &Which, input: &[bool]) -> Result<Found, ProtocolError> {
+        let damaged = |_| ProtocolError::Stock("the index has a result that is none".into());
+        match self.store.read_note::<Kept>(&key(which))? {
+            None => Ok(Found::Nothing),
+            Some(kept) if kept.input != hash(input) => Ok(Found::OtherInput),
+            Some(kept) => serde_json::from_str(&kept.outputs).map(Found::Outputs).map_err(damaged),
+        }
+    }
+
+    /// Keeps what a run gave. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Stock`] if it cannot be written.
+    pub fn keep(&mut self, which: &Which, input: &[bool], outputs: &Value) -> Result<(), ProtocolError> {
+        let (key, number) = (key(which), self.keys.last_key_value().map_or(0, |(last, _)| last + 1));
+        let kept = Kept { number, input: hash(input), outputs: outputs.to_string() };
+        let mut keys = self.keys.clone();
+        keys.retain(|_, other| *other != key);
+        let mut notes = vec![self.store.note(&key, &kept)?];
+        while keys.len() >= KEPT
+            && let Some((_, oldest)) = keys.pop_first()
+        {
+            notes.push(Note::removed(&oldest));
+        }
+        self.store.write_notes(notes)?;
+        keys.insert(number, key);
+        self.keys = keys;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork::stock::StoreKey;
+    use serde_json::json;
+
+    /// A result is there after a restart, for the same program, id and input; the last ones are kept.
+    #[test]
+    fn the_last_results_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
+        let which = |digest: u8, id: &str| Which { digest: [digest; 32], id: id.into() };
+        let mut results = Results::open(&open()).unwrap();
+        results.keep(&which(1, "=a"), &[true], &json!(1)).unwrap();
+        results.keep(&which(1, "=a"), &[false], &json!(2)).unwrap();
+        results.keep(&which(2, "=a"), &[true], &json!({ "x": 3 })).unwrap();
+        drop(results);
+        let mut results = Results::open(&open()).unwrap();
+        let find = |results: &Results, digest, id, input| results.find(&which(digest, id), &[input]).unwrap();
+        assert_eq!(find(&results, 1, "=a", true), Found::OtherInput);
+        assert_eq!(find(&results, 1, "=a", false), Found::Outputs(json!(2)));
+        assert_eq!(find(&results, 2, "=a", true), Found::Outputs(json!({ "x": 3 })));
+        assert_eq!(find(&results, 2, "=b", true), Found::Nothing);
+        // As if there were many.
+        results.keys.extend((10..8 + KEPT as u64).map(|number| (number, number.to_le_bytes().to_vec())));
+        results.keep(&which(3, "=c"), &[true], &json!(4)).unwrap();
+        assert_eq!(results.keys.len(), KEPT);
+        assert_eq!(find(&results, 1, "=a", false), Found::Nothing, "it was the oldest");
+        assert_eq!(find(&results, 2, "=a", true), Found::Outputs(json!({ "x": 3 })));
+    }
+}
