@@ -8,7 +8,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::Upper;
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::inventory::{BatchInventory, Inventory};
-use brickwork::stock::{Account, Entry, EpochId, PairId, Relation, Store};
+use brickwork::stock::{Account, Damage, Entry, EpochId, PairId, Relation, Store};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -89,6 +89,10 @@ struct Ls {
 struct Verify {
     #[command(flatten)]
     place: Place,
+    /// Give up the items that cannot be read, so that programs go on with the rest. A segment that may be put
+    /// back is better put back
+    #[arg(long)]
+    repair: bool,
 }
 
 // Named as one group, so that whoever gives neither is told of both.
@@ -317,10 +321,19 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
                 .collect();
             let bound = batch.bound_log2.map_or(String::new(), |bound| format!(", {}", at_most(bound)));
             let (left, items) = (thousands(batch.left), thousands(batch.items));
-            text += &format!("    {}: {left} of {items} left, {}{bound}\n", batch.name, bytes(batch.bytes));
+            let damaged = match batch.damaged {
+                0 => String::new(),
+                damaged => format!(", {} damaged", thousands(damaged)),
+            };
+            text += &format!(
+                "    {}: {left} of {items} left{damaged}, {}{bound}\n",
+                batch.name,
+                bytes(batch.bytes)
+            );
             if let Some(why) = &batch.missing {
                 text += &format!(
-                    "        MISSING: {}; no program runs until it is back or this part is burned\n",
+                    "        MISSING: {}; no program runs until it is back, or until \
+                     `brickwork stock verify --repair` gives it up\n",
                     system::translated(why)
                 );
             }
@@ -335,14 +348,57 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
 fn verify(command: &Verify) -> Result<Report, Failure> {
     let store = command.place.open()?;
     let start = Instant::now();
-    let read = store.verify()?;
+    let (read, damage) = store.examine()?;
     let seconds = start.elapsed().as_secs_f64();
     let rate = read as f64 / seconds.max(1e-9);
-    let json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
-    Ok(Report::new(
-        json,
-        format!("All of it is as it was written: {}, {}/s.\n", bytes(read), bytes(rate as u64)),
-    ))
+    let (size, speed) = (bytes(read), bytes(rate as u64));
+    let damaged = json!({ "damaged": damage.iter().map(damage_json).collect::<Vec<_>>() });
+    let mut json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
+    json["damaged"] = damaged["damaged"].clone();
+    let lines: String = damage.iter().map(damage_text).collect();
+    match damage.first() {
+        None => Ok(Report::new(json, format!("All of it is as it was written: {size}, {speed}/s.\n"))),
+        Some(_) if command.repair => {
+            store.give_up(&damage)?;
+            Ok(Report::new(json, format!("{lines}The rest is as it was written: {size}, {speed}/s.\n")))
+        }
+        Some(first) => {
+            let others = match damage.len() - 1 {
+                0 => String::new(),
+                more => format!("; and {}", plural(more as u64, "more such place")),
+            };
+            let message = format!("{}{others}", system::translated(&first.why.to_string()));
+            let hint = "put back a segment that was moved or exchanged; `brickwork stock verify --repair` \
+                        gives up the items that cannot be read, and programs go on with the rest";
+            let human = format!("{lines}error: {message}\nhint: {hint}\n");
+            Err(Failure::new(code::STOCK, message, hint).with_details(human, damaged))
+        }
+    }
+}
+
+/// Counts the items that cannot be read.
+fn items_of(damage: &Damage) -> u64 {
+    damage.items.iter().map(|items| items.end - items.start).sum()
+}
+
+fn damage_json(damage: &Damage) -> Value {
+    json!({
+        "epoch": hex(&damage.epoch),
+        "batch": damage.serial,
+        "name": damage.name,
+        "items": items_of(damage),
+        "why": system::translated(&damage.why.to_string()),
+    })
+}
+
+fn damage_text(damage: &Damage) -> String {
+    format!(
+        "{}, {} of {}: {}\n",
+        &hex(&damage.epoch)[..12],
+        plural(items_of(damage), "item"),
+        damage.name,
+        system::translated(&damage.why.to_string())
+    )
 }
 
 fn burn(command: &Burn) -> Result<Report, Failure> {
@@ -433,6 +489,13 @@ fn entry(entry: &Entry) -> Value {
             "taken": taken
                 .iter()
                 .map(|(serial, count)| json!({ "batch": serial, "items": count }))
+                .collect::<Vec<_>>(),
+        }),
+        Entry::Damaged(items) => json!({
+            "entry": "damaged",
+            "items": items
+                .iter()
+                .map(|(serial, first, count)| json!({ "batch": serial, "first": first, "items": count }))
                 .collect::<Vec<_>>(),
         }),
         Entry::Confirmed => json!({ "entry": "confirmed" }),

@@ -112,6 +112,32 @@ impl Stores {
         evaluator
     }
 
+    /// Takes out at both parties, as if they were damaged, the second and the fourth of the next items of
+    /// each batch that has five. Returns how many batches have.
+    ///
+    /// # Panics
+    /// If the disk fails.
+    pub fn take_some_out(&self) -> usize {
+        let of = |party| {
+            let (store, mut count) = (self.store(party), 0);
+            for (id, _) in store.epochs().expect("epochs") {
+                let state = store.state(&id).expect("an epoch");
+                let batches = store.batches(&id).expect("batches");
+                let large = batches.iter().filter(|batch| batch.left >= 5).map(|batch| batch.serial);
+                let items = large.flat_map(|serial| [1, 3].map(|k| (serial, state.gone(serial) + k, 1)));
+                let items: Vec<_> = items.collect();
+                count += items.len() / 2;
+                for entry in [Entry::Damaged(items), Entry::Confirmed] {
+                    let _ = store.append(&id, &entry).expect("an entry");
+                }
+            }
+            count
+        };
+        let [garblers, evaluators] = BOTH.map(of);
+        assert_eq!(garblers, evaluators);
+        garblers
+    }
+
     /// Forgives in both stores what was tried in vain.
     ///
     /// # Panics

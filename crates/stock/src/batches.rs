@@ -1,14 +1,18 @@
 //! Batches of items: how they come into a store, what is left of them, and how what was taken is read.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
 use super::index::{BATCHES, with_number};
 use super::keys::Kept;
-use super::log::{EpochId, SERIALS, Serial, State, Taken};
+use super::log::{EpochId, SERIALS, Serial, State};
 use super::segment::{Record, Segment};
 use super::store::Store;
+use super::taken::{Taken, TakenOf};
 use super::writers::{Batch, Folder, To, Writer, Writers};
 use brickwork_base::{Error, pool};
 
@@ -16,6 +20,8 @@ use brickwork_base::{Error, pool};
 pub(super) struct BatchRow {
     pub batch: Batch,
     pub segment: Segment,
+    /// Items that this party cannot read and has given up; the peer may not know.
+    pub given_up: Vec<Range<u64>>,
 }
 
 /// A batch and what is left of it.
@@ -29,6 +35,9 @@ pub struct Left {
     pub items: u64,
     /// Items that are left; none while the step that it belongs to is not made.
     pub left: u64,
+    /// Items that cannot be read, at this party or at the peer, and that no program took before. Those that
+    /// the peer does not know of yet count as left.
+    pub damaged: u64,
     /// Bytes of its segment; none where nothing is left of it.
     pub bytes: u64,
 }
@@ -46,7 +55,7 @@ pub(super) enum Use {
 pub(super) fn use_of(state: &State, serial: Serial, segment: &Segment) -> Use {
     let unfinished = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) >= number);
     match state.is_made(serial) {
-        true if state.gone(serial) < segment.items => Use::Programs,
+        true if state.left(serial, segment.items) > 0 => Use::Programs,
         true => Use::Nobody,
         false if unfinished => Use::Programs,
         false => Use::Nothing,
@@ -115,7 +124,8 @@ impl Store {
         }
         let segment = writing.finish()?;
         self.keep_chain(id, serial, chain)?;
-        let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
+        let row =
+            self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment, given_up: Vec::new() })?;
         self.write(&[row])
     }
 
@@ -127,48 +137,54 @@ impl Store {
         let state = self.state(id)?;
         let mut batches = Vec::new();
         for (key, row) in self.between(BATCHES, id, None)? {
-            let BatchRow { batch, segment } = self.open_row(BATCHES, &key, &row)?;
-            let (serial, items) = (serial_of(&key), segment.items);
-            let left = if state.is_made(serial) { items.saturating_sub(state.gone(serial)) } else { 0 };
-            let bytes = match use_of(&state, serial, &segment) {
-                Use::Programs => segment.length(),
+            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+            let (serial, items) = (serial_of(&key), row.segment.items);
+            let left = if state.is_made(serial) { state.left(serial, items) } else { 0 };
+            let bytes = match use_of(&state, serial, &row.segment) {
+                Use::Programs => row.segment.length(),
                 Use::Nobody => 0,
                 Use::Nothing => continue,
             };
-            batches.push(Left { serial, batch, items, left, bytes });
+            let own = row.given_up.iter().flat_map(|items| state.fresh_of(serial, items.clone()));
+            let damaged = state.damaged(serial).iter().cloned().chain(own).map(|items| length(&items)).sum();
+            batches.push(Left { serial, batch: row.batch, items, left, damaged, bytes });
         }
         Ok(batches)
     }
 
-    /// The segments of an epoch that may still be used: the key of each batch, and which segment is its.
-    fn useful(&self, id: &EpochId) -> Result<Vec<(Vec<u8>, Segment)>, Error> {
+    /// The batches of an epoch that may still be used, with their keys and the items that are fresh and not
+    /// given up.
+    fn useful(&self, id: &EpochId) -> Result<Vec<Useful>, Error> {
         let state = self.state(id)?;
         let mut useful = Vec::new();
         for (key, row) in self.between(BATCHES, id, None)? {
-            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-            if let Use::Programs = use_of(&state, serial_of(&key), &row.segment) {
-                useful.push((key, row.segment));
+            let (row, serial): (BatchRow, _) = (self.open_row(BATCHES, &key, &row)?, serial_of(&key));
+            if let Use::Programs = use_of(&state, serial, &row.segment) {
+                let fresh = state.fresh_of(serial, state.gone(serial)..row.segment.items);
+                let fresh = fresh.into_iter().flat_map(|items| without(items, &row.given_up)).collect();
+                useful.push((key, row, fresh));
             }
         }
         Ok(useful)
     }
 
     /// Returns the batches of an epoch whose segments are not where they should be, or not of the right
-    /// length, or whose keys are not there: which each is, and what is wrong.
+    /// length, or whose keys are not there, unless all of their items are given up: which each is, and what
+    /// is wrong.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
         let useful = self.useful(id)?;
         let kept = if useful.is_empty() { Ok(Kept::default()) } else { self.kept(id) };
-        let missing = |(key, segment): (Vec<u8>, Segment)| {
+        let missing = |(key, row, fresh): Useful| {
             let serial = serial_of(&key);
             let has_keys = match &kept {
                 Ok(kept) => kept.chain(serial).map(drop),
                 Err(error) => Err(Error::Stock(error.to_string())),
             };
-            let opened = segment.open(&self.segments(), &self.shared.key, &key).map(drop);
-            opened.and(has_keys).err().map(|error| (serial, error))
+            let opened = row.segment.open(&self.segments(), &self.shared.key, &key).map(drop);
+            opened.and(has_keys).err().filter(|_| !fresh.is_empty()).map(|error| (serial, error))
         };
         Ok(useful.into_iter().filter_map(missing).collect())
     }
@@ -182,8 +198,35 @@ impl Store {
         self.missing(id)?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
+    /// Returns which items an entry takes behind this state that takes so many of these batches.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are not as many.
+    pub(super) fn items_of(
+        &self,
+        id: &EpochId,
+        state: &State,
+        taken: &[(Serial, u32)],
+    ) -> Result<Vec<TakenOf>, Error> {
+        // A batch may be named twice in one entry.
+        let (mut next, mut all) = (HashMap::new(), Vec::new());
+        for &(serial, count) in taken {
+            let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
+            let made = row.map_or(0, |row| row.segment.items);
+            let first = next.entry(serial).or_insert_with(|| state.gone(serial));
+            let items = state.fresh(serial, *first, count.into())?;
+            if items.last().is_some_and(|items| items.end > made) {
+                let left: u64 = state.fresh_of(serial, *first..made).iter().map(length).sum();
+                return Err(Error::Stock(format!("batch {serial} has {left} items left")));
+            }
+            *first = items.last().map_or(*first, |items| items.end);
+            all.push((serial, items));
+        }
+        Ok(all)
+    }
+
     /// Reads what was taken: for each batch the records that hold its items, as they were written. A record
-    /// may also hold items that were not taken; they are the caller's to leave alone.
+    /// may hold items that were not taken; they are the caller's to leave alone.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
@@ -192,13 +235,13 @@ impl Store {
         taken: &Taken,
         mut each: impl FnMut(Serial, Record) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for &(serial, first, count) in &taken.items {
-            let (name, segment) = self.segment_of(taken, serial)?;
-            let (end, reader) =
-                (first + u64::from(count), segment.open(&self.segments(), &self.shared.key, &name)?);
+        for (serial, items) in &taken.items {
+            let (key, segment) = self.segment_of(taken, *serial)?;
+            let reader = segment.open(&self.segments(), &self.shared.key, &key)?;
             for (index, place) in segment.places.iter().enumerate() {
-                if place.first < end && place.first + u64::from(place.items) > first {
-                    each(serial, reader.read(index)?)?;
+                if items.iter().any(|items| !common(items, &place.items()).is_empty()) {
+                    let opened = taken.opened.record(*serial, index);
+                    each(*serial, opened.map_or_else(|| reader.read(index), Ok)?)?;
                 }
             }
         }
@@ -211,17 +254,17 @@ impl Store {
     /// # Errors
     /// As [`Store::read`].
     pub fn read_at(&self, taken: &Taken, serial: Serial, item: u64) -> Result<Record, Error> {
-        let is_taken = |&&(of, first, count): &&(Serial, u64, u32)| {
-            of == serial && (first..first + u64::from(count)).contains(&item)
-        };
         let none = || Error::Stock(format!("item {item} of batch {serial} was not taken or is gone"));
-        let _ = taken.items.iter().find(is_taken).ok_or_else(none)?;
-        let (name, segment) = self.segment_of(taken, serial)?;
-        let mut places = segment.places.iter();
-        let index = places
-            .position(|place| (place.first..place.first + u64::from(place.items)).contains(&item))
-            .ok_or_else(none)?;
-        segment.open(&self.segments(), &self.shared.key, &name)?.read(index)
+        let mut of_batch = taken.items.iter().filter(|(of, _)| *of == serial);
+        if !of_batch.any(|(_, items)| items.iter().any(|items| items.contains(&item))) {
+            return Err(none());
+        }
+        let (key, segment) = self.segment_of(taken, serial)?;
+        let index = segment.places.iter().position(|place| place.items().contains(&item)).ok_or_else(none)?;
+        match taken.opened.record(serial, index) {
+            Some(record) => Ok(record),
+            None => segment.open(&self.segments(), &self.shared.key, &key)?.read(index),
+        }
     }
 
     /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
@@ -230,40 +273,131 @@ impl Store {
     /// # Errors
     /// As [`Store::read`], or if there are no such units.
     pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
-        let (name, segment) = self.segment_of(taken, serial)?;
-        segment.open(&self.segments(), &self.shared.key, &name)?.units(units)
+        let (key, segment) = self.segment_of(taken, serial)?;
+        match taken.opened.units(serial, units) {
+            Some(bytes) => Ok(bytes),
+            None => segment.open(&self.segments(), &self.shared.key, &key)?.units(units),
+        }
     }
 
     /// The key of a batch that items were taken of, and its segment.
     fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
         self.sound()?;
         let gone = || Error::Stock(format!("batch {serial} is gone"));
-        if taken.items.iter().all(|item| item.0 != serial) {
+        if taken.items.iter().all(|(of, _)| *of != serial) {
             return Err(gone());
         }
-        let key = with_number(&taken.epoch, serial);
-        let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(gone)?;
+        let (key, row) = self.batch_row(&taken.epoch, serial)?;
         Ok((key, row.segment))
     }
 
-    /// Reads everything. Returns the number of bytes in segments.
+    /// Returns the key of a batch, and its row.
+    pub(super) fn batch_row(&self, id: &EpochId, serial: Serial) -> Result<(Vec<u8>, BatchRow), Error> {
+        let key = with_number(id, serial);
+        let row = self.row::<BatchRow>(BATCHES, &key)?;
+        Ok((key, row.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?))
+    }
+
+    /// Reads everything that programs may take. Returns the number of bytes in segments, and what cannot be
+    /// read.
     ///
     /// # Errors
-    /// [`Error::Stock`] that names what was altered or is missing.
-    pub fn verify(&self) -> Result<u64, Error> {
-        let mut segments = Vec::new();
+    /// [`Error::Stock`] if the index or secrets of an epoch were altered.
+    pub fn examine(&self) -> Result<(u64, Vec<Damage>), Error> {
+        let mut all = Vec::new();
         for (id, _) in self.epochs()? {
             if self.state(&id)?.burned().is_some() {
                 continue;
             }
-            let (_, kept, useful) = (self.secrets(&id)?, self.kept(&id)?, self.useful(&id)?);
-            useful.iter().try_for_each(|(key, _)| kept.chain(serial_of(key)).map(drop))?;
-            segments.extend(useful);
+            let (_, kept) = (self.secrets(&id)?, self.kept(&id)?);
+            let with_keys = |useful: Useful| (id, kept.chain(serial_of(&useful.0)).map(drop), useful);
+            all.extend(self.useful(&id)?.into_iter().map(with_keys));
         }
-        let read = |(key, segment): &(Vec<u8>, Segment)| {
-            segment.open(&self.segments(), &self.shared.key, key)?.verify()?;
-            Ok(segment.length())
+        let read = |(epoch, has_keys, (key, row, fresh)): (EpochId, Result<(), Error>, Useful)| {
+            let serial = serial_of(&key);
+            let opened = has_keys.and_then(|()| row.segment.open(&self.segments(), &self.shared.key, &key));
+            let found = match opened {
+                Ok(reader) => reader.verify(),
+                Err(why) => vec![(0..row.segment.items, why)],
+            };
+            let damage = |(items, why): (Range<u64>, Error)| {
+                let is_header = items.is_empty();
+                let items: Vec<_> = fresh.iter().map(|fresh| common(fresh, &items)).collect();
+                let items: Vec<_> = items.into_iter().filter(|items| !items.is_empty()).collect();
+                let matters = is_header || !items.is_empty();
+                matters.then(|| Damage { epoch, serial, name: row.batch.name.clone(), items, why })
+            };
+            (row.segment.length(), found.into_iter().filter_map(damage).collect::<Vec<_>>())
         };
-        pool::compute(|| segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b)))
+        let found: Vec<_> = pool::compute(|| all.into_par_iter().map(read).collect());
+        Ok(found.into_iter().fold((0, Vec::new()), |(bytes, mut all), (more, damage)| {
+            all.extend(damage);
+            (bytes + more, all)
+        }))
     }
+
+    /// Does what [`Store::examine`] does. Returns the number of bytes in segments.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names something that was altered or is missing.
+    pub fn verify(&self) -> Result<u64, Error> {
+        let (bytes, damage) = self.examine()?;
+        damage.into_iter().next().map_or(Ok(bytes), |damage| Err(damage.why))
+    }
+
+    /// Gives up the items that cannot be read, by the user's word, and writes damaged headers anew. Programs
+    /// go on with the others; the peer hears of it when one would have taken these.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    pub fn give_up(&self, damage: &[Damage]) -> Result<(), Error> {
+        let _changing = self.change()?;
+        for Damage { epoch, serial, items, .. } in damage {
+            let (key, mut row) = self.batch_row(epoch, *serial)?;
+            if items.is_empty() {
+                row.segment.open(&self.segments(), &self.shared.key, &key)?.mend_header(&self.shared.disk)?;
+            } else {
+                row.given_up.extend(items.iter().cloned());
+                self.write(&[self.sealed(BATCHES, key, &row)?])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A batch that may still be used: its key, its row, and the items that are fresh and not given up.
+type Useful = (Vec<u8>, BatchRow, Vec<Range<u64>>);
+
+/// Items of a batch that cannot be read.
+#[derive(Debug)]
+pub struct Damage {
+    /// The epoch.
+    pub epoch: EpochId,
+    /// The batch.
+    pub serial: Serial,
+    /// Its name.
+    pub name: String,
+    /// The items; none if it is the header of the segment, which is not needed.
+    pub items: Vec<Range<u64>>,
+    /// The record, and what is wrong.
+    pub why: Error,
+}
+
+/// Returns the items that are in both.
+pub(super) fn common(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
+    a.start.max(b.start)..a.end.min(b.end)
+}
+
+fn length(items: &Range<u64>) -> u64 {
+    items.end - items.start
+}
+
+/// Returns the items that are in none of these ranges.
+fn without(items: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
+    others.iter().fold(vec![items], |left, other| {
+        let parts = left.iter().flat_map(|items| {
+            [items.start..items.end.min(other.start), items.start.max(other.end)..items.end]
+        });
+        parts.filter(|items| !items.is_empty()).collect()
+    })
 }

@@ -10,11 +10,12 @@ use super::chain::Chain;
 use super::forward::Secrets;
 use super::index::{BATCHES, EPOCHS, LOG, with_number};
 use super::keys::{Kept, KeyFile};
-use super::log::{Entry, EpochId, Serial, State, Taken, number_of};
+use super::log::{Entry, EpochId, Serial, State, number_of};
 use super::pair::Relation;
 use super::range::Ranges;
 use super::segment::Segment;
 use super::store::{DAY, Store};
+use super::taken::{Opened, Taken};
 use brickwork_base::{Error, Party, Security, short};
 
 /// What an epoch is for. It never changes.
@@ -258,7 +259,15 @@ impl Store {
     /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
     /// opened anew.
     pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
-        self.append_as(id, entry, Cause::Own)
+        self.append_as(id, entry, Cause::Own, Opened::default())
+    }
+
+    /// Does what [`Store::append`] does with the entry of a program whose items were read before.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn append_opened(&self, id: &EpochId, entry: &Entry, opened: Opened) -> Result<Taken, Error> {
+        self.append_as(id, entry, Cause::Own, opened)
     }
 
     /// Does what [`Store::append`] does with an entry that the peer has behind this party's log: it went
@@ -268,39 +277,45 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn append_named(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
-        self.append_as(id, entry, Cause::Named)
+        self.append_as(id, entry, Cause::Named, Opened::default())
     }
 
     /// Does what [`Store::append`] does, for this cause.
-    pub(super) fn append_as(&self, id: &EpochId, entry: &Entry, cause: Cause) -> Result<Taken, Error> {
+    pub(super) fn append_as(
+        &self,
+        id: &EpochId,
+        entry: &Entry,
+        cause: Cause,
+        opened: Opened,
+    ) -> Result<Taken, Error> {
         let _changing = self.change()?;
         let (before, number) = self.replay(id)?;
         let (mut after, row) =
             (before.clone(), LogRow { entry: entry.clone(), named: cause == Cause::Named });
         row.apply(&mut after)?;
-        let (mut items, mut chains) = (Vec::new(), HashMap::new());
-        if let Entry::Use { taken, .. } = entry {
-            let (mut next, kept) = (HashMap::new(), self.kept(id)?);
-            for &(serial, count) in taken {
-                let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
-                let all = row.map_or(0, |row| row.segment.items);
-                // A batch may be named twice in one entry.
-                let first = next.entry(serial).or_insert_with(|| before.gone(serial));
-                if after.gone(serial) > all {
-                    return Err(Error::Stock(format!(
-                        "batch {serial} has {} items left",
-                        all.saturating_sub(*first)
-                    )));
+        let items = match entry {
+            Entry::Use { taken, .. } => self.items_of(id, &before, taken)?,
+            Entry::Damaged(items) => {
+                for (serial, first, count) in items {
+                    if self.batch_row(id, *serial)?.1.segment.items < first + count {
+                        return Err(Error::Stock(format!("batch {serial} has no such items")));
+                    }
                 }
-                if let Vacant(place) = chains.entry(serial) {
-                    let mut chain = kept.chain(serial)?.clone();
-                    chain.go_to(*first)?;
-                    let _ = place.insert(chain);
-                }
-                items.push((serial, *first, count));
-                *first += u64::from(count);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+        let mut chains = HashMap::new();
+        let kept = if items.is_empty() { Kept::default() } else { self.kept(id)? };
+        for (serial, items) in &items {
+            if let (Vacant(place), Some(first)) = (chains.entry(*serial), items.first()) {
+                let mut chain = kept.chain(*serial)?.clone();
+                chain.go_to(first.start)?;
+                let _ = place.insert(chain);
             }
         }
+        // Read before, and by now of another state: then they are read again.
+        let opened = if opened.items == items { opened } else { Opened::default() };
         let mut rows = vec![self.sealed(LOG, with_number(id, number), &row)?];
         rows.extend(self.vain_behind(id, [&before, &after], entry, cause)?);
         let mut segments = Vec::new();
@@ -332,7 +347,7 @@ impl Store {
         self.known().insert(*id, (after, number + 1));
         // Other sessions may be about to write segments that the index does not know yet.
         segments.iter().try_for_each(|path| self.remove(path))?;
-        Ok(Taken { epoch: *id, ranges, items, chains })
+        Ok(Taken { epoch: *id, ranges, items, opened, chains })
     }
 
     /// Burns the epochs whose secrets others had when the process ended that had this store: whether one of

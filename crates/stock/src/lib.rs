@@ -23,6 +23,7 @@ mod log;
 #[cfg(test)]
 mod model;
 mod notes;
+mod opened;
 mod pair;
 mod peers;
 mod poison;
@@ -31,12 +32,13 @@ mod seal;
 mod segment;
 mod store;
 mod sweep;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod vain;
 mod writers;
 
-pub use batches::Left;
+pub use batches::{Damage, Left};
 pub use brickwork_base::{Strangers, short};
 pub use chain::Chain;
 pub use disk::{Change, Faults, NoFaults, free_bytes};
@@ -45,14 +47,16 @@ pub use forward::{Forward, Secrets};
 pub use index::encoded_secret;
 pub use lease::{Lease, PeerLock};
 pub use log::{
-    Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Taken, Verdict,
+    Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Verdict,
     number_of, serial,
 };
 pub use notes::Note;
+pub use opened::Checked;
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};
+pub use taken::{Opened, Taken, TakenOf};
 pub use vain::Account;
 pub use writers::{Batch, Elsewhere, Writer, Writers};

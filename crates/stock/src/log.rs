@@ -4,12 +4,12 @@
 //! them. An item is fresh until an entry that takes it is in the log, and burned from then on. The other
 //! entries are a party's own notes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::Chain;
-use super::range::{Counter, RANGES, Ranges};
+use super::range::{Counter, RANGES};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
@@ -62,6 +62,9 @@ pub enum Entry {
         /// How many items it takes of which batch, each from where the last one ended.
         taken: Vec<(Serial, u32)>,
     },
+    /// Shared: one of the parties cannot read these items, so neither ever takes them. Each is a batch, its
+    /// first such item, and how many follow each other.
+    Damaged(Vec<(Serial, u64, u64)>),
     /// The peer has said that it has all entries so far.
     Confirmed,
     /// Nothing of the epoch may be used any more, and why.
@@ -79,14 +82,14 @@ impl Entry {
     pub(crate) fn numbers(&self) -> u64 {
         match self {
             Entry::Fill(step) => u64::from(step.workers),
-            Entry::Made | Entry::Use { .. } => 1,
+            Entry::Made | Entry::Use { .. } | Entry::Damaged(_) => 1,
             Entry::Stored | Entry::Confirmed | Entry::Burned(_) | Entry::Lent | Entry::Returned => 0,
         }
     }
 
     /// Returns whether both parties write it.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
+        matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. } | Entry::Damaged(_))
     }
 
     /// Names all that the entry says, however it is stored and sent.
@@ -109,6 +112,13 @@ impl Entry {
             Entry::Burned(why) => digest.number(5u8).bytes(why.as_bytes()),
             Entry::Lent => digest.number(6u8),
             Entry::Returned => digest.number(7u8),
+            Entry::Damaged(items) => {
+                digest.number(8u8).length(items.len());
+                for (serial, first, count) in items {
+                    let _ = digest.number(*serial).number(*first).number(*count);
+                }
+                &mut digest
+            }
         }
         .done()
     }
@@ -146,6 +156,8 @@ pub struct State {
     /// Whether others may have the secrets.
     lent: bool,
     next: BTreeMap<Serial, u64>,
+    /// Damaged items, in order. Those behind the cursor of their batch are skipped.
+    damaged: BTreeMap<Serial, Vec<Range<u64>>>,
     /// The step that is begun and not made, and the number of its entry.
     open: Option<(u64, FillStep)>,
     /// Whether this party has all of it.
@@ -196,6 +208,7 @@ impl State {
             burned: None,
             lent: false,
             next: BTreeMap::new(),
+            damaged: BTreeMap::new(),
             open: None,
             stored: false,
             made: BTreeMap::new(),
@@ -280,18 +293,48 @@ impl State {
                         return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
                     }
                     let cursor = next.entry(*serial).or_default();
-                    *cursor = cursor
-                        .checked_add(u64::from(*count))
-                        .ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
+                    let items = self.fresh(*serial, *cursor, (*count).into())?;
+                    *cursor = items.last().map_or(*cursor, |items| items.end);
                 }
-                self.given_up = self.given_up();
-                self.spoiled.append(&mut self.at_stake);
+                self.give_up();
                 self.at_stake = self.staked(&self.drawn(taken));
-                (self.next, self.used, self.open) = (next, true, None);
+                (self.next, self.used) = (next, true);
+                self.extend(entry);
+            }
+            // Otherwise a peer could close the open step for nothing.
+            Entry::Damaged(items) if items.is_empty() => {
+                return Err(Error::Stock("no item is damaged".into()));
+            }
+            Entry::Damaged(items) => {
+                let mut damaged = self.damaged.clone();
+                for &(serial, first, count) in items {
+                    let none = || Error::Stock(format!("items of batch {serial} that are not there"));
+                    let end = first.checked_add(count).filter(|_| count > 0 && self.is_made(serial));
+                    let range = first..end.ok_or_else(none)?;
+                    let all = damaged.entry(serial).or_default();
+                    let overlaps = |other: &Range<u64>| other.start < range.end && range.start < other.end;
+                    if first < self.gone(serial) || all.iter().any(overlaps) {
+                        return Err(Error::Stock(format!("items of batch {serial} that are gone already")));
+                    }
+                    let place = all.partition_point(|other| other.start < first);
+                    all.insert(place, range);
+                }
+                // A peer that throws away what it was not lucky with has tried.
+                let drawn = items.iter().filter_map(|(serial, ..)| self.made_by(*serial)).collect();
+                self.give_up();
+                self.spoiled.extend(self.staked(&drawn));
+                self.damaged = damaged;
                 self.extend(entry);
             }
         }
         Ok(())
+    }
+
+    /// Gives up the step that is open, and what the last program may cost.
+    fn give_up(&mut self) {
+        self.given_up = self.given_up();
+        self.spoiled.append(&mut self.at_stake);
+        self.open = None;
     }
 
     /// Does what [`State::apply`] does with an entry that the peer has already and this party has not begun.
@@ -420,9 +463,48 @@ impl State {
         self.lent
     }
 
-    /// Returns the items of a batch that are gone; all that follow are fresh.
+    /// Returns the number of the item behind the last one of a batch that a program took. The items from
+    /// there on are fresh, but for damaged ones.
     pub fn gone(&self, serial: Serial) -> u64 {
         self.next.get(&serial).copied().unwrap_or(0)
+    }
+
+    /// Returns the damaged items of a batch, in order.
+    pub fn damaged(&self, serial: Serial) -> &[Range<u64>] {
+        self.damaged.get(&serial).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how many items of a batch are fresh that was made with so many.
+    pub fn left(&self, serial: Serial, items: u64) -> u64 {
+        self.fresh_of(serial, self.gone(serial)..items).iter().map(|items| items.end - items.start).sum()
+    }
+
+    /// Returns the items among these that are not damaged, in order.
+    pub(super) fn fresh_of(&self, serial: Serial, items: Range<u64>) -> Vec<Range<u64>> {
+        let (mut fresh, mut at) = (Vec::new(), items.start);
+        for damaged in self.damaged(serial).iter().filter(|damaged| damaged.end > items.start) {
+            fresh.push(at..damaged.start.min(items.end));
+            at = damaged.end;
+        }
+        fresh.push(at..items.end);
+        fresh.retain(|items| !items.is_empty());
+        fresh
+    }
+
+    /// Returns so many items of a batch from `first` on that are not damaged.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are no such numbers.
+    pub(super) fn fresh(&self, serial: Serial, first: u64, count: u64) -> Result<Vec<Range<u64>>, Error> {
+        let overflows = || Error::Stock("a cursor overflows".into());
+        let mut end = first.checked_add(count).ok_or_else(overflows)?;
+        for damaged in self.damaged(serial).iter().filter(|damaged| damaged.end > first) {
+            if damaged.start < end {
+                let more = damaged.end - damaged.start.max(first);
+                end = end.checked_add(more).ok_or_else(overflows)?;
+            }
+        }
+        Ok(self.fresh_of(serial, first..end))
     }
 
     /// Returns what the peer receives of this state.
@@ -476,59 +558,6 @@ pub enum Verdict {
     Apart,
 }
 
-/// An entry that is durable, and what it allows once: to read the items that it takes, and to draw from the
-/// ranges of counters that belong to it.
-#[must_use]
-pub struct Taken {
-    pub(super) epoch: EpochId,
-    /// Of a shared entry: one for each number that it takes.
-    pub(super) ranges: Vec<Ranges>,
-    /// Batch, first item, number of items.
-    pub(super) items: Vec<(Serial, u64, u32)>,
-    /// Of each batch the keys of its items, from the first one that is taken on.
-    pub(super) chains: HashMap<Serial, Chain>,
-}
-
-impl Taken {
-    /// Hands out the ranges of the entry, once.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if they are handed out, the entry is a party's own note and has none, or they are
-    /// those of several workers.
-    pub fn ranges(&mut self) -> Result<Ranges, Error> {
-        let mut all = self.ranges_of_workers()?;
-        match all.len() {
-            1 => Ok(all.remove(0)),
-            _ => Err(Error::Usage("these ranges are of several workers".into())),
-        }
-    }
-
-    /// Hands out the ranges of all workers of the step that the entry begins, in order, once: no number of
-    /// any counter is in two of them.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
-    pub fn ranges_of_workers(&mut self) -> Result<Vec<Ranges>, Error> {
-        match std::mem::take(&mut self.ranges) {
-            none if none.is_empty() => Err(Error::Usage("the ranges of an entry are handed out once".into())),
-            ranges => Ok(ranges),
-        }
-    }
-
-    /// Returns the items: batch, first item, number of items.
-    pub fn items(&self) -> &[(Serial, u64, u32)] {
-        &self.items
-    }
-
-    /// Returns the keys of a batch's items, from the first one that is taken on.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if nothing of the batch is taken.
-    pub fn chain(&self, serial: Serial) -> Result<&Chain, Error> {
-        self.chains.get(&serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -551,6 +580,7 @@ mod tests {
             (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
             (Entry::Lent, numbers(&[6])),
             (Entry::Returned, numbers(&[7])),
+            (Entry::Damaged(vec![(1, 2, 3), (4, 5, 6)]), numbers(&[8, 2, 1, 2, 3, 4, 5, 6])),
         ];
         for (what, bytes) in &entries {
             assert_eq!(what.digest(), expected("brickwork 2026-11 stock entry", &[bytes]), "{what:?}");
@@ -688,5 +718,53 @@ mod tests {
         // What this party alone writes does not count.
         state.apply(&Entry::Confirmed).unwrap();
         state.apply(&Entry::Burned("test".into())).unwrap();
+    }
+
+    /// Damaged items are taken out once, where they are and are fresh, and programs skip them.
+    #[test]
+    #[allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
+    fn row_23_damaged_items_are_skipped() {
+        let mut state = State::new(&[3; 32]);
+        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 5, workers: 1 };
+        let one = serial(1, 0);
+        for entry in [Entry::Fill(step), Entry::Stored, Entry::Made] {
+            state.apply(&entry).unwrap();
+        }
+        let damaged = |items: &[(Serial, u64, u64)]| Entry::Damaged(items.to_vec());
+        let before = state.clone();
+        for wrong in [
+            &[][..],
+            &[(serial(2, 0), 0, 1)],
+            &[(one, 0, 0)],
+            &[(one, 5, u64::MAX)],
+            &[(one, 3, 2), (one, 4, 1)],
+        ] {
+            assert!(state.apply(&damaged(wrong)).is_err() && state == before, "{wrong:?}");
+        }
+        state.apply(&damaged(&[(one, 6, 2), (one, 1, 1), (one, 2, 1)])).unwrap();
+        assert_eq!((state.damaged(one), state.shared()), (&[1..2, 2..3, 6..8][..], 3));
+        // No program ran, but what the peer was not lucky with may be gone.
+        assert!(!state.is_used() && state.unproven().len() == 1);
+        assert_eq!((state.left(one, 10), state.left(one, 7), state.left(one, 2)), (6, 4, 1));
+        let of = |state: &State, first, count| state.fresh(one, first, count).unwrap();
+        assert_eq!(of(&state, 0, 3), [0..1, 3..5]);
+        assert_eq!(of(&state, 0, 5), [0..1, 3..6, 8..9]);
+        assert_eq!(of(&state, 7, 1), [8..9]);
+        assert!(state.fresh(one, u64::MAX - 1, 2).is_err());
+        let used = |count| Entry::Use { program: [4; 32], taken: vec![(one, count)] };
+        state.apply(&used(4)).unwrap();
+        assert_eq!((state.gone(one), state.left(one, 10)), (6, 2));
+        state.apply(&Entry::Confirmed).unwrap();
+        assert!(state.unproven().is_empty(), "a program has ended");
+        for wrong in [&[(one, 5, 1)][..], &[(one, 7, 1)], &[(one, 5, 9)]] {
+            assert!(state.apply(&damaged(wrong)).is_err(), "{wrong:?}");
+        }
+        state.apply(&used(1)).unwrap();
+        assert_eq!((state.gone(one), state.left(one, 10)), (9, 1));
+        // A step that is open is given up, as by a program.
+        state.apply(&Entry::Fill(FillStep { job: [2; 32], ..step })).unwrap();
+        state.apply(&damaged(&[(one, 9, 1)])).unwrap();
+        assert_eq!((state.open(), state.given_up().steps, state.left(one, 10)), (None, 1, 0));
+        assert_eq!(state.progress(&[2; 32], 1), 0);
     }
 }

@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,17 +45,35 @@ const MOST_SHARING: u32 = 16;
 const CHUNK_BYTES: u64 = 32 << 20;
 
 /// What a batch has beside the records of its items: units of the same size, such as the tables of copies.
-/// They are written while they arrive, in any order and by any thread; which items they belong to is the
-/// protocol's to remember.
+/// They are written while they arrive, in any order and by any thread. A record begins with the numbers of
+/// its items' units, so that the store finds them before the items are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bulk {
     /// How many there are.
     pub units: u32,
     /// Bytes of each.
     pub unit_bytes: u64,
+    /// Units of each item. A record begins with so many numbers for each of its items, little endian.
+    pub each: u32,
 }
 
 impl Bulk {
+    /// Returns the units of some of a record's items.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the record is too short, or there are no such units.
+    pub(super) fn of_items(&self, record: &[u8], items: Range<usize>) -> Result<Vec<u32>, Error> {
+        let number = size_of::<u32>();
+        let bytes =
+            record.get(items.start * self.each as usize * number..items.end * self.each as usize * number);
+        let (numbers, _) = bytes.unwrap_or_default().as_chunks();
+        let units: Vec<u32> = numbers.iter().map(|number| u32::from_le_bytes(*number)).collect();
+        match bytes.is_some() && units.iter().all(|unit| *unit < self.units) {
+            true => Ok(units),
+            false => Err(Error::Stock("a record names no units of its items".into())),
+        }
+    }
+
     /// Units that share a record: a power of two.
     fn sharing(&self) -> u32 {
         let mut sharing = 1;
@@ -128,6 +147,13 @@ pub(super) struct Place {
     offset: u64,
     /// Without the tag.
     length: u32,
+}
+
+impl Place {
+    /// Returns the items that the record is about.
+    pub fn items(&self) -> Range<u64> {
+        self.first..self.first + u64::from(self.items)
+    }
 }
 
 /// A segment as the index knows it.
@@ -332,8 +358,8 @@ impl Segment {
         Some((*epoch, u64::from_be_bytes(*serial.first_chunk()?)))
     }
 
-    /// Opens the segment of the batch with this name for reading. Its length and its header must be right;
-    /// the records are checked as they are read.
+    /// Opens the segment of the batch with this name for reading. It must have the right length, and no other
+    /// segment's header; the records are checked as they are read.
     pub fn open(&self, directory: &Path, key: &StoreKey, name: &[u8]) -> Result<Reader<'_>, Error> {
         let path = Self::path(directory, &self.id);
         let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
@@ -347,12 +373,13 @@ impl Segment {
         }
         let (mut found, sealer) = ([0; HEADER_BYTES as usize], key.segment(&self.id));
         read_at(&file, &mut found, 0).map_err(|error| refused(error.to_string()))?;
-        if found[..] != header(&sealer, &self.id, name) {
-            return Err(refused(
-                "its header is not that of this segment; it was damaged or exchanged".into(),
-            ));
+        let header = header(&sealer, &self.id, name);
+        let is_damaged = found[..] != header;
+        // Its records may be whole, and another one's would not open.
+        if is_damaged && Self::named(&path, key).is_some() {
+            return Err(refused("its header is that of another segment; it was exchanged".into()));
         }
-        Ok(Reader { segment: self, sealer, file, path, about: about(BATCHES, name) })
+        Ok(Reader { segment: self, sealer, file, path, about: about(BATCHES, name), is_damaged })
     }
 }
 
@@ -363,6 +390,8 @@ pub(super) struct Reader<'s> {
     file: File,
     path: PathBuf,
     about: Vec<u8>,
+    /// True if the header is not what was written.
+    is_damaged: bool,
 }
 
 impl Reader<'_> {
@@ -374,26 +403,36 @@ impl Reader<'_> {
         read_at(&self.file, sealed, offset).map_err(|error| self.refused(number, error))
     }
 
-    /// Reads one record, the bulk's not counted.
-    pub fn read(&self, index: usize) -> Result<Record, Error> {
+    /// Reads one record, the bulk's not counted; the error within says that it was altered.
+    pub fn try_read(&self, index: usize) -> Result<Result<Record, Error>, Error> {
         let (place, number) = (self.segment.places[index], self.segment.bulk_records() + index as u64);
         let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
         self.fetch(number, place.offset, &mut bytes)?;
         if !self.sealer.open(number, &self.about, &mut bytes) {
-            return Err(self.altered(number));
+            return Ok(Err(self.altered(number)));
         }
         bytes.truncate(place.length as usize);
-        Ok(Record { first: place.first, items: place.items, bytes })
+        Ok(Ok(Record { first: place.first, items: place.items, bytes }))
     }
 
-    /// Reads a record of the bulk; `sealed` is room for it.
-    fn read_bulk<'b>(&self, bulk: &Bulk, record: u64, sealed: &'b mut Vec<u8>) -> Result<&'b [u8], Error> {
+    /// Reads one record, the bulk's not counted.
+    pub fn read(&self, index: usize) -> Result<Record, Error> {
+        self.try_read(index)?
+    }
+
+    /// Reads a record of the bulk; `sealed` is room for it. The error within says that it was altered.
+    fn read_bulk<'b>(
+        &self,
+        bulk: &Bulk,
+        record: u64,
+        sealed: &'b mut Vec<u8>,
+    ) -> Result<Result<&'b [u8], Error>, Error> {
         sealed.resize(bulk.span(record).1 as usize + TAG_BYTES, 0);
         self.fetch(record, bulk.offset(record), sealed)?;
-        match self.sealer.open(record, &self.about, sealed) {
+        Ok(match self.sealer.open(record, &self.about, sealed) {
             true => Ok(&sealed[..sealed.len() - TAG_BYTES]),
             false => Err(self.altered(record)),
-        }
+        })
     }
 
     fn altered(&self, number: u64) -> Error {
@@ -402,6 +441,11 @@ impl Reader<'_> {
 
     /// Returns these units of the bulk, one after the other.
     pub fn units(&self, wanted: &[u32]) -> Result<Vec<u8>, Error> {
+        self.try_units(wanted)?
+    }
+
+    /// Returns these units of the bulk, one after the other; the error within says that one was altered.
+    pub fn try_units(&self, wanted: &[u32]) -> Result<Result<Vec<u8>, Error>, Error> {
         let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
         let bulk =
             self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
@@ -415,7 +459,10 @@ impl Reader<'_> {
             let first = bulk.record_of(wanted[group[0]], 0);
             for record in first..first + bulk.chunks() {
                 let (start, length) = bulk.span(record);
-                let bytes = self.read_bulk(&bulk, record, &mut sealed)?;
+                let bytes = match self.read_bulk(&bulk, record, &mut sealed)? {
+                    Ok(bytes) => bytes,
+                    altered => return Ok(altered.map(<[u8]>::to_vec)),
+                };
                 for &k in group {
                     // What of the unit lies in this record.
                     let unit = u64::from(wanted[k]) * bulk.unit_bytes;
@@ -426,16 +473,57 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(units)
+        Ok(Ok(units))
     }
 
-    /// Reads everything.
-    pub fn verify(&self) -> Result<(), Error> {
-        let mut sealed = Vec::new();
-        if let Some(bulk) = &self.segment.bulk {
-            (0..bulk.records()).try_for_each(|record| self.read_bulk(bulk, record, &mut sealed).map(drop))?;
+    /// Reads everything. Returns the items that cannot be read any more, for any reason, and why. No item
+    /// goes with a damaged header: it is not needed.
+    pub fn verify(&self) -> Vec<(Range<u64>, Error)> {
+        let (mut found, mut sealed) = (Vec::new(), Vec::new());
+        let bulk = self.segment.bulk.and_then(|bulk| {
+            let one = |record| self.read_bulk(&bulk, record, &mut sealed).flatten().map(drop);
+            Some((bulk, (0..bulk.records()).try_for_each(one).err()?))
+        });
+        for (index, place) in self.segment.places.iter().enumerate() {
+            match (self.read(index), &bulk) {
+                (Ok(record), Some((bulk, _))) => found.extend(self.verify_units(bulk, &record)),
+                (Ok(_), None) => {}
+                (Err(why), _) => found.push((place.items(), why)),
+            }
         }
-        (0..self.segment.places.len()).try_for_each(|index| self.read(index).map(drop))
+        if let Some((_, why)) = bulk.filter(|_| found.is_empty()) {
+            found.push((0..self.segment.items, why));
+        }
+        if self.is_damaged {
+            let why = "its header is damaged; its records are read all the same";
+            found.push((0..0, Error::Stock(format!("{}: {why}", self.path.display()))));
+        }
+        found
+    }
+
+    /// Reads the units of a record's items. Returns the items of which one cannot be read.
+    fn verify_units(&self, bulk: &Bulk, record: &Record) -> Vec<(Range<u64>, Error)> {
+        let one = |k: u32| {
+            let units = bulk.of_items(&record.bytes, k as usize..k as usize + 1);
+            let why = units.and_then(|units| self.units(&units)).err()?;
+            let item = record.first + u64::from(k);
+            Some((item..item + 1, why))
+        };
+        (0..record.items).filter_map(one).collect()
+    }
+
+    /// Writes the header again, if it is damaged.
+    pub fn mend_header(&self, disk: &Disk) -> Result<(), Error> {
+        if !self.is_damaged {
+            return Ok(());
+        }
+        let name = &self.about[self.about.len() - NAME_BYTES..];
+        let mend = || {
+            let file = File::options().write(true).open(&self.path)?;
+            disk.write_at(&file, &header(&self.sealer, &self.segment.id, name), 0)?;
+            disk.sync(&file)
+        };
+        mend().map_err(failed(&self.path))
     }
 }
 
@@ -457,7 +545,7 @@ mod tests {
             (3, CHUNK_BYTES),
             (2, 2 * CHUNK_BYTES + 7),
         ] {
-            let bulk = Bulk { units, unit_bytes };
+            let bulk = Bulk { units, unit_bytes, each: 0 };
             let (mut at, mut offset) = (0, HEADER_BYTES);
             for record in 0..bulk.records() {
                 let (start, length) = bulk.span(record);
@@ -488,7 +576,7 @@ mod tests {
             (3, CHUNK_BYTES),
             (2, 2 * CHUNK_BYTES + 7),
         ] {
-            let bulk = Bulk { units, unit_bytes };
+            let bulk = Bulk { units, unit_bytes, each: 0 };
             for record in 0..bulk.records() {
                 let (start, length) = bulk.span(record);
                 assert_eq!(bulk.records_to(start), Some(record), "{bulk:?}");

@@ -1,5 +1,7 @@
 //! Rows 16 and 20 to 25: nothing is used twice, whatever happens to the disk.
 
+#![allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -46,10 +48,18 @@ fn unit(serial: Serial, i: u32) -> Vec<u8> {
 }
 
 const UNIT_BYTES: u64 = 50;
-const BULK: Bulk = Bulk { units: 20, unit_bytes: UNIT_BYTES };
+const BULK: Bulk = Bulk { units: 20, unit_bytes: UNIT_BYTES, each: 2 };
 
-/// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i). The bulk
-/// comes first, the last of it before the others.
+/// The units of an item: one of each record of the bulk.
+fn units_of(item: u8) -> [u32; 2] {
+    [item.into(), u32::from(item) + 10]
+}
+
+/// Bytes of an item in its record: the numbers of its units, and two more.
+const ITEM_BYTES: usize = 2 * 4 + 2;
+
+/// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i), behind
+/// the units of all. The bulk comes first, the last of it before the others.
 fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
     for units in [16..20, 0..16] {
@@ -57,7 +67,12 @@ fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     }
     for items in [0..4u8, 4..8, 8..10] {
         let (first, count) = (items.start.into(), items.len() as u32);
-        writer.record(first, count, items.flat_map(|i| [serial as u8, i]).collect::<Vec<_>>().into())?;
+        let units = items.clone().flat_map(units_of).flat_map(u32::to_le_bytes);
+        writer.record(
+            first,
+            count,
+            units.chain(items.flat_map(|i| [serial as u8, i])).collect::<Vec<_>>().into(),
+        )?;
     }
     store.put(&ID, serial, &batch(name), writer, &Chain::of(&[1; 32]))
 }
@@ -70,22 +85,31 @@ fn take(serial: Serial, count: u32) -> Entry {
 fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     let before = store.state(&ID)?.gone(ONE);
     let taken = store.append(&ID, &take(ONE, count))?;
-    assert_eq!(taken.items(), [(ONE, before, count)]);
+    assert_eq!(taken.items(), [(ONE, vec![before..before + u64::from(count)])]);
+    let drawn = read(store, &taken)?;
+    // In any order.
+    assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
+    refused(store.read_units(&taken, ONE, &[20]), "no such part");
+    refused(store.read_units(&taken, TWO, &[0]), "gone");
+    Ok(drawn)
+}
+
+/// Reads items that were taken, and returns their numbers as their bytes say.
+fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
     let mut drawn = Vec::new();
-    store.read(&taken, |serial, record| {
-        assert_eq!(record.bytes.len(), 2 * record.items as usize);
-        for (k, item) in record.bytes.chunks(2).enumerate() {
+    store.read(taken, |serial, record| {
+        let (items, mut of_batch) =
+            (record.items as usize, taken.items().iter().filter(|(of, _)| *of == serial));
+        assert_eq!(record.bytes.len(), ITEM_BYTES * items);
+        let of_batch: Vec<_> = of_batch.by_ref().flat_map(|(_, items)| items.clone()).collect();
+        for (k, item) in record.bytes[(ITEM_BYTES - 2) * items..].chunks(2).enumerate() {
             assert_eq!((item[0], u64::from(item[1])), (serial as u8, record.first + k as u64));
-            if (before..before + u64::from(count)).contains(&u64::from(item[1])) {
+            if of_batch.iter().any(|items| items.contains(&item[1].into())) {
                 drawn.push(item[1]);
             }
         }
         Ok(())
     })?;
-    // In any order.
-    assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
-    refused(store.read_units(&taken, ONE, &[20]), "no such part");
-    refused(store.read_units(&taken, TWO, &[0]), "gone");
     Ok(drawn)
 }
 
@@ -170,7 +194,7 @@ fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken 
 fn units_that_lie_far_apart_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    let bulk = Bulk { units: 300, unit_bytes: UNIT_BYTES };
+    let bulk = Bulk { units: 300, unit_bytes: UNIT_BYTES, each: 0 };
     let all: Vec<Vec<u8>> = (0..300u32).map(|i| vec![(i ^ i >> 3) as u8; UNIT_BYTES as usize]).collect();
     let taken = with_bulk(&store, bulk, &[(0, 0, &all.concat())]);
     for wanted in [&[1, 256][..], &[299, 16, 17, 0, 15], &[250, 3, 49, 48, 3]] {
@@ -188,7 +212,7 @@ fn a_large_unit_is_pieced_together() {
     let (first, last) = unit.split_at(32 << 20);
     let taken = with_bulk(
         &store,
-        Bulk { units: 1, unit_bytes: unit.len() as u64 },
+        Bulk { units: 1, unit_bytes: unit.len() as u64, each: 0 },
         &[(0, first.len(), last), (0, 0, first)],
     );
     assert!(store.read_units(&taken, ONE, &[0]).unwrap() == unit);
@@ -254,7 +278,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let store = filled(directory.path());
     let taken = vec![(TWO, 2), (ONE, 1), (TWO, 3)];
     let taken = store.append(&ID, &Entry::Use { program: [4; 32], taken }).unwrap();
-    assert_eq!(taken.items(), [(TWO, 0, 2), (ONE, 0, 1), (TWO, 2, 3)]);
+    assert_eq!(taken.items(), [(TWO, vec![0..2]), (ONE, vec![0..1]), (TWO, vec![2..5])]);
 }
 
 /// No record comes out of which nothing was taken.
@@ -1056,7 +1080,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
         let write = || -> Result<(), Error> {
             now(0);
             let mut writer =
-                store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES }))?;
+                store.writers(&ID).begin(ONE, Some(Bulk { units: 1, unit_bytes: UNIT_BYTES, each: 0 }))?;
             now(1);
             writer.put(0, 0, &mut [1; UNIT_BYTES as usize])?;
             now(2);
@@ -1234,17 +1258,174 @@ fn row_23_altered_segments_are_named() {
     fs::write(&paths[0], &good[..good.len() - 1]).unwrap();
     check("cut or exchanged");
     fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();
-    check("header");
+    check("it was exchanged");
     // Records of one segment, exchanged.
     let mut swapped = good.clone();
-    swapped.copy_within(records..records + 24, records + 24);
-    swapped[records..records + 24].copy_from_slice(&good[records + 24..records + 48]);
+    let record = 4 * ITEM_BYTES + 16;
+    swapped.copy_within(records..records + record, records + record);
+    swapped[records..records + record].copy_from_slice(&good[records + record..records + 2 * record]);
     fs::write(&paths[0], &swapped).unwrap();
     check("record 2");
     fs::remove_file(&paths[0]).unwrap();
     check(&paths[0].display().to_string());
     fs::write(&paths[0], &good).unwrap();
     store.verify().unwrap();
+}
+
+/// Flips a bit of a file.
+fn flip(path: &Path, place: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[place] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+/// The segment of a batch.
+fn segment_of(store: &Store, serial: Serial) -> std::path::PathBuf {
+    super::segment::Segment::path(&store.segments(), &store.batch_row(&ID, serial).unwrap().1.segment.id)
+}
+
+/// Returns the items of batch 1 that are found damaged before a program's entry is written.
+fn damaged(store: &Store, count: u32) -> Vec<(u64, u64)> {
+    match store.open_items(&ID, &[(ONE, count)]).unwrap() {
+        Checked::Sound(_) => Vec::new(),
+        Checked::Damaged(Entry::Damaged(items)) => items
+            .into_iter()
+            .map(|(serial, first, count)| (first, count * u64::from(serial == ONE)))
+            .collect(),
+        Checked::Damaged(other) => panic!("{other:?}"),
+    }
+}
+
+/// Row 23: a damaged record costs its items and nothing else, wherever the damage is; a program takes those
+/// around them, and nothing is taken twice.
+#[test]
+fn row_23_a_damaged_record_costs_itself() {
+    let bulk = |record: usize| HEADER + record * (16 * UNIT_BYTES as usize + 16);
+    let record = |record: usize| bulk(1) + 4 * UNIT_BYTES as usize + 16 + record * (4 * ITEM_BYTES + 16);
+    // Units 0 to 15, and 16 to 19, of which items 6 to 9 have one each.
+    let all: Vec<u64> = (0..10).collect();
+    let kinds = [
+        (bulk(0) + 7, &all[..]),
+        (bulk(1) + 7, &all[6..]),
+        (record(0) + 7, &all[..4]),
+        (record(1), &all[4..8]),
+        (record(2) + 2 * ITEM_BYTES + 15, &all[8..]),
+        (3, &[]),
+    ];
+    for (place, lost) in kinds {
+        for before in [0, 1, 5] {
+            let directory = tempfile::tempdir().unwrap();
+            let store = filled(directory.path());
+            let mut drawn = if before > 0 { draw(&store, before).unwrap() } else { Vec::new() };
+            flip(&segment_of(&store, ONE), place);
+            let lost: Vec<u64> = lost.iter().copied().filter(|item| *item >= before.into()).collect();
+            let found = damaged(&store, 10 - before);
+            let items: Vec<u64> = found.iter().flat_map(|(first, count)| *first..first + count).collect();
+            assert_eq!(items, lost, "byte {place} behind {before}");
+            // Nothing was burned by that. One that needs none of it finds nothing.
+            assert_eq!(store.state(&ID).unwrap().gone(ONE), u64::from(before));
+            if lost.first().is_some_and(|first| *first > before.into()) {
+                assert_eq!(damaged(&store, 1), []);
+            }
+            if !found.is_empty() {
+                let entry =
+                    Entry::Damaged(found.iter().map(|(first, count)| (ONE, *first, *count)).collect());
+                let _ = store.append(&ID, &entry).unwrap();
+                refused(store.append(&ID, &entry), "gone already");
+            }
+            drop(store);
+            let store = Store::open(directory.path(), &KEY).unwrap();
+            let left = 10 - u64::from(before) - lost.len() as u64;
+            let now = &store.batches(&ID).unwrap()[0];
+            assert_eq!((now.left, now.damaged), (left, lost.len() as u64));
+            refused(store.append(&ID, &take(ONE, left as u32 + 1)), "items left");
+            for count in [left / 2, left - left / 2].into_iter().filter(|count| *count > 0) {
+                let Checked::Sound(opened) = store.open_items(&ID, &[(ONE, count as u32)]).unwrap() else {
+                    panic!("byte {place} behind {before}")
+                };
+                let taken = store.append_opened(&ID, &take(ONE, count as u32), opened).unwrap();
+                let again = read(&store, &taken).unwrap();
+                assert_eq!(again.len() as u64, count);
+                let units: Vec<u32> = again.iter().flat_map(|item| units_of(*item)).collect();
+                let expected: Vec<u8> = units.iter().flat_map(|i| unit(ONE, *i)).collect();
+                assert!(store.read_units(&taken, ONE, &units).unwrap() == expected);
+                drawn.extend(again);
+            }
+            drawn.extend(lost.iter().map(|item| *item as u8));
+            drawn.sort_unstable();
+            assert_eq!(drawn, (0..10).collect::<Vec<u8>>(), "byte {place} behind {before}");
+        }
+    }
+}
+
+/// Records that are read before an entry is written are handed out for that entry alone, when it is written.
+#[test]
+fn row_16_what_was_read_early_is_handed_out_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path());
+    let open = || match store.open_items(&ID, &[(ONE, 3)]).unwrap() {
+        Checked::Sound(opened) => opened,
+        Checked::Damaged(_) => panic!("it is damaged"),
+    };
+    let early = open();
+    let taken = store.append_opened(&ID, &take(ONE, 3), open()).unwrap();
+    assert_eq!(read(&store, &taken).unwrap(), [0, 1, 2]);
+    // Of another state, it is of no use: the next items are read.
+    let taken = store.append_opened(&ID, &take(ONE, 3), early).unwrap();
+    assert_eq!(read(&store, &taken).unwrap(), [3, 4, 5]);
+    refused(store.open_items(&ID, &[(ONE, 5)]).map(drop), "4 items left");
+    // It is what lay on the disk when it was read.
+    let opened = match store.open_items(&ID, &[(ONE, 2)]).unwrap() {
+        Checked::Sound(opened) => opened,
+        Checked::Damaged(_) => panic!("it is damaged"),
+    };
+    let taken = store.append_opened(&ID, &take(ONE, 2), opened).unwrap();
+    let end = segment_of(&store, ONE).metadata().unwrap().len() as usize;
+    (0..4 * ITEM_BYTES + 2 * ITEM_BYTES + 32).for_each(|k| flip(&segment_of(&store, ONE), end - 1 - k));
+    assert_eq!(read(&store, &taken).unwrap(), [6, 7]);
+    refused(read(&store, &taken), "altered");
+}
+
+/// Row 23: the user's word gives up what cannot be read, whatever the reason. Then nothing is missing, and
+/// programs go on with the rest.
+#[test]
+fn row_23_what_is_given_up_is_not_asked_for() {
+    for lost in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = filled(directory.path());
+        draw(&store, 1).unwrap();
+        let segment = segment_of(&store, ONE);
+        match lost {
+            true => fs::remove_file(&segment).unwrap(),
+            false => [3, HEADER + 20 * UNIT_BYTES as usize + 2 * 16 + 7]
+                .map(|at| flip(&segment, at))
+                .into_iter()
+                .collect(),
+        }
+        let (_, found) = store.examine().unwrap();
+        let items: Vec<_> = found.iter().map(|damage| (damage.serial, damage.items.clone())).collect();
+        match lost {
+            true => assert_eq!(items, [(ONE, vec![1..10])]),
+            false => assert_eq!(items, [(ONE, vec![1..4]), (ONE, vec![])]),
+        }
+        assert_eq!(store.missing(&ID).unwrap().len(), usize::from(lost));
+        store.give_up(&found).unwrap();
+        drop(store);
+        let store = Store::open(directory.path(), &KEY).unwrap();
+        assert!(store.examine().unwrap().1.is_empty() && store.missing(&ID).unwrap().is_empty());
+        store.present(&ID).unwrap();
+        let now = &store.batches(&ID).unwrap()[0];
+        assert_eq!((now.left, now.damaged), (9, if lost { 9 } else { 3 }));
+        assert_eq!(damaged(&store, 1), [(1, if lost { 9 } else { 3 })]);
+        let _ = store.append(&ID, &Entry::Damaged(vec![(ONE, 1, now.damaged)])).unwrap();
+        let again = &store.batches(&ID).unwrap()[0];
+        assert_eq!((again.left, again.damaged), (9 - now.damaged, now.damaged));
+        if !lost {
+            assert_eq!(damaged(&store, 6), []);
+            let taken = store.append(&ID, &take(ONE, 6)).unwrap();
+            assert_eq!(read(&store, &taken).unwrap(), [4, 5, 6, 7, 8, 9]);
+        }
+    }
 }
 
 /// Set to flip a bit of every byte of the index.

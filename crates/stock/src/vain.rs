@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::epochs::{Cause, Epoch};
 use super::index::{EPOCHS, RowChange, VAIN};
-use super::log::{Entry, EpochId, State, Taken};
+use super::log::{Entry, EpochId, State};
 use super::pair::Relation;
 use super::store::Store;
+use super::taken::{Opened, Taken};
 use brickwork_base::{Error, Security};
 
 /// Whose attempts are counted together: those of a peer at what is made for one level of a protocol.
@@ -103,7 +104,7 @@ impl Attempts {
                 self.open.push((*id, step.risk.saturating_add(if counted { 0 } else { fixed })));
             }
             Entry::Made => {}
-            Entry::Use { .. } | Entry::Burned(_) => self.settle(open),
+            Entry::Use { .. } | Entry::Damaged(_) | Entry::Burned(_) => self.settle(open),
             Entry::Stored | Entry::Confirmed | Entry::Lent | Entry::Returned => {
                 self.open.extend((open > 0).then_some((*id, open)));
             }
@@ -193,7 +194,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn lose(&self, id: &EpochId, why: String) -> Result<Taken, Error> {
-        self.append_as(id, &Entry::Burned(why), Cause::Lost)
+        self.append_as(id, &Entry::Burned(why), Cause::Lost, Opened::default())
     }
 
     /// Returns the row of an account where a new epoch's fixed part is no loss yet.
@@ -215,7 +216,9 @@ impl Store {
         let changes = match entry {
             Entry::Stored | Entry::Lent | Entry::Returned => false,
             Entry::Confirmed => before.unproven() != after.unproven(),
-            Entry::Use { .. } => before.open().is_some() || before.unproven() != after.unproven(),
+            Entry::Use { .. } | Entry::Damaged(_) => {
+                before.open().is_some() || before.unproven() != after.unproven()
+            }
             Entry::Fill(_) | Entry::Made | Entry::Burned(_) => true,
         };
         let Some(epoch) = self.row::<Epoch>(EPOCHS, id)?.filter(|_| changes) else { return Ok(None) };

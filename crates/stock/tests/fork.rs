@@ -13,7 +13,7 @@ fn row_26_a_fork_writes_no_segment() {
     store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let _ = store.append(&id, &Entry::Fill(step)).unwrap();
-    let (writers, bulk) = (store.writers(&id), Bulk { units: 2, unit_bytes: 1 << 20 });
+    let (writers, bulk) = (store.writers(&id), Bulk { units: 2, unit_bytes: 1 << 20, each: 0 });
     let mut writer = writers.begin(serial(1, 0), Some(bulk)).unwrap();
     writer.put(0, 0, &mut vec![0; 1 << 20]).unwrap();
     writer.record(0, 1, vec![1].into()).unwrap();

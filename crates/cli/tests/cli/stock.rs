@@ -791,6 +791,53 @@ fn row_23_a_missing_index_costs_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
+/// Row 23: a flipped bit at either party costs no run. The damaged record is left out, and a program that
+/// lacks items then makes them. A segment that is lost is given up by the user's word.
+#[test]
+fn row_23_a_flipped_bit_costs_no_run() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=12", parties.file));
+    for role in ROLES {
+        for file in segments(&parties.store(role)) {
+            let mut bytes = std::fs::read(&file).expect("a segment");
+            // Behind the header, which programs do not need: it is of the first items.
+            bytes[120] ^= 1;
+            std::fs::write(&file, bytes).expect("a segment");
+        }
+    }
+    let verify = |more: &[&str]| parties.stock("evaluator", "verify", more);
+    let arguments = verify(&[]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    bad(&arguments, 6, "altered");
+    let named = object(&run(&[&arguments[..], &["--json"]].concat()))["error"]["damaged"].clone();
+    assert!(
+        named.as_array().is_some_and(|all| !all.is_empty() && all[0]["items"].as_u64() > Some(0)),
+        "{named}"
+    );
+    for _ in 0..6 {
+        parties.millionaires(&[]);
+    }
+    let logs = parties.logs();
+    let damaged = |log: &Value| {
+        let all = log["log"].as_array().expect("a log").clone();
+        all.into_iter().filter(|entry| entry["entry"] == "damaged").collect::<Vec<_>>()
+    };
+    assert!(!damaged(&logs[0][0]).is_empty() && damaged(&logs[0][0]) == damaged(&logs[1][0]));
+    let (human, _) = good(&["stock", "ls", &parties.store("evaluator"), "--store-key", &parties.store_key]);
+    assert!(human.contains(" damaged, "), "{human}");
+    // Lost ones are missing until they are given up.
+    segments(&parties.store("evaluator"))
+        .iter()
+        .for_each(|lost| std::fs::remove_file(lost).expect("a segment"));
+    bad(&arguments, 6, ".segment");
+    let repair = verify(&["--repair"]);
+    let (human, json) = good(&repair.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(human.contains("The rest is as it was written"), "{human}");
+    assert_eq!(json["damaged"].as_array().map(Vec::is_empty), Some(true), "the second time nothing is left");
+    good(&arguments);
+    parties.millionaires(&[]);
+}
+
 /// Row 22: a real disk is full while stock is made. Who has it says so and ends with 6; both go on when there
 /// is room.
 #[cfg(target_os = "linux")]

@@ -620,7 +620,8 @@ impl Hashed {
         };
         let units = u32::try_from(self.shape.batch.chosen())
             .map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
-        let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64 };
+        let each = self.shape.batch.size as u32;
+        let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64, each };
         Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
     }
 

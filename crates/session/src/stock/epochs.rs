@@ -4,12 +4,12 @@ use super::intent::Intent;
 use super::meeting::{Owner, is_over, living, other_levels, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
-use crate::Terms;
-use brickwork_base::Error;
+use crate::{Metered, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{Stop, Stopped};
+use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
-use brickwork_stock::{Entry, EpochId, Lease, PeerLock, Serial, Store};
+use brickwork_stock::{Checked, Entry, EpochId, Lease, PeerLock, Serial, Store};
 
 /// What remains of a connection while a session has it.
 pub(super) struct Epochs {
@@ -48,6 +48,45 @@ impl Epochs {
         Ok(state.burned().is_none()
             && state.entries_left() >= ENTRIES_FOR_A_STEP
             && S::may_begin(&state, &self.terms)?)
+    }
+
+    /// Reads what a program takes.
+    pub fn open(&self, epoch: &EpochId, entry: &Entry) -> Result<Checked, Error> {
+        match entry {
+            Entry::Use { taken, .. } => self.store.open_items(epoch, taken),
+            _ => Err(Error::Usage("no program's entry".into())),
+        }
+    }
+
+    /// Returns the intent to take damaged items out.
+    pub fn loses(&self, epoch: &EpochId, damaged: &Entry) -> Result<Intent, Error> {
+        let state = self.store.state(epoch)?;
+        let next = digest("brickwork 2026-11 stock damaged", &[epoch, state.head(), &damaged.digest()]);
+        Ok(Intent { what: Intent::DAMAGED, epoch: *epoch, next })
+    }
+
+    /// Hears which items the peer cannot read. They must be of batches that a program of this entry takes
+    /// from. (Nobody can tell if it is true. But nothing of the run depends on an input yet, and a peer can
+    /// make this party lose as much by going away.)
+    pub fn hear_damaged(
+        &self,
+        run: &mut Metered,
+        theirs: &Intent,
+        epoch: &EpochId,
+        entry: &Entry,
+    ) -> Result<Entry, Error> {
+        let damaged = Intent::receive_damaged(run)?;
+        let (Entry::Use { taken, .. }, Entry::Damaged(items)) = (entry, &damaged) else {
+            return Err(Malformed::UnexpectedMessage.into());
+        };
+        let is_taken = |serial: &Serial| taken.iter().any(|(of, _)| of == serial);
+        let follows = self.store.state(epoch)?.apply(&damaged).is_ok();
+        if !follows || *theirs != self.loses(epoch, &damaged)? || !items.iter().all(|(of, ..)| is_taken(of)) {
+            return Err(Malformed::UnexpectedMessage.into());
+        }
+        let count = items.iter().fold(0, |all: u64, (.., count)| all.saturating_add(*count));
+        tracing::warn!("the peer cannot read {count} items of its stock any more: neither party uses them");
+        Ok(damaged)
     }
 
     /// Makes sure that the peer may try something of this risk, in units of 2^-128: with all that was begun

@@ -3,8 +3,8 @@
 use super::msg;
 use super::side::Lacking;
 use crate::Metered;
-use brickwork_base::Error;
-use brickwork_stock::EpochId;
+use brickwork_base::{Error, Malformed};
+use brickwork_stock::{Entry, EpochId};
 
 /// What is done next, and in which epoch. The garbler says it, and the evaluator says it again if it does so,
 /// too: of several sessions between the same stores each is in another epoch, whoever is first.
@@ -16,6 +16,9 @@ pub(super) struct Intent {
     /// What is done, and where the log stands before it; or zeros.
     pub next: [u8; 32],
 }
+
+/// Most bytes in which items are named that cannot be read: 4096 ranges.
+const MOST_DAMAGED_BYTES: usize = 1 << 17;
 
 impl Intent {
     /// Neither is anything taken nor made.
@@ -29,6 +32,9 @@ impl Intent {
     /// What the program takes is in epochs that other sessions have, and nothing is made.
     pub const BUSY: u8 = 4;
 
+    /// Items of the epoch that the program would have taken cannot be read; they are taken out.
+    pub const DAMAGED: u8 = 5;
+
     const BYTES: usize = 65;
 
     pub fn only(what: u8) -> Self {
@@ -40,6 +46,22 @@ impl Intent {
         run.channel.send(msg::INTENT, &[&[self.what][..], &self.epoch, &self.next].concat())?;
         run.channel.flush()?;
         Ok(())
+    }
+
+    /// Says which items cannot be read: those of this entry.
+    pub fn send_damaged(&self, run: &mut Metered, damaged: &Entry) -> Result<(), Error> {
+        let Entry::Damaged(items) = damaged else { return Err(different()) };
+        let items = postcard::to_stdvec(items).map_err(|_| Error::Stock("items cannot be named".into()))?;
+        run.channel.send(msg::INTENT, &[&[self.what][..], &self.epoch, &self.next].concat())?;
+        run.channel.send(msg::DAMAGED, &items)?;
+        run.channel.flush()?;
+        Ok(())
+    }
+
+    /// Hears which items the peer cannot read, behind an intent that says so.
+    pub fn receive_damaged(run: &mut Metered) -> Result<Entry, Error> {
+        let items = run.channel.receive_up_to(msg::DAMAGED, MOST_DAMAGED_BYTES)?;
+        postcard::from_bytes(&items).map(Entry::Damaged).map_err(|_| Malformed::UnexpectedMessage.into())
     }
 
     pub fn receive(run: &mut Metered) -> Result<Self, Error> {

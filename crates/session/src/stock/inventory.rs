@@ -55,6 +55,9 @@ pub struct BatchInventory {
     pub items: u64,
     /// Items that are left.
     pub left: u64,
+    /// Items that cannot be read, at this party or at the peer. Those that the peer does not know of yet
+    /// count as left.
+    pub damaged: u64,
     /// Bytes on disk.
     pub bytes: u64,
     /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
@@ -135,6 +138,7 @@ fn of_epoch<K: Kinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Invent
             component: left.batch.component,
             items: left.items,
             left: left.left,
+            damaged: left.damaged,
             bytes: left.bytes,
             missing: missing
                 .iter()

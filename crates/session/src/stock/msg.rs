@@ -11,6 +11,8 @@ pub const STAND: Tag = Tag(41);
 /// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
 /// where.
 pub const INTENT: Tag = Tag(42);
+/// Both: which items of the stock this party cannot read, behind an intent that says so.
+pub const DAMAGED: Tag = Tag(39);
 /// Garbler, behind its greeting on the connection of a worker: which worker it is, and of how many.
 pub const WORKER: Tag = Tag(44);
 /// A party's coordinator, to a maker: what it is to do, or may.

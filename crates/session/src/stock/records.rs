@@ -11,11 +11,16 @@ use zeroize::Zeroizing;
 use brickwork_base::Error;
 use brickwork_circuit::Component;
 use brickwork_stock::{
-    Batch, Chain, Elsewhere, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer, Writers,
+    Batch, Chain, Elsewhere, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, TakenOf,
+    Writer, Writers,
 };
 
-/// What is kept together in a record, at least: so much is read for the smallest item.
-const RECORD_BYTES: usize = 128 << 10;
+/// Bytes of items that are kept together in a record: so much is read for the smallest item. The records of a
+/// small batch are smaller, so that a damaged one costs at most a part of the batch.
+const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=128 << 10;
+
+/// Records of a batch, at least, as far as they would not be too small.
+const RECORDS: usize = 16;
 
 /// Items of one batch that a store can keep: arrays of plain values, side by side. How many values an item
 /// has follows from the batch's header, never from a record.
@@ -117,7 +122,9 @@ impl<'a> Keeper<'a> {
             items.encode(range, &mut out)?;
             Ok::<_, Error>(out)
         };
-        let a_record = RECORD_BYTES.div_ceil(one(0..1)?.plain().len().max(1));
+        let each = if count == 0 { 1 } else { one(0..1)?.plain().len().max(1) };
+        let wanted = (each * count / RECORDS).clamp(*RECORD_BYTES.start(), *RECORD_BYTES.end());
+        let a_record = wanted.div_ceil(each);
         let start = Chain::random()?;
         let mut chain = start.clone();
         for first in (0..count).step_by(a_record) {
@@ -295,21 +302,20 @@ impl<'a> TakenItems<'a> {
             records.dedup_by_key(|record| record.first);
         }
         let batches = self.store.batches(self.epoch)?;
-        for &(serial, first, count) in self.taken.items() {
-            let batch = batches.iter().find(|left| left.serial == serial);
+        for (serial, items) in self.taken.items() {
+            let batch = batches.iter().find(|left| left.serial == *serial);
             let batch = &batch.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
-            let end = first + u64::from(count);
-            let holds =
-                |record: &&Record| record.first < end && record.first + u64::from(record.items) > first;
-            let mut chain = self.taken.chain(serial)?.clone();
-            chain.go_to(first)?;
+            let holds = |record: &&Record| {
+                let end = record.first + u64::from(record.items);
+                items.iter().any(|items| record.first < items.end && end > items.start)
+            };
             visit(TakenBatch {
                 batch,
                 given_up: state.given_up(),
-                chain,
-                items: first as usize..end as usize,
-                records: records.get(&serial).into_iter().flatten().filter(holds).collect(),
-                bulk: &|units| self.store.read_units(self.taken, serial, units),
+                chain: self.taken.chain(*serial)?.clone(),
+                items: items.iter().map(|items| items.start as usize..items.end as usize).collect(),
+                records: records.get(serial).into_iter().flatten().filter(holds).collect(),
+                bulk: &|units| self.store.read_units(self.taken, *serial, units),
             })?;
         }
         Ok(())
@@ -330,8 +336,10 @@ pub struct TakenStream<'a, P> {
 impl<'a> TakenItems<'a> {
     /// Begins to go through all items, which are of one kind, in the order of the entry.
     pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
-        let range = |&(serial, first, count): &(Serial, u64, u32)| (serial, first..first + u64::from(count));
-        let left = self.taken.items().iter().map(range).collect();
+        let ranges = |(serial, items): &TakenOf| {
+            items.iter().map(|items| (*serial, items.clone())).collect::<Vec<_>>()
+        };
+        let left = self.taken.items().iter().flat_map(ranges).collect();
         TakenStream { items: self, left, chain: None, at_hand: None }
     }
 }
@@ -382,17 +390,18 @@ pub struct TakenBatch<'a> {
     pub batch: &'a Batch,
     /// What was begun in its epoch and not made.
     pub given_up: GivenUp,
-    /// The keys of its items, from the first one that was taken on.
+    /// The keys of its items, from the first one that the entry takes on.
     chain: Chain,
-    items: Range<usize>,
+    items: Vec<Range<usize>>,
     records: Vec<&'a Record>,
     bulk: &'a ReadUnits<'a>,
 }
 
 impl TakenBatch<'_> {
-    /// Returns which of the batch's items were taken.
-    pub fn items(&self) -> Range<usize> {
-        self.items.clone()
+    /// Returns which of the batch's items were taken, in order: one range, or more where damaged items lie
+    /// between.
+    pub fn items(&self) -> &[Range<usize>] {
+        &self.items
     }
 
     /// Reads the items.
@@ -403,15 +412,19 @@ impl TakenBatch<'_> {
         let TakenBatch { mut chain, items, records, bulk: read_bulk, .. } = self;
         let mut whole: Option<P> = None;
         for record in records {
-            let end = (items.end as u64).min(record.first + u64::from(record.items));
-            let part = read(context, record, record.first.max(items.start as u64)..end, &mut chain)?;
-            match &mut whole {
-                None => whole = Some(part),
-                Some(whole) => whole.append(part)?,
+            let end = record.first + u64::from(record.items);
+            let wanted =
+                items.iter().map(|items| record.first.max(items.start as u64)..end.min(items.end as u64));
+            for wanted in wanted.filter(|wanted| !wanted.is_empty()) {
+                let part = read(context, record, wanted, &mut chain)?;
+                match &mut whole {
+                    None => whole = Some(part),
+                    Some(whole) => whole.append(part)?,
+                }
             }
         }
         let mut whole = whole
-            .filter(|whole| whole.count() == items.len())
+            .filter(|whole| whole.count() == items.iter().map(Range::len).sum::<usize>())
             .ok_or_else(|| Error::Stock("a record is missing".into()))?;
         whole.derive(context)?;
         if !whole.units().is_empty() {
@@ -445,13 +458,15 @@ const NUMBER_BYTES: usize = 4;
 /// every item.
 ///
 /// ```text
-///   record = column* width:[u8; 4]* columns:[u8; 4]        a column has so many bytes of each item
+///   record = unit:[u8; 4]* column* width:[u8; 4]* columns:[u8; 4]     width: bytes of each item
 /// ```
 ///
 /// The bytes of an item are masked with the key of the item ([`Chain`]), so that whoever takes an item can
-/// erase it alone.
+/// erase it alone. The numbers of its units are no secret, and the store reads them.
 pub struct Out {
     items: usize,
+    /// Bytes of the numbers of units.
+    clear: usize,
     /// Bytes of an item in each column.
     widths: Vec<usize>,
     bytes: Zeroizing<Vec<u8>>,
@@ -460,7 +475,7 @@ pub struct Out {
 impl Out {
     /// Begins a record of so many items.
     pub fn of(items: usize) -> Self {
-        Out { items, widths: Vec::new(), bytes: Zeroizing::default() }
+        Out { items, clear: 0, widths: Vec::new(), bytes: Zeroizing::default() }
     }
 
     /// Writes plain values, little endian: as many of each item.
@@ -473,6 +488,17 @@ impl Out {
         self.widths.push(bytes.len() / self.items.max(1));
         self.reserve(bytes.len());
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes the numbers of the units of the items, before all else: as many of each item.
+    ///
+    /// # Panics
+    /// If something was written before, or these are not as many of each.
+    pub fn units(&mut self, units: &[u32]) {
+        assert!(self.bytes.is_empty(), "the units come first");
+        self.pods(units);
+        let _ = self.widths.pop();
+        self.clear = self.bytes.len();
     }
 
     /// Makes room. A vector that grows leaves copies behind; so it is made anew.
@@ -491,7 +517,7 @@ impl Out {
 
     /// Returns the record, masked with the keys that come next, with room for what sealing adds.
     fn masked(mut self, chain: &mut Chain) -> Zeroizing<Vec<u8>> {
-        mask(&mut self.bytes, &self.widths, self.items, chain);
+        mask(&mut self.bytes[self.clear..], &self.widths, self.items, chain);
         self.reserve(NUMBER_BYTES * (self.widths.len() + 1) + TAG_BYTES);
         let Out { widths, bytes: mut record, .. } = self;
         for number in widths.iter().chain([&widths.len()]) {
@@ -515,16 +541,19 @@ fn unmasked(
     let widths = &widths[..behind - NUMBER_BYTES];
     let widths: Vec<usize> = widths.chunks(NUMBER_BYTES).filter_map(number).collect();
     let all = widths.iter().try_fold(0usize, |all, width| all.checked_add(width.checked_mul(count)?));
-    if all != Some(rest.len()) || items.end > count {
+    let clear = all.and_then(|all| rest.len().checked_sub(all)).ok_or_else(In::broken)?;
+    if !clear.is_multiple_of(NUMBER_BYTES * count.max(1)) || items.end > count {
         return Err(In::broken());
     }
-    let mut plain = Zeroizing::new(Vec::with_capacity(widths.iter().sum::<usize>() * items.len()));
-    for width in &widths {
+    let clear = clear / count.max(1);
+    let length = clear + widths.iter().sum::<usize>();
+    let mut plain = Zeroizing::new(Vec::with_capacity(length * items.len()));
+    for width in [clear].iter().chain(&widths) {
         let (column, others) = rest.split_at(width * count);
         plain.extend_from_slice(&column[width * items.start..width * items.end]);
         rest = others;
     }
-    mask(&mut plain, &widths, items.len(), chain);
+    mask(&mut plain[clear * items.len()..], &widths, items.len(), chain);
     Ok(plain)
 }
 

@@ -8,8 +8,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use super::epochs::digest;
+use super::epochs::{Epochs, digest};
 use super::fill::job_digest;
+use super::intent::Intent;
 use super::records::{Batches, In, Keeper, Out, Records, Shelf, TakenItems};
 use super::{Asked, Lacking, Preprocessed, Ran, Side, Stand, Stocked};
 use crate::tests::Empty;
@@ -710,6 +711,141 @@ fn what_finds_no_room_is_not_begun() {
     assert!(world.left().iter().flatten().all(|left| *left == (None, 0)));
     world.good(What::Fill(&[6]));
     assert!(world.left().iter().all(|left| left.contains(&(None, 6))));
+}
+
+/// Flips the last bit but some of a party's only segment.
+fn flip(world: &World, role: &str, from_the_end: &[usize]) {
+    let segments = world.root.path().join(role).join("segments");
+    let path = std::fs::read_dir(segments).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let end = bytes.len();
+    from_the_end.iter().for_each(|k| bytes[end - 1 - k] ^= 1);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The entries of each party's only epoch, but for its own notes.
+fn shared(world: &World) -> [Vec<Entry>; 2] {
+    ["Garbler", "Evaluator"].map(|role| {
+        let store = Store::open(&world.root.path().join(role), &KEY).unwrap();
+        let log = store.log(&store.epochs().unwrap()[0].0).unwrap();
+        log.into_iter().filter(|entry| matches!(entry, Entry::Damaged(_) | Entry::Use { .. })).collect()
+    })
+}
+
+/// Bytes of a record of pads, with two numbers behind the column, and its tag. There are 16 records.
+const A_RECORD: usize = 10_000 + 2 * 4 + 16;
+const PADS_IN_16_RECORDS: usize = 20_000;
+
+/// Row 23: a damaged record at either party, or one at each, costs itself at both; the program runs all the
+/// same, and both logs say so.
+#[test]
+fn row_23_a_damaged_record_costs_itself_at_both_parties() {
+    let a_record = PADS_IN_16_RECORDS as u64 / 16;
+    for damaged in [&["Garbler"][..], &["Evaluator"], &["Garbler", "Evaluator"]] {
+        let world = World::new();
+        world.good(What::Fill(&[PADS_IN_16_RECORDS]));
+        for (k, role) in damaged.iter().enumerate() {
+            flip(&world, role, &[(15 - k) * A_RECORD + 40]);
+        }
+        assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+        let [garblers, evaluators] = shared(&world);
+        assert_eq!(garblers, evaluators);
+        assert!(garblers.len() == damaged.len() + 1 && matches!(garblers.last(), Some(Entry::Use { .. })));
+        for (k, entry) in garblers[..damaged.len()].iter().enumerate() {
+            let Entry::Damaged(items) = entry else { panic!("{entry:?}") };
+            assert_eq!(
+                items.iter().map(|item| (item.1, item.2)).collect::<Vec<_>>(),
+                [(k as u64 * a_record, a_record)]
+            );
+        }
+        let left = PADS_IN_16_RECORDS as u64 - damaged.len() as u64 * a_record - 3;
+        assert_eq!(world.left(), [(); 2].map(|()| vec![(None, left)]));
+        assert_eq!(world.good(What::Run(b"def", Lacking::Refuse)).0, b"def");
+        assert_eq!(world.left(), [(); 2].map(|()| vec![(None, left - 3)]));
+    }
+}
+
+/// Row 23: a party whose stock is damaged all over, or that says so, costs the other a few records and no
+/// more before the program is refused.
+#[test]
+fn row_23_damage_without_end_is_refused() {
+    for role in ["Garbler", "Evaluator"] {
+        let world = World::new();
+        world.good(What::Fill(&[PADS_IN_16_RECORDS]));
+        flip(&world, role, &(0..16).map(|k| k * A_RECORD + 40).collect::<Vec<_>>());
+        let refused = world.connect([Fate::Lives; 2], What::Run(b"abc", Lacking::Make));
+        let is_refused =
+            |done: &Result<_, _>| matches!(done, Err(Error::Stock(why)) if why.contains("again and again"));
+        assert!(refused.iter().all(is_refused), "{refused:?}");
+        let left = PADS_IN_16_RECORDS as u64 / 2;
+        assert_eq!(world.left(), [(); 2].map(|()| vec![(None, left)]));
+        assert!(shared(&world).iter().flatten().all(|entry| matches!(entry, Entry::Damaged(_))));
+    }
+}
+
+/// Row 21: where one party has taken damaged items out and the other has died before it, it does so when they
+/// meet again.
+#[test]
+fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
+    for ahead in ["Garbler", "Evaluator"] {
+        let world = World::new();
+        world.good(What::Fill(&[6]));
+        let store = Store::open(&world.root.path().join(ahead), &KEY).unwrap();
+        let id = store.epochs().unwrap()[0].0;
+        let serial = store.batches(&id).unwrap()[0].serial;
+        let _ = store.append(&id, &Entry::Damaged(vec![(serial, 1, 2)])).unwrap();
+        drop(store);
+        assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+        let [garblers, evaluators] = shared(&world);
+        assert!(garblers == evaluators && garblers.len() == 2, "{garblers:?}");
+        assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 1)]));
+    }
+}
+
+/// Row 18: a peer that names other damaged items than a program could take changes nothing.
+#[test]
+fn row_18_only_items_that_are_there_can_be_damaged() {
+    let world = World::new();
+    world.good(What::Fill(&[4, 5]));
+    let store = Store::open(&world.root.path().join("Garbler"), &KEY).unwrap();
+    let id = store.epochs().unwrap()[0].0;
+    let serials: Vec<Serial> = store.batches(&id).unwrap().iter().map(|batch| batch.serial).collect();
+    let entry = Entry::Use { program: [1; 32], taken: vec![(serials[0], 3)] };
+    let epochs = vec![id];
+    let (terms, between) = (TERMS, Stop::new());
+    let max_age = store.max_age();
+    let held = Epochs { store: store.clone(), terms, epochs, busy: false, max_age, lease: None, between };
+    let good = Entry::Damaged(vec![(serials[0], 1, 2)]);
+    let hear = |intent: Intent, damaged: &[u8]| {
+        let (here, mut there) = memory_pair();
+        let mut run = Metered::new::<Empty>(here, Party::Garbler, Box::new(Unobserved));
+        there.send(super::msg::DAMAGED, damaged).unwrap();
+        there.flush().unwrap();
+        held.hear_damaged(&mut run, &intent, &id, &entry)
+    };
+    let bytes = |items: &[(Serial, u64, u64)]| postcard::to_stdvec(items).unwrap();
+    let intent = |items: &[(Serial, u64, u64)]| held.loses(&id, &Entry::Damaged(items.to_vec())).unwrap();
+    let one = [(serials[0], 1, 2)];
+    assert_eq!(hear(intent(&one), &bytes(&one)).unwrap(), good);
+    let wrong: [&[(Serial, u64, u64)]; 6] = [
+        &[],
+        &[(serials[0], 1, 0)],
+        &[(serials[1], 1, 2)],
+        &[(serials[0], 1, 2), (serials[0], 2, 2)],
+        &[(serials[0] + 1, 1, 2)],
+        &[(serials[0], 1, u64::MAX)],
+    ];
+    for items in wrong {
+        let heard = hear(intent(items), &bytes(items));
+        assert!(matches!(heard, Err(Error::Peer(_))), "{items:?}: {heard:?}");
+    }
+    // Not what it said before, or nothing that can be read.
+    for other in [bytes(&[(serials[0], 1, 1)]), Vec::new(), vec![0xff; 40]] {
+        assert!(matches!(hear(intent(&one), &other), Err(Error::Peer(_))));
+    }
+    // The store knows how many there are.
+    assert!(matches!(store.append(&id, &Entry::Damaged(vec![(serials[0], 3, 2)])), Err(Error::Stock(_))));
+    assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
 /// Row 21: what a protocol closes is not filled, whoever asks.

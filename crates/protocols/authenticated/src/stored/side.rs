@@ -209,10 +209,12 @@ fn read<C: Recorded>(
         } else {
             let another = || Error::Stock("a batch is of a component that the program does not have".into());
             let place = *places.get(&batch.batch.component).ok_or_else(another)?;
-            let (circuit, which) = (circuits[place], batch.items());
+            let (circuit, ranges) = (circuits[place], batch.items().to_vec());
             let taken = batch.assemble::<Items>(&C::shape(circuit, c))?;
-            for (here, keys, first) in header.cut(which.clone()) {
-                let here = here.start - which.start..here.end - which.start;
+            let mut at = 0;
+            for (here, keys, first) in ranges.into_iter().flat_map(|items| header.cut(items)) {
+                let here = at..at + here.len();
+                at = here.end;
                 let numbered = Numbered { keys, first, ands: circuit.and_gates() };
                 made.copies[place].push(C::take(&taken, here, numbered, &shelf)?);
             }

@@ -257,6 +257,21 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.left(), left([]));
 }
 
+/// A program takes the items between damaged ones, and each with its own keys.
+#[test]
+fn row_23_a_program_skips_what_is_damaged() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
+    for count in [3, 6] {
+        let _ = folders.good(What::Fill(&times(&aes, count)));
+    }
+    assert!(folders.0.take_some_out() > 2);
+    for executions in [1, 5] {
+        let did = folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
+        assert_eq!(did.made, None);
+    }
+}
+
 /// A filling that is interrupted, wherever, goes on; what one of its steps made is not made again, what
 /// another began is never used, and it counts.
 #[test]

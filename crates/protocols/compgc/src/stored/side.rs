@@ -234,10 +234,13 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
         let malformed = || Error::Stock("a batch of components is malformed".into());
         let start = u128::from_le_bytes(header[..].try_into().map_err(|_| malformed())?);
         let shape = *shapes.get(component).ok_or_else(malformed)?;
-        let first = u32::try_from(batch.items().start).map_err(|_| malformed())?;
+        let numbers = batch.items().iter().cloned().flatten().map(u32::try_from);
+        let numbers = numbers.collect::<Result<Vec<u32>, _>>().map_err(|_| malformed())?;
         let held = batch.assemble::<C::Copies>(&shape)?;
-        let each = (0..held.count())
-            .map(|k| Taken { copy: Copy { start, number: first + k as u32 }, held: held.some(k..k + 1) });
+        let each = numbers
+            .into_iter()
+            .enumerate()
+            .map(|(k, number)| Taken { copy: Copy { start, number }, held: held.some(k..k + 1) });
         copies.entry(*component).or_default().extend(each);
         Ok(())
     })?;

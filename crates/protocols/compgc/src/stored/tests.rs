@@ -224,6 +224,20 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(sorted(left), expected);
 }
 
+/// A program takes the items between damaged ones, and each with its own number.
+#[test]
+fn row_23_a_program_skips_what_is_damaged() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
+    for count in [3, 6] {
+        let _ = folders.good(What::Fill(&times(&aes, count)));
+    }
+    assert!(folders.0.take_some_out() > 2);
+    for executions in [1, 5] {
+        assert_eq!(folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng).0, None);
+    }
+}
+
 /// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
 /// another began is never used.
 #[test]

@@ -407,10 +407,10 @@ impl Records for EvaluatorComponent {
         let Shape { batch, inputs, outputs, .. } = b.shape;
         let copies = items.start * batch.size..items.end * batch.size;
         let pairs = (batch.size - 1) * inputs;
+        out.units(&b.tables.ranks()[copies.clone()]);
         out.pods(b.inputs.slice(items.start * inputs..items.end * inputs).words());
         out.pods(b.offsets.slice(items.clone()).words());
         out.pods(&b.copies[copies.clone()]);
-        out.pods(&b.tables.ranks()[copies.clone()]);
         out.pods(&b.delta_differences[copies.clone()]);
         out.pods(&b.solderings.read(items.start * pairs..items.end * pairs)?);
         out.pods(&self.output_solderings.read(copies.start * outputs..copies.end * outputs)?);
@@ -424,6 +424,7 @@ impl Records for EvaluatorComponent {
         let whole = BatchSizes::from(origin.bucketing);
         let shape = Shape::new(&component.circuit, whole.with_buckets(count));
         let (copies, pairs) = (shape.batch.chosen(), shape.bucket_solderings());
+        let ranks = bytes.pods(copies)?;
         let batch = EvaluatorBatch {
             origin,
             component: *digest,
@@ -433,7 +434,7 @@ impl Records for EvaluatorComponent {
             inputs: context.shares(bytes, count * shape.inputs)?,
             offsets: context.shares(bytes, count)?,
             copies: bytes.pods(copies)?,
-            tables: Tables::elsewhere(bytes.pods(copies)?),
+            tables: Tables::elsewhere(ranks),
             delta_differences: bytes.pods(copies)?,
             solderings: SpilledVec::of(bytes.pods(pairs)?),
         };

@@ -526,7 +526,8 @@ impl<R: Role> Side for OnDisk<R> {
         items.each(|batch| {
             given_up = batch.given_up;
             if [kind::GATES, kind::COPIES].contains(&batch.batch.kind) {
-                batches.push((batch.batch.component, batch.items().len()));
+                let items = batch.items().iter().map(ExactSizeIterator::len).sum();
+                batches.push((batch.batch.component, items));
             }
             // Any number that names the batch once: it is counted whole.
             all.extend(Origin::of(all.len() as Serial, batch.batch)?);

@@ -415,6 +415,20 @@ fn takes_from_many_batches(unit: Unit) {
     assert_eq!(did.made, Some(of(&program, unit)));
 }
 
+/// A program takes the items between damaged ones; its promise counts each batch once.
+#[test]
+fn row_23_a_program_skips_what_is_damaged() {
+    for unit in Unit::ALL {
+        let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+        let _ = folders.good(What::Fill(&of(&toy(), unit).times(9).unwrap()));
+        assert!(folders.0.take_some_out() > 2);
+        for executions in [1, 4] {
+            let did = folders.runs(&toy().repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
+            assert_eq!(did.promise.unwrap().batches.len(), 1);
+        }
+    }
+}
+
 /// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
 /// another began is never used, and counts.
 #[test]

@@ -232,6 +232,19 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(once));
 }
 
+/// A program takes the items between damaged ones; its promise counts each batch once.
+#[test]
+fn row_23_a_program_skips_what_is_damaged() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let program = library::millionaires().unwrap();
+    let _ = folders.good(What::Fill(&of(&program).times(5).unwrap()));
+    assert_eq!(folders.0.take_some_out(), 3);
+    for executions in [1, 3] {
+        let did = folders.runs(&program.repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
+        assert_eq!(did.promise.unwrap().of_kind(ItemKind::Gate).count(), 1);
+    }
+}
+
 /// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends
 /// as many bytes as the end of a run.
 #[test]

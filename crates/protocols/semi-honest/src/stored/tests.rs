@@ -162,6 +162,19 @@ fn many_executions_take_from_many_records() {
     assert_eq!(folders.left(), [77]);
 }
 
+/// A program takes the items between damaged ones.
+#[test]
+fn row_23_a_program_skips_what_is_damaged() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let aes = library::aes::aes_128().unwrap();
+    let _ = folders.good(What::Fill(3 * 128 + 2));
+    assert_eq!(folders.0.take_some_out(), 1);
+    for executions in [1, 2] {
+        assert_eq!(folders.runs(&aes, executions, Lacking::Refuse, &mut rng), None);
+    }
+    assert_eq!(folders.left(), [0]);
+}
+
 /// Row 21: a large filling goes in steps, and what one made is not made again.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {

@@ -327,7 +327,7 @@ fn row_18_a_broken_maker_is_refused() {
         (1, |bytes| *bytes = again(Said::Begin { serial: 1 << 30, bulk: None })),
         (1, |bytes| {
             let Ok(Said::Begin { serial, .. }) = read(bytes) else { panic!("another message") };
-            let bulk = Some(Bulk { units: u32::MAX, unit_bytes: u64::MAX / 2 });
+            let bulk = Some(Bulk { units: u32::MAX, unit_bytes: u64::MAX / 2, each: 1 });
             *bytes = again(Said::Begin { serial, bulk });
         }),
         (1, |bytes| *bytes = again(Said::Stored)),
@@ -418,7 +418,7 @@ fn row_18_no_word_is_too_much() {
     let batch = Batch { kind: 1, name: "b".into(), component: [2; 32], header: vec![3; 40] };
     let words = [
         Said::Greeted { number: 1 },
-        Said::Begin { serial: 1 << 20, bulk: Some(Bulk { units: 7, unit_bytes: 1 << 20 }) },
+        Said::Begin { serial: 1 << 20, bulk: Some(Bulk { units: 7, unit_bytes: 1 << 20, each: 1 }) },
         Said::Record { serial: 1 << 20, first: 5, items: 6, bytes: 1 << 10 },
         Said::Finish { serial: 1 << 20, batch },
         Said::Ended(Word::Cheated(["part", "check", "says"].map(str::to_owned))),

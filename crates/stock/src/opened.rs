@@ -1,0 +1,104 @@
+//! A program's items are read before anything is burned, so that a damaged record costs itself alone.
+
+use std::ops::Range;
+
+use super::batches::common;
+use super::log::{Entry, EpochId, Serial, State};
+use super::store::Store;
+use super::taken::{Opened, TakenOf};
+use brickwork_base::Error;
+
+/// The state of a program's items.
+pub enum Checked {
+    /// All are as they were written.
+    Sound(Opened),
+    /// Some cannot be read: the entry takes them out, so that the program takes others.
+    Damaged(Entry),
+}
+
+/// Most ranges of items that one entry takes out; the next one takes out the others.
+const MOST_RANGES: usize = 1 << 12;
+
+impl Store {
+    /// Reads what a program is about to take, before an entry burns it. Nothing that was read is given to
+    /// anybody before the entry is durable.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are not as many items, or the disk fails.
+    pub fn open_items(&self, id: &EpochId, taken: &[(Serial, u32)]) -> Result<Checked, Error> {
+        self.sound()?;
+        let state = self.state(id)?;
+        let opened = Opened::of(self.items_of(id, &state, taken)?);
+        let mut damaged: Vec<(Serial, u64, u64)> = Vec::new();
+        for of_batch in &opened.items {
+            for items in self.open_batch(id, &state, of_batch, &opened)? {
+                let items = (of_batch.0, items.start, items.end - items.start);
+                // A batch may be named twice, and a record may hold items of both times.
+                if !damaged.contains(&items) && damaged.len() < MOST_RANGES {
+                    damaged.push(items);
+                }
+            }
+        }
+        Ok(match damaged.is_empty() {
+            true => Checked::Sound(opened),
+            false => Checked::Damaged(Entry::Damaged(damaged)),
+        })
+    }
+
+    /// Reads items of a batch. Returns those that cannot be read, and those that share their fate.
+    fn open_batch(
+        &self,
+        id: &EpochId,
+        state: &State,
+        (serial, items): &TakenOf,
+        opened: &Opened,
+    ) -> Result<Vec<Range<u64>>, Error> {
+        let (serial, (key, row)) = (*serial, self.batch_row(id, *serial)?);
+        let fresh = |items: &Range<u64>| {
+            state.fresh_of(serial, items.start.max(state.gone(serial))..items.end).into_iter()
+        };
+        if row.given_up.iter().any(|given_up| items.iter().any(|items| !common(items, given_up).is_empty())) {
+            return Ok(row.given_up.iter().flat_map(fresh).collect());
+        }
+        let reader = row.segment.open(&self.segments(), &self.shared.key, &key)?;
+        let warn = |why: &Error| tracing::warn!("{why}; it is left out, and the peer hears of it");
+        let (mut damaged, mut units, mut each) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, place) in row.segment.places.iter().enumerate() {
+            let here: Vec<_> = items.iter().map(|items| common(items, &place.items())).collect();
+            if here.iter().all(Range::is_empty) {
+                continue;
+            }
+            let record = match reader.try_read(index)? {
+                Ok(record) => record,
+                Err(why) => {
+                    warn(&why);
+                    damaged.extend(fresh(&place.items()));
+                    continue;
+                }
+            };
+            if let Some(bulk) = &row.segment.bulk {
+                for item in here.into_iter().flatten() {
+                    let k = (item - place.first) as usize;
+                    let here = bulk.of_items(&record.bytes, k..k + 1)?;
+                    each.push((item, units.len()..units.len() + here.len()));
+                    units.extend(here);
+                }
+            }
+            opened.keep_record(serial, index, record);
+        }
+        if units.is_empty() {
+            return Ok(damaged);
+        }
+        if let Ok(bytes) = reader.try_units(&units)? {
+            opened.keep_units(serial, units, bytes);
+            return Ok(damaged);
+        }
+        for (item, here) in each {
+            if let Err(why) = reader.try_units(&units[here])? {
+                warn(&why);
+                damaged.push(item..item + 1);
+            }
+        }
+        Ok(damaged)
+    }
+}

@@ -1,0 +1,125 @@
+//! Items that an entry of the log takes, and those records of them that were read before it was written.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::chain::Chain;
+use super::log::{EpochId, Serial};
+use super::range::Ranges;
+use super::segment::Record;
+use brickwork_base::Error;
+
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to draw from the
+/// ranges of counters that belong to it.
+#[must_use]
+pub struct Taken {
+    pub(super) epoch: EpochId,
+    /// Of a shared entry: one for each number that it takes.
+    pub(super) ranges: Vec<Ranges>,
+    pub(super) items: Vec<TakenOf>,
+    /// Records of them that were read before the entry was written.
+    pub(super) opened: Opened,
+    /// Of each batch the keys of its items, from the first one that is taken on.
+    pub(super) chains: HashMap<Serial, Chain>,
+}
+
+/// Items of a batch, in order.
+pub type TakenOf = (Serial, Vec<Range<u64>>);
+
+impl Taken {
+    /// Hands out the ranges of the entry, once.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, the entry is a party's own note and has none, or they are
+    /// those of several workers.
+    pub fn ranges(&mut self) -> Result<Ranges, Error> {
+        let mut all = self.ranges_of_workers()?;
+        match all.len() {
+            1 => Ok(all.remove(0)),
+            _ => Err(Error::Usage("these ranges are of several workers".into())),
+        }
+    }
+
+    /// Hands out the ranges of all workers of the step that the entry begins, in order, once: no number of
+    /// any counter is in two of them.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    pub fn ranges_of_workers(&mut self) -> Result<Vec<Ranges>, Error> {
+        match std::mem::take(&mut self.ranges) {
+            none if none.is_empty() => Err(Error::Usage("the ranges of an entry are handed out once".into())),
+            ranges => Ok(ranges),
+        }
+    }
+
+    /// Returns the items that the entry takes, of one batch after the other.
+    pub fn items(&self) -> &[TakenOf] {
+        &self.items
+    }
+
+    /// Returns the keys of a batch's items, from the first one that is taken on.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if nothing of the batch is taken.
+    pub fn chain(&self, serial: Serial) -> Result<&Chain, Error> {
+        self.chains.get(&serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))
+    }
+}
+
+/// Items that a program is about to take, read and authenticated. Nobody sees them before the entry that
+/// takes them is durable. [`Store::read`](crate::Store::read) and its like hand them out, for a [`Taken`] of
+/// the same items.
+#[derive(Default)]
+pub struct Opened {
+    pub(super) items: Vec<TakenOf>,
+    kept: Mutex<Kept>,
+}
+
+/// Records and units for which there was room.
+#[derive(Default)]
+struct Kept {
+    /// By batch and number of the record.
+    records: HashMap<(Serial, usize), Record>,
+    bytes: usize,
+    /// Units of the bulk of batches: which, and what is in them.
+    units: Vec<(Serial, Vec<u32>, Vec<u8>)>,
+}
+
+/// Most bytes of records that are kept; others are read again. (Units are kept in any case: whoever takes
+/// them has room for all.)
+const MOST_KEPT: usize = 64 << 20;
+
+impl Opened {
+    pub(super) fn of(items: Vec<TakenOf>) -> Self {
+        Opened { items, kept: Mutex::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn keep_record(&self, serial: Serial, index: usize, record: Record) {
+        let mut kept = self.kept();
+        if kept.bytes + record.bytes.len() <= MOST_KEPT {
+            kept.bytes += record.bytes.len();
+            let _ = kept.records.insert((serial, index), record);
+        }
+    }
+
+    pub(super) fn keep_units(&self, serial: Serial, units: Vec<u32>, bytes: Vec<u8>) {
+        self.kept().units.push((serial, units, bytes));
+    }
+
+    /// Hands out a record, once.
+    pub(super) fn record(&self, serial: Serial, index: usize) -> Option<Record> {
+        self.kept().records.remove(&(serial, index))
+    }
+
+    /// Hands out units of a batch, once.
+    pub(super) fn units(&self, serial: Serial, wanted: &[u32]) -> Option<Vec<u8>> {
+        let mut kept = self.kept();
+        let place = kept.units.iter().position(|(of, units, _)| *of == serial && units == wanted)?;
+        Some(kept.units.swap_remove(place).2)
+    }
+}
