@@ -116,6 +116,19 @@ class Program(Page):
         wait(_native.Task.call(call))
         return Program(path)
 
+    def repeated(self, times: int, hold: str) -> Program:
+        """Returns a program that evaluates this one several times, with one input of a party for all of them,
+        such as one model for many rows. The program itself has that input once, so nobody needs to trust that
+        it stays the same. Each input of the other party, and each output, becomes an array.
+
+        Args:
+            times: how often.
+            hold: whose input is the same in all, `garbler` or `evaluator`.
+        """
+        options = {"map": self.map, "output": new_file(), "repeat": times, "hold": hold}
+        wait(_native.Task.call(["compile", *flags(options), "--", os.fspath(self.unchanged().path)]))
+        return Program(options["output"])  # type: ignore[arg-type]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.digest == other.digest
 

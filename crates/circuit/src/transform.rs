@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
-    Circuit, Component, Gate, MAX_SOLDERINGS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+    Circuit, Component, ComponentId, Gate, MAX_SOLDERINGS, Party, Port, Program, ProgramBuilder, Recipient,
+    Type, Wire,
 };
 use brickwork_base::Error;
 use brickwork_base::stop::looking;
@@ -18,20 +19,7 @@ impl Program {
     /// # Errors
     /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
     pub fn repeat(&self, executions: usize) -> Result<Program, Error> {
-        let count = u32::try_from(executions).ok().filter(|&n| n > 0);
-        let count =
-            count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
-        let wires = (self.wires() as u64).saturating_mul(u64::from(count));
-        let to_outputs = self.outputs().iter().map(|o| o.wires.len() as u64).sum::<u64>();
-        let solderings = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
-        if wires >= u64::from(super::MAX_WIRES)
-            || solderings.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS
-        {
-            return Err(Error::Limit(format!(
-                "{executions} executions of {} are too large for one program",
-                self.name()
-            )));
-        }
+        let count = self.count_of(executions)?;
         let repeated = |name: &str, ports: Vec<Port>| {
             let fields = ports.into_iter().map(|p| (p.name, p.ty)).collect();
             Port::new(name, Type::Array(Box::new(Type::Struct(fields)), count))
@@ -60,16 +48,7 @@ impl Program {
             };
             moved as Wire
         };
-        let inner_solderings = (solderings - to_outputs) as usize;
-        program.reserve(executions * self.slot_count(), executions * inner_solderings);
-        let mut solderings = Vec::new();
-        for execution in 0..n {
-            for slot in self.slots() {
-                solderings.clear();
-                solderings.extend(slot.inputs.iter().map(|&w| moved(w, execution)));
-                program.slot(ids[slot.component.0 as usize], &solderings)?;
-            }
-        }
+        self.place_slots(&mut program, &ids, n, moved)?;
         for (to, name) in [
             (Recipient::Garbler, "garbler_executions"),
             (Recipient::Evaluator, "evaluator_executions"),
@@ -85,6 +64,89 @@ impl Program {
             }
         }
         program.finish()
+    }
+
+    /// Returns `executions` evaluations as one program with the input of one party, `held`, there once: its
+    /// wires lead into each of them. Every port of the other party, and every output, becomes an array with
+    /// an element for each evaluation.
+    ///
+    /// # Errors
+    /// As [`Program::repeat`].
+    pub fn repeat_holding(&self, executions: usize, held: Party) -> Result<Program, Error> {
+        let count = self.count_of(executions)?;
+        let n = u64::from(count);
+        let repeated =
+            |port: &Port| Port { ty: Type::Array(Box::new(port.ty.clone()), count), ..port.clone() };
+        let inputs = |party: Party| match party == held {
+            true => self.input_ports(party).to_vec(),
+            false => self.input_ports(party).iter().map(repeated).collect(),
+        };
+        let mut program = ProgramBuilder::new(self.name(), inputs(Party::Garbler), inputs(Party::Evaluator))?;
+        let ids =
+            self.components().iter().map(|c| program.component(c.clone())).collect::<Result<Vec<_>, _>>()?;
+        // Where each input wire is in the first evaluation, and how far it moves from one to the next.
+        let mut places: Vec<(u64, u64)> = Vec::new();
+        let mut first = 0;
+        for party in [Party::Garbler, Party::Evaluator] {
+            for port in self.input_ports(party) {
+                let (width, step) = (port.width(), if party == held { 0 } else { port.width() });
+                places.extend((0..width).map(|wire| (first + wire, step)));
+                first += if party == held { width } else { n * width };
+            }
+        }
+        let (inputs, inner) = (places.len() as u64, self.wires() as u64 - places.len() as u64);
+        // Below MAX_WIRES, since there are no more than in executions without anything in common.
+        let moved = |wire: Wire, execution: u64| match places.get(wire as usize) {
+            Some((first, step)) => (first + execution * step) as Wire,
+            None => (first + execution * inner + u64::from(wire) - inputs) as Wire,
+        };
+        self.place_slots(&mut program, &ids, n, moved)?;
+        for output in self.outputs() {
+            let wires = (0..n).flat_map(|execution| output.wires.iter().map(move |&wire| (wire, execution)));
+            let wires = wires.map(|(wire, execution)| moved(wire, execution)).collect();
+            program.output(repeated(&output.port), output.to, wires)?;
+        }
+        program.finish()
+    }
+
+    /// Returns this number of executions, if one program can hold them.
+    fn count_of(&self, executions: usize) -> Result<u32, Error> {
+        let count = u32::try_from(executions).ok().filter(|&n| n > 0);
+        let count =
+            count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
+        let wires = (self.wires() as u64).saturating_mul(u64::from(count));
+        let to_outputs = self.outputs().iter().map(|o| o.wires.len() as u64).sum::<u64>();
+        let solderings = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
+        if wires >= u64::from(super::MAX_WIRES)
+            || solderings.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS
+        {
+            return Err(Error::Limit(format!(
+                "{executions} executions of {} are too large for one program",
+                self.name()
+            )));
+        }
+        Ok(count)
+    }
+
+    /// Adds the slots of so many executions, one after the other. A wire moves as `moved` says.
+    fn place_slots(
+        &self,
+        program: &mut ProgramBuilder,
+        ids: &[ComponentId],
+        executions: u64,
+        moved: impl Fn(Wire, u64) -> Wire,
+    ) -> Result<(), Error> {
+        let inner = self.slots().map(|slot| slot.inputs.len()).sum::<usize>();
+        program.reserve(executions as usize * self.slot_count(), executions as usize * inner);
+        let mut solderings = Vec::new();
+        for execution in 0..executions {
+            for slot in self.slots() {
+                solderings.clear();
+                solderings.extend(slot.inputs.iter().map(|&wire| moved(wire, execution)));
+                program.slot(ids[slot.component.0 as usize], &solderings)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes these programs side by side as one: no wire leads from one to another. Port
@@ -310,6 +372,46 @@ mod tests {
 
     fn bits(number: usize, count: usize) -> Vec<bool> {
         (0..count).map(|bit| number >> bit & 1 == 1).collect()
+    }
+
+    /// The input of one party is there once, and leads into every evaluation.
+    #[test]
+    fn an_input_may_be_held_over_all_executions() {
+        let one = program();
+        let widths =
+            |party| one.input_ports(party).iter().map(|port| port.width() as usize).collect::<Vec<_>>();
+        for held in [Party::Garbler, Party::Evaluator] {
+            let all = one.repeat_holding(3, held).unwrap();
+            let other = match held {
+                Party::Garbler => Party::Evaluator,
+                Party::Evaluator => Party::Garbler,
+            };
+            assert_eq!(all.input_ports(held), one.input_ports(held));
+            assert_eq!((all.input_width(other), all.and_gates()), (9, 3 * one.and_gates()));
+            for number in 0..1 << 6 {
+                let (own, others) = (bits(number & 7, 3), [number >> 3, number % 5, 7 - number % 8]);
+                let given: Vec<bool> = widths(other)
+                    .iter()
+                    .scan(0, |at, width| {
+                        let port = others.map(|value| bits(value >> *at, *width)).concat();
+                        *at += width;
+                        Some(port)
+                    })
+                    .flatten()
+                    .collect();
+                let simulate = |program: &Program, others: &[bool]| match held {
+                    Party::Garbler => program.simulate(&own, others),
+                    Party::Evaluator => program.simulate(others, &own),
+                };
+                let each = others.map(|value| simulate(&one, &bits(value, 3)));
+                let outputs = 0..one.outputs().len();
+                let of_all =
+                    outputs.map(|output| each.iter().flat_map(|bits| bits[output].clone()).collect());
+                assert_eq!(simulate(&all, &given), of_all.collect::<Vec<Vec<bool>>>());
+            }
+        }
+        assert!(one.repeat_holding(0, Party::Garbler).is_err());
+        assert!(one.repeat_holding(1 << 30, Party::Garbler).is_err());
     }
 
     /// Programs side by side compute what each computes, with what they have in common once.

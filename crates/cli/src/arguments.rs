@@ -56,10 +56,16 @@ impl Map {
 }
 
 fn map_entry(text: &str) -> Result<(String, Party), String> {
-    match text.split_once('=') {
-        Some((name, "garbler")) => Ok((name.into(), Party::Garbler)),
-        Some((name, "evaluator")) => Ok((name.into(), Party::Evaluator)),
-        _ => Err("expected an input and a party, such as in2=garbler".into()),
+    let entry = text.split_once('=').and_then(|(name, of)| Some((name.to_owned(), party(of).ok()?)));
+    entry.ok_or_else(|| "expected an input and a party, such as in2=garbler".into())
+}
+
+/// Returns the party of this name.
+pub fn party(text: &str) -> Result<Party, String> {
+    match text {
+        "garbler" => Ok(Party::Garbler),
+        "evaluator" => Ok(Party::Evaluator),
+        _ => Err("expected garbler or evaluator".into()),
     }
 }
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::formats::{self, bristol, compgc, duplo, scd};
-use brickwork::circuit::{Component, Program, Recipient};
+use brickwork::circuit::{Component, Party, Program, Recipient};
 use brickwork::program::gates_within;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::arguments::ProgramArguments;
+use crate::arguments::{ProgramArguments, party};
 use crate::failure::Failure;
 use crate::python::Traced;
 use crate::report::{Report, plural};
@@ -34,6 +34,13 @@ pub struct Arguments {
     /// written
     #[arg(long, value_name = "given|whole|LIST", default_value_t = Cut::Given, hide_default_value = true)]
     cut: Cut,
+    /// Make a program of so many evaluations, all with the same input of the party that --hold names. Each
+    /// input of the other party, and each output, becomes an array
+    #[arg(long, value_name = "N", requires = "hold", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
+    /// The party whose input stands for all evaluations of --repeat
+    #[arg(long, value_name = "PARTY", requires = "repeat", value_parser = party)]
+    hold: Option<Party>,
     #[command(flatten)]
     source: SourceFlags,
 }
@@ -52,7 +59,10 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let file = &arguments.program.file;
     let given = programs::load_with(file, &arguments.program.map.parties(), &arguments.source.options())?;
     given.warnings().into_iter().for_each(source::warn);
-    let program = given.cut(&arguments.cut, gates_within(resources::available_bytes()))?;
+    let mut program = given.cut(&arguments.cut, gates_within(resources::available_bytes()))?;
+    if let (Some(times), Some(held)) = (arguments.repeat, arguments.hold) {
+        program = program.repeat_holding(times as usize, held)?;
+    }
     let other_format =
         |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
     let (extension, bytes) = match arguments.emit {
