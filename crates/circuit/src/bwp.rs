@@ -10,7 +10,8 @@
 //! output    = name type recipient wires(origin = 0)        as many as the type has bits
 //! wires     = (zigzag(first - expected), length - 1)*      runs of consecutive wires; expected is the wire
 //!                                                          after the run before, at first the origin
-//! ports     = n (name [rule] type)^n                       rule: 6 field (unique) | 7 field (ascending)
+//! ports     = n (name rule* type)^n                        rule: 6 field (unique) | 7 field (ascending) |
+//!                                                                8 (sorted) | 9 (grouped) | 10 (keyed)
 //!                                                          type: 0 w | 1 w | 2 n type | 3 n (name type)^n |
 //!                                                          4 w point | 5 w point (fixed point; 5 is signed)
 //! ```
@@ -140,9 +141,8 @@ impl Component {
     }
 }
 
-/// These stand before the field of a rule, in the place of a type's tag.
-const UNIQUE: u8 = 6;
-const ASCENDING: u8 = 7;
+/// The tag of the first order of rows, in the place of a type's tag. The field of the rule follows.
+const RULE: u8 = 6;
 
 const TRUNCATED: &str = "the file ends too early";
 
@@ -174,11 +174,9 @@ impl Writer {
         self.number(ports.len() as u64);
         for port in ports {
             self.string(&port.name);
-            if let Some(rule) = &port.rule {
-                self.0.push(match rule.order {
-                    RowOrder::Unique => UNIQUE,
-                    RowOrder::Ascending => ASCENDING,
-                });
+            for rule in &port.rules {
+                let order = RowOrder::ALL.iter().position(|order| *order == rule.order).unwrap_or_default();
+                self.0.push(RULE + order as u8);
                 self.string(&rule.field);
             }
             self.ty(&port.ty);
@@ -309,19 +307,13 @@ impl<'b> Reader<'b> {
 
     fn port(&mut self) -> Result<Port, Error> {
         let name = self.string()?;
-        let order = match self.bytes.first() {
-            Some(&UNIQUE) => Some(RowOrder::Unique),
-            Some(&ASCENDING) => Some(RowOrder::Ascending),
-            _ => None,
-        };
-        let rule = match order {
-            Some(order) => {
-                self.byte()?;
-                Some(Rule { field: self.string()?, order })
-            }
-            None => None,
-        };
-        Ok(Port { name, ty: self.ty(0)?, rule })
+        let mut rules = Vec::new();
+        let order = |tag: u8| RowOrder::ALL.get(usize::from(tag.checked_sub(RULE)?)).copied();
+        while let Some(order) = self.bytes.first().and_then(|tag| order(*tag)) {
+            self.byte()?;
+            rules.push(Rule { field: self.string()?, order });
+        }
+        Ok(Port { name, ty: self.ty(0)?, rules })
     }
 
     fn ty(&mut self, depth: usize) -> Result<Type, Error> {

@@ -50,9 +50,9 @@ pub struct PortInfo {
     pub ty: String,
     /// Its number of bits.
     pub width: u64,
-    /// The rule that its values must keep, as [`Rule`](crate::Rule) displays it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
+    /// The rules that its values must keep, as [`Rule`](crate::Rule) displays them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 /// An output.
@@ -266,8 +266,8 @@ impl super::Circuit {
 
 impl PortInfo {
     fn new(port: &Port) -> Self {
-        let rule = port.rule.as_ref().map(ToString::to_string);
-        PortInfo { name: port.name.clone(), ty: port.ty.to_string(), width: port.width(), rule }
+        let rules = port.rules.iter().map(ToString::to_string).collect();
+        PortInfo { name: port.name.clone(), ty: port.ty.to_string(), width: port.width(), rules }
     }
 }
 

@@ -109,12 +109,14 @@ impl std::fmt::Display for Type {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The field of numbers that is compared: one of the rows of an array, or the name of an array itself.
+    /// The names of the structs around it may stand before it, each with a dot.
     pub field: String,
     /// The condition on it.
     pub order: RowOrder,
 }
 
-/// A condition on a field in all rows. A field `count` beside the array says how many rows there are.
+/// A condition on a field in all rows. For the first two, a field `count` beside the array says how many rows
+/// there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowOrder {
@@ -122,6 +124,29 @@ pub enum RowOrder {
     Unique,
     /// Each row has a larger value than the row before it.
     Ascending,
+    /// No row has a smaller value than the row before it.
+    Sorted,
+    /// The rows are sorted. A row with the value 0 is no row, so it is 0 in all of its fields.
+    Grouped,
+    /// The rows are grouped, and no two of them have the same value, except 0.
+    Keyed,
+}
+
+impl RowOrder {
+    /// All orders.
+    pub const ALL: [RowOrder; 5] =
+        [RowOrder::Unique, RowOrder::Ascending, RowOrder::Sorted, RowOrder::Grouped, RowOrder::Keyed];
+
+    /// Returns its word in a source.
+    pub fn word(self) -> &'static str {
+        match self {
+            RowOrder::Unique => "unique",
+            RowOrder::Ascending => "ascending",
+            RowOrder::Sorted => "sorted",
+            RowOrder::Grouped => "grouped",
+            RowOrder::Keyed => "keyed",
+        }
+    }
 }
 
 /// A named value on consecutive wires.
@@ -131,21 +156,28 @@ pub struct Port {
     pub name: String,
     /// The meaning of the wires.
     pub ty: Type,
-    /// The rule that a value must keep, if this is a party's input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rule: Option<Rule>,
+    /// The rules that a value must keep, if this is a party's input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
 }
 
 impl Port {
     /// Makes a port of this name and type.
     pub fn new(name: impl Into<String>, ty: Type) -> Self {
-        Port { name: name.into(), ty, rule: None }
+        Port { name: name.into(), ty, rules: Vec::new() }
     }
 
     /// Adds a rule for the values of an input.
     #[must_use]
-    pub fn with_rule(self, rule: Rule) -> Self {
-        Port { rule: Some(rule), ..self }
+    pub fn with_rule(mut self, rule: Rule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Returns a port of one field of this struct, with the rules that are about it.
+    pub(super) fn of_field(&self, name: &str, ty: &Type) -> Self {
+        let rules = self.rules.iter().filter_map(|rule| rule.of_field(&self.ty, name)).collect();
+        Port { rules, ..Port::new(name, ty.clone()) }
     }
 
     /// Returns the number of wires.
@@ -156,13 +188,11 @@ impl Port {
     /// Checks that every part of the type has at least one wire, its depth is bounded, its names are
     /// printable and distinct.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let rule = || match &self.rule {
-            Some(rule) if !rule.fits(&self.ty, &self.name) => {
-                Err(format!("no table in it has a field {:?} of numbers", rule.field))
-            }
-            _ => Ok(()),
+        let rules = || match self.rules.iter().find(|rule| !rule.fits(&self.ty, &self.name)) {
+            Some(rule) => Err(format!("no table in it has a field {:?} of numbers", rule.field)),
+            None => Ok(()),
         };
-        let problem = check_name(&self.name).and_then(|()| self.ty.check(0)).and_then(|()| rule());
+        let problem = check_name(&self.name).and_then(|()| self.ty.check(0)).and_then(|()| rules());
         problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))
     }
 }

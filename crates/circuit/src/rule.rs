@@ -8,10 +8,13 @@ use std::cmp::Ordering;
 
 use super::{RowOrder, Rule, Type};
 use brickwork_base::Error;
+use brickwork_base::stop::looking;
 
 /// The place of the values that a rule is about.
 struct Column<'t> {
     /// The first wire of row 0.
+    start: usize,
+    /// The first wire of the value in row 0.
     first: usize,
     /// Wires from a row to the next one.
     stride: usize,
@@ -30,12 +33,19 @@ impl Column<'_> {
                     Type::Struct(fields) => place(fields, |of| of == field)?,
                     element => (0, Some(element).filter(|_| name == field)?),
                 };
-                ty.is_number().then_some(Column { first: first + offset, stride, rows, ty, count: None })
+                ty.is_number().then_some(Column {
+                    start: first,
+                    first: first + offset,
+                    stride,
+                    rows,
+                    ty,
+                    count: None,
+                })
             }
             Type::Struct(fields) => {
                 let mut offset = first;
                 fields.iter().find_map(|(name, ty)| {
-                    let found = Column::of(ty, offset, name, field);
+                    let found = Column::of(ty, offset, name, within(field, name));
                     offset += ty.width() as usize;
                     let count =
                         place(fields, |of| of == "count").filter(|(_, ty)| matches!(ty, Type::Uint(_)));
@@ -46,6 +56,10 @@ impl Column<'_> {
             }
             Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => None,
         }
+    }
+
+    fn is_zero(&self, bits: &[bool], row: usize) -> bool {
+        bits[self.first + row * self.stride..][..self.ty.width() as usize].iter().all(|bit| !bit)
     }
 
     fn compare(&self, bits: &[bool], a: usize, b: usize) -> Ordering {
@@ -62,6 +76,11 @@ impl Column<'_> {
     }
 }
 
+/// Returns the name of a field without that of the struct around it, if it has that.
+fn within<'n>(field: &'n str, outer: &str) -> &'n str {
+    field.strip_prefix(outer).and_then(|rest| rest.strip_prefix('.')).unwrap_or(field)
+}
+
 /// Returns the field of this name and its first wire.
 fn place(fields: &[(String, Type)], is: impl Fn(&str) -> bool) -> Option<(usize, &Type)> {
     let mut first = 0;
@@ -73,47 +92,94 @@ fn place(fields: &[(String, Type)], is: impl Fn(&str) -> bool) -> Option<(usize,
 }
 
 impl Rule {
+    /// Returns the rule for one field of this struct, if it is about that field.
+    pub(super) fn of_field(&self, ty: &Type, name: &str) -> Option<Rule> {
+        let Type::Struct(fields) = ty else { return None };
+        let (first, of) = place(fields, |field| field == name)?;
+        let column = Column::of(ty, 0, name, &self.field)?;
+        let is_there = (first..first + of.width() as usize).contains(&column.start);
+        is_there.then(|| Rule { field: within(&self.field, name).to_owned(), order: self.order })
+    }
+
     /// Returns whether a value of this type, in a port of this name, has a field that the rule can be about.
+    /// In an array of such values it is about each of them.
     pub fn fits(&self, ty: &Type, name: &str) -> bool {
         Column::of(ty, 0, name, &self.field).is_some()
+            || matches!(ty, Type::Array(one, _) if self.fits(one, name))
     }
 
     /// Checks a value.
     ///
     /// # Errors
-    /// [`Error::Input`] if two of its rows break the rule. The message has their numbers, counted from 1, and
+    /// [`Error::Input`] if its rows break the rule. The message has the numbers of rows, counted from 1, and
     /// no value.
     pub(super) fn check(&self, ty: &Type, name: &str, bits: &[bool]) -> Result<(), Error> {
-        let Some(column) = Column::of(ty, 0, name, &self.field) else { return Ok(()) };
-        let counted = column.count.clone().map_or(column.rows, |wires| {
+        let Some(column) = Column::of(ty, 0, name, &self.field) else {
+            let Type::Array(one, _) = ty else { return Ok(()) };
+            let mut each = looking(bits.chunks(one.width() as usize).enumerate());
+            return each.try_for_each(|(k, bits)| self.check(one, &format!("{name}[{k}]"), bits));
+        };
+        use RowOrder::{Ascending, Grouped, Keyed, Sorted, Unique};
+        let counted = column.count.clone().filter(|_| matches!(self.order, Unique | Ascending));
+        let counted = counted.map_or(column.rows, |wires| {
             wires.rev().fold(0usize, |n, wire| n.saturating_mul(2).saturating_add(bits[wire].into()))
         });
         let mut rows: Vec<usize> = (0..counted.min(column.rows)).collect();
-        if self.order == RowOrder::Unique {
+        if self.order == Unique {
             rows.sort_by(|a, b| column.compare(bits, *a, *b).then(a.cmp(b)));
         }
+        let field = &self.field;
+        let refused = |why| Err(Error::Input(format!("{name}: {why} (rows are counted from 1)")));
+        if let Some(row) = rows.iter().find(|row| self.hides(&column, bits, **row)) {
+            return refused(format!(
+                "{field} {} says that there is no row, but another field of it is not 0; give another \
+                 {field} to this row, or leave the row out",
+                row + 1
+            ));
+        }
         let pairs = rows.windows(2).map(|pair| [pair[0], pair[1]]);
-        let broken = |[a, b]: &[usize; 2]| column.compare(bits, *a, *b) != Ordering::Less;
+        let broken = |[a, b]: &[usize; 2]| match column.compare(bits, *a, *b) {
+            Ordering::Less => false,
+            Ordering::Equal if self.order == Keyed => !column.is_zero(bits, *a),
+            Ordering::Equal => matches!(self.order, Unique | Ascending),
+            Ordering::Greater => true,
+        };
         let Some([a, b]) = pairs.filter(broken).min() else { return Ok(()) };
-        let (a, b, field) = (a + 1, b + 1, &self.field);
-        Err(Error::Input(match self.order {
-            RowOrder::Unique => format!(
-                "{name}: rows {a} and {b} have the same {field}, and the program takes each one once in a \
-                 table; leave one of the rows out, or make one row of both"
+        let is_same = column.compare(bits, a, b) == Ordering::Equal;
+        let (a, b) = (a + 1, b + 1);
+        refused(match self.order {
+            Ascending => format!(
+                "{field} {b} is not larger than {field} {a}, and the program takes them in ascending order, \
+                 each one once; sort them first"
             ),
-            RowOrder::Ascending => format!(
-                "{name}: {field} {b} is not larger than {field} {a}, and the program takes them in ascending \
-                 order, each one once; sort them first"
+            Unique | Keyed if is_same => format!(
+                "rows {a} and {b} have the same {field}, and the program takes each one once in a table; \
+                 leave one of the rows out, or make one row of both"
             ),
-        }))
+            Unique | Sorted | Grouped | Keyed => format!(
+                "{field} {b} is smaller than {field} {a}, and the program takes them in ascending order; \
+                 sort the rows first"
+            ),
+        })
+    }
+
+    /// Returns whether this row is none by its value, but has another field that is not 0.
+    fn hides(&self, column: &Column, bits: &[bool], row: usize) -> bool {
+        matches!(self.order, RowOrder::Grouped | RowOrder::Keyed)
+            && column.is_zero(bits, row)
+            && bits[column.start + row * column.stride..][..column.stride].contains(&true)
     }
 }
 
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let field = &self.field;
         match self.order {
-            RowOrder::Unique => write!(f, "each {} once", self.field),
-            RowOrder::Ascending => write!(f, "{} in ascending order, each once", self.field),
+            RowOrder::Unique => write!(f, "each {field} once"),
+            RowOrder::Ascending => write!(f, "{field} in ascending order, each once"),
+            RowOrder::Sorted => write!(f, "{field} in ascending order"),
+            RowOrder::Grouped => write!(f, "{field} in ascending order, 0 in no row"),
+            RowOrder::Keyed => write!(f, "{field} in ascending order, each once, 0 in no row"),
         }
     }
 }
@@ -176,6 +242,66 @@ mod tests {
         assert!(encode(&[list], &json!([1, 3, 2])).unwrap_err().to_string().contains("t 3 is not larger"));
         let list = port(Type::Struct(vec![("items".into(), items)]), "items", RowOrder::Unique);
         assert!(encode(&[list], &json!({ "items": [1, 2, 1] })).is_err());
+    }
+
+    /// Rows of zeros may fill a table up. The count says nothing about them.
+    #[test]
+    fn a_row_with_the_key_0_is_no_row() {
+        let rows = |field: &str, order, rows: [(u32, i32); 4]| {
+            let port = port(table(Type::Int(8)), field, order);
+            let rows: Vec<_> =
+                rows.iter().map(|(amount, key)| json!({ "amount": amount, "key": key })).collect();
+            encode(&[port], &json!({ "count": 1, "rows": rows })).map(drop).map_err(|e| e.to_string())
+        };
+        let padded = [(5, -3), (0, 0), (0, 0), (5, 2)];
+        let twice = [(5, -3), (0, 0), (5, 2), (5, 2)];
+        let hidden = [(5, -3), (5, 0), (0, 0), (5, 2)];
+        let unsorted = [(0, 0), (5, -3), (5, 2), (5, 3)];
+        use RowOrder::{Grouped, Keyed, Sorted};
+        for (order, refused) in
+            [(Sorted, [false, false, false]), (Grouped, [false, false, true]), (Keyed, [false, true, true])]
+        {
+            let found = [padded, twice, hidden].map(|given| rows("rows.key", order, given).is_err());
+            assert_eq!(found, refused, "{order:?}");
+            let says = rows("key", order, unsorted).unwrap_err();
+            assert!(says.contains("key 2 is smaller than key 1"), "{says}");
+        }
+        let says = rows("key", Keyed, twice).unwrap_err();
+        assert!(says.contains("rows 3 and 4 have the same key"), "{says}");
+        let says = rows("key", Keyed, hidden).unwrap_err();
+        assert!(says.contains("key 2 says that there is no row") && !says.contains('5'), "{says}");
+    }
+
+    /// Each table of an input has rules of its own, which follow it into a port of its own and into an array.
+    #[test]
+    fn rules_follow_their_tables() {
+        let both = Type::Struct(vec![("a".into(), table(Type::Uint(8))), ("b".into(), table(Type::Uint(8)))]);
+        let port = port(both, "b.key", RowOrder::Keyed)
+            .with_rule(Rule { field: "a.rows.amount".into(), order: RowOrder::Sorted });
+        port.check().unwrap();
+        let rows = |of: [(u32, u32); 4]| {
+            let rows: Vec<_> =
+                of.iter().map(|(amount, key)| json!({ "amount": amount, "key": key })).collect();
+            json!({ "count": 4, "rows": rows })
+        };
+        let (good, bad) = ([(1, 1), (2, 2), (3, 3), (4, 4)], [(4, 4), (3, 3), (2, 2), (1, 1)]);
+        let says = |a, b| {
+            let value = json!({ "a": rows(a), "b": rows(b) });
+            encode(std::slice::from_ref(&port), &value).map(drop).map_err(|e| e.to_string())
+        };
+        assert_eq!(says(good, good), Ok(()));
+        assert!(says(bad, good).unwrap_err().contains("a.rows.amount 2 is smaller"));
+        assert!(says(good, bad).unwrap_err().contains("b.key 2 is smaller"));
+        let fields = |name: &str| port.of_field(name, &table(Type::Uint(8))).rules;
+        assert_eq!(fields("a"), [Rule { field: "rows.amount".into(), order: RowOrder::Sorted }]);
+        assert_eq!(fields("b"), [Rule { field: "key".into(), order: RowOrder::Keyed }]);
+        let own = port.of_field("b", &table(Type::Uint(8)));
+        let array = Port { ty: Type::Array(Box::new(own.ty.clone()), 2), ..own };
+        array.check().unwrap();
+        let array = std::slice::from_ref(&array);
+        assert!(encode(array, &json!([rows(good), rows(good)])).is_ok());
+        let says = encode(array, &json!([rows(good), rows(bad)])).unwrap_err().to_string();
+        assert!(says.contains("b[1]: key 2 is smaller than key 1"), "{says}");
     }
 
     #[test]

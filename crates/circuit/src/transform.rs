@@ -254,7 +254,7 @@ impl Program {
     /// [`Error::Input`] if outputs of one party then share a name.
     pub fn apart(&self) -> Result<Program, Error> {
         let fields = |port: &Port| match &port.ty {
-            Type::Struct(fields) => fields.iter().map(|(name, ty)| Port::new(name, ty.clone())).collect(),
+            Type::Struct(fields) => fields.iter().map(|(name, ty)| port.of_field(name, ty)).collect(),
             _ => vec![port.clone()],
         };
         let inputs = |party| match self.input_ports(party) {

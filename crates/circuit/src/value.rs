@@ -140,14 +140,14 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
 
 /// Checks what the ports ask of the values in these bits, of one execution or of several.
 fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
-    if ports.iter().all(|port| port.rule.is_none()) {
+    if ports.iter().all(|port| port.rules.is_empty()) {
         return Ok(());
     }
     for mut bits in looking(bits.chunks(super::port::total_width(ports) as usize)) {
         for port in ports {
             let (own, rest) = bits.split_at(port.width() as usize);
             bits = rest;
-            port.rule.iter().try_for_each(|rule| rule.check(&port.ty, &port.name, own))?;
+            port.rules.iter().try_for_each(|rule| rule.check(&port.ty, &port.name, own))?;
         }
     }
     Ok(())

@@ -66,8 +66,8 @@ fn as_text(info: &Info, wires: bool) -> String {
         info.digest
     );
     let port = |p: &PortInfo| {
-        let rule = p.rule.as_ref().map(|rule| format!("; {rule}")).unwrap_or_default();
-        format!("{}: {}, {}{rule}", p.name, p.ty, plural(p.width, "bit"))
+        let rules: String = p.rules.iter().map(|rule| format!("; {rule}")).collect();
+        format!("{}: {}, {}{rules}", p.name, p.ty, plural(p.width, "bit"))
     };
     list(&mut out, "input of the garbler", &info.garbler_inputs, port);
     list(&mut out, "input of the evaluator", &info.evaluator_inputs, port);

@@ -347,8 +347,8 @@ pub enum Item {
         party_span: Span,
         /// Its type.
         ty: TypeRef,
-        /// The rule that the party's values must keep, from a pragma.
-        rule: Option<(Rule, Span)>,
+        /// The rules that the party's values must keep, from pragmas.
+        rules: Vec<(Rule, Span)>,
         /// All of it.
         span: Span,
     },

@@ -211,8 +211,8 @@ pub struct Io {
     pub party: u32,
     /// Type.
     pub ty: Type,
-    /// The rule that the party's values must keep.
-    pub rule: Option<Rule>,
+    /// The rules that the party's values must keep.
+    pub rules: Vec<Rule>,
     /// The variable of `main` that holds it.
     pub var: u32,
 }

@@ -260,7 +260,7 @@ impl Parser<'_> {
                 Ok(Item::Parties(n, start.to(self.last())))
             }
             "#input" | "#output" => {
-                let rule = if symbol == "#input" { self.rule() } else { None };
+                let rules = if symbol == "#input" { self.rules() } else { Vec::new() };
                 self.bump();
                 let form =
                     "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
@@ -268,7 +268,7 @@ impl Parser<'_> {
                 let name = self.type_name("name the type as its `typedef` does, or write `uint_t 32`")?;
                 let ty = TypeRef { name, dims: self.dims()? };
                 let span = start.to(self.last());
-                Ok(Item::Io { input: symbol == "#input", party, party_span, ty, rule, span })
+                Ok(Item::Io { input: symbol == "#input", party, party_span, ty, rules, span })
             }
             "typedef" => self.typedef(),
             "function" => self.function(),
@@ -419,26 +419,25 @@ impl Parser<'_> {
         self.sink.push(Diagnostic::error("pragma::unknown", span, message).hint(hint));
     }
 
-    /// Returns what the pragmas directly before the current token, an `#input`, ask of its values.
-    fn rule(&mut self) -> Option<(Rule, Span)> {
-        let mut rule = None;
+    /// Returns the rules in the pragmas directly before the current token, an `#input`.
+    fn rules(&mut self) -> Vec<(Rule, Span)> {
+        let mut rules: Vec<(Rule, Span)> = Vec::new();
         for (words, span) in self.pragmas_here() {
-            let (order, field) = match &words[..] {
-                [word, field] if word == "unique" => (RowOrder::Unique, field.clone()),
-                [word, field] if word == "ascending" => (RowOrder::Ascending, field.clone()),
-                _ => {
-                    let hint =
-                        "before an `#input` there are `unique FIELD` and `ascending FIELD`, one of them";
-                    self.unknown_pragma(&words, span, hint);
-                    continue;
+            let order = RowOrder::ALL.into_iter().find(|order| order.word() == words[0]);
+            match (order, &words[1..]) {
+                (Some(order), [field]) if rules.iter().all(|(rule, _)| rule.field != *field) => {
+                    rules.push((Rule { field: field.clone(), order }, span));
                 }
-            };
-            if rule.replace((Rule { field, order }, span)).is_some() {
-                let hint = "an `#input` has one rule: `ascending FIELD` is `unique FIELD`, too";
-                self.unknown_pragma(&words, span, hint);
+                (Some(_), [_]) => {
+                    self.unknown_pragma(&words, span, "a field has one rule: `ascending` is `unique`, too");
+                }
+                _ => {
+                    let all = RowOrder::ALL.map(|order| format!("`{} FIELD`", order.word())).join(", ");
+                    self.unknown_pragma(&words, span, &format!("before an `#input` there are {all}"));
+                }
             }
         }
-        rule
+        rules
     }
 
     /// Returns what the pragmas directly before the current token, a function, ask for.

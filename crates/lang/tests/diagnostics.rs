@@ -349,6 +349,7 @@ fn builtins_and_options() {
         ("pragma::unknown", "«/*@ unique */»"),
         ("pragma::unknown", "«/*@ component */»"),
         ("pragma::unknown", "/*@ unique key */ «/*@ ascending key */»"),
+        ("pragma::field", "/*@ keyed rows.key */ «/*@ sorted list.key */»"),
     ] {
         expect(code, &top_with(&format!("{rows} {pragmas} #input 2 T")).replacen("#input 2 u8", "", 1));
     }

@@ -242,6 +242,25 @@ fn a_typedef_may_say_where_the_point_is() {
     assert_eq!(Program::from_bytes(&program.to_bytes()).unwrap().digest(), program.digest());
 }
 
+/// A file has all rules, and both parties agree on them. They hold in a program of many evaluations, too.
+#[test]
+fn an_input_may_have_rules() {
+    let source = "#parties 2 typedef int_t 8 s8 typedef struct_t row { s8 n; s8 key; }
+        typedef struct_t both { row a[3]; row b[2]; }
+        /*@ keyed a.key */ /*@ sorted b.n */ #input 1 both
+        /*@ grouped key */ #input 2 row[3] #output 1 s8
+        function void main() { output1 = input1.a[0].n + input1.b[0].key + input2[0].n; }";
+    let program = build(source).program;
+    assert_eq!(Program::from_bytes(&program.to_bytes()).unwrap(), program);
+    for (part, other) in [("keyed", "unique"), ("a.key", "a.n"), ("/*@ grouped key */", "")] {
+        assert_ne!(build(&source.replace(part, other)).program.digest(), program.digest(), "{part}");
+    }
+    let many = program.repeat_holding(2, Party::Garbler).unwrap();
+    assert_eq!(many.input_ports(Party::Garbler), program.input_ports(Party::Garbler));
+    assert_eq!(many.input_ports(Party::Evaluator)[0].rules, program.input_ports(Party::Evaluator)[0].rules);
+    assert_eq!(Program::from_bytes(&many.to_bytes()).unwrap(), many);
+}
+
 #[test]
 fn the_s_box_is_built_in() {
     let source = |pragma: &str| {

@@ -157,7 +157,7 @@ fn keys_are_checked_before_a_table_leaves() {
     assert!(text(&run(&arguments).stderr).contains("0x and the first 8 hexadecimal digits of its SHA-256"));
     let (said, info) = good(&["info", &join]);
     assert!(said.contains("amount: uint32}[16]}, 1 029 bits; each key once"), "{said}");
-    assert_eq!(info["evaluator_inputs"][0]["rule"], "each key once");
+    assert_eq!(info["evaluator_inputs"][0]["rules"], json!(["each key once"]));
     // The compiled program says so, too.
     let compiled = keys.file("join.bwp");
     good(&["compile", &join, "--output", &compiled]);

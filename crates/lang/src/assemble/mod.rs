@@ -39,7 +39,7 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
         |io: &crate::ir::Io, what: &str| Port::new(format!("{what}{}", io.party), module.types.port(&io.ty));
     let inputs = |party| {
         let own = module.inputs.iter().filter(|io| io.party == party);
-        own.map(|io| Port { rule: io.rule.clone(), ..port(io, "input") }).collect::<Vec<_>>()
+        own.map(|io| Port { rules: io.rules.clone(), ..port(io, "input") }).collect::<Vec<_>>()
     };
     let mut program = ProgramBuilder::new(name, inputs(1), inputs(2))?;
     let graph = trace.graph.take().unwrap_or_else(|| Graph::new(0));

@@ -50,7 +50,7 @@ pub(super) struct Signature {
 pub(super) struct Port {
     pub(super) party: u32,
     pub(super) ty: Type,
-    pub(super) rule: Option<Rule>,
+    pub(super) rules: Vec<Rule>,
     pub(super) span: Span,
 }
 
@@ -363,7 +363,7 @@ impl Checker<'_> {
     pub(super) fn io(&mut self, list: Vec<Item>, parties: u32) -> (Vec<Port>, Vec<Port>) {
         let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
         for item in list {
-            let Item::Io { input, party, party_span, ty, rule, span } = item else { continue };
+            let Item::Io { input, party, party_span, ty, rules, span } = item else { continue };
             let ty = self.type_ref(&ty);
             let what = if input { "input" } else { "output" };
             if party < 1 || party > u64::from(parties) {
@@ -382,8 +382,10 @@ impl Checker<'_> {
                 );
                 continue;
             }
-            let rule = rule.and_then(|(rule, span)| self.fitting(rule, span, &ty, &format!("input{party}")));
-            slot.push(Port { party: party as u32, ty, rule, span });
+            let name = format!("input{party}");
+            let fitting = |(rule, span)| self.fitting(rule, span, &ty, &name);
+            let rules = rules.into_iter().filter_map(fitting).collect();
+            slot.push(Port { party: party as u32, ty, rules, span });
         }
         let [mut inputs, mut outputs] = found;
         inputs.sort_by_key(|p| p.party);

@@ -63,10 +63,10 @@ pub fn check(
     let mut vars_of_main: Vec<body::Predeclared> = Vec::new();
     let mut ports = |list: Vec<Port>, what: &str| -> Vec<Io> {
         list.into_iter()
-            .map(|Port { party, ty, rule, span }| {
+            .map(|Port { party, ty, rules, span }| {
                 let (name, is_output) = (format!("{what}{party}").into(), what == "output");
                 vars_of_main.push(body::Predeclared { name, ty: ty.clone(), at: span, is_output });
-                Io { party, ty, rule, var: vars_of_main.len() as u32 - 1 }
+                Io { party, ty, rules, var: vars_of_main.len() as u32 - 1 }
             })
             .collect()
     };
