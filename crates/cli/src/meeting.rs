@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::{Party, Port, Program, Type};
 use brickwork::ot::Cot;
 use brickwork::program::{gates_within, repeated};
 use brickwork::session::PROTOCOL_VERSION;
@@ -38,6 +38,9 @@ const AGREED: Tag = Tag(5);
 /// Longest name of a protocol and of how it goes about it.
 const MAX_WAY_BYTES: usize = 100;
 
+/// The peer is not told of inputs whose types take more bytes.
+const MAX_INPUTS_BYTES: usize = 1 << 11;
+
 /// What a party is about to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
@@ -54,6 +57,8 @@ pub struct Sheet {
     program: String,
     /// Digest of the source, if the file is one.
     source: Option<String>,
+    /// The inputs of the garbler and of the evaluator in this party's program, unless the text is long.
+    inputs: Option<[Vec<Port>; 2]>,
     /// The only cut that it takes, if there is one.
     cut: Option<String>,
     /// Of a garbler: what it proposes.
@@ -105,6 +110,11 @@ impl Sheet {
         masks: Option<Masks>,
     ) -> Result<Self, Failure> {
         let source = work.given.source_digest();
+        let inputs = [Party::Garbler, Party::Evaluator].map(|party| work.given.inputs(party).to_vec());
+        // Types that are nested too deeply for a reader of JSON are not told, either.
+        let is_legible = |text: Vec<u8>| serde_json::from_slice::<[[Vec<Port>; 2]; 1]>(&text).is_ok();
+        let text = serde_json::to_vec(&[&inputs]);
+        let is_told = text.is_ok_and(|text| text.len() <= MAX_INPUTS_BYTES && is_legible(text));
         let cut = match work.flags.cut {
             CutChoice::Fastest => None,
             CutChoice::Fixed(cut) => Some(cut.to_string()),
@@ -120,6 +130,7 @@ impl Sheet {
             executions: work.executions(),
             store: work.flags.stock.store.is_some(),
             program: hex(&work.given.digest()),
+            inputs: is_told.then_some(inputs),
             source: source.map(|digest| hex(&digest)),
             open: open && cut.is_none(),
             cut,
@@ -187,9 +198,13 @@ impl Sheet {
             ),
             (
                 self.program != theirs.program,
-                "the two parties have different programs; compare the digests that `brickwork info` shows, \
-                 --map, and the names of the files, which sources and circuits take as their own"
-                    .into(),
+                match inputs_differ(garbler, evaluator) {
+                    Some(what) => format!("the two parties have different programs: {what}"),
+                    None => "the two parties have different programs; compare the digests that `brickwork \
+                             info` shows, --map, and the names of the files, which sources and circuits take \
+                             as their own"
+                        .into(),
+                },
             ),
             (
                 self.executions != theirs.executions,
@@ -252,6 +267,36 @@ impl Sheet {
             true => Err(format!("{}: it rests on LPN besides, so that both must say it", differ())),
             false => Ok(Some(cot)),
         }
+    }
+}
+
+/// Returns the first difference between the inputs of two programs, if it can be named.
+fn inputs_differ(garbler: &Sheet, evaluator: &Sheet) -> Option<String> {
+    let (Some(one), Some(other)) = (&garbler.inputs, &evaluator.inputs) else { return None };
+    let mut ports = one.iter().flatten().zip(other.iter().flatten());
+    ports.find_map(|(one, other)| types_differ(&one.name, &one.ty, &other.ty))
+}
+
+/// Returns the first difference between two types, such as the number of rows. It shows no name of a peer
+/// with characters that could control a terminal.
+fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-');
+    if garblers == evaluators || !place.chars().all(plain) {
+        return None;
+    }
+    match (garblers, evaluators) {
+        (Type::Array(_, one), Type::Array(_, other)) if one != other => Some(format!(
+            "{place}[{one}] of the garbler's against {place}[{other}] of the evaluator's; both need the same \
+             number of rows"
+        )),
+        (Type::Array(one, _), Type::Array(other, _)) => types_differ(&format!("{place}[]"), one, other),
+        (Type::Struct(one), Type::Struct(other)) => one
+            .iter()
+            .zip(other)
+            .filter(|((one, _), (other, _))| one == other)
+            .find_map(|((name, one), (_, other))| types_differ(&format!("{place}.{name}"), one, other)),
+        (Type::Array(..) | Type::Struct(_), _) | (_, Type::Array(..) | Type::Struct(_)) => None,
+        (one, other) => Some(format!("{place} is {one} in the garbler's and {other} in the evaluator's")),
     }
 }
 
@@ -443,11 +488,54 @@ mod tests {
             store: false,
             program: "ab".into(),
             source: Some("cd".into()),
+            inputs: Some([vec![table(100)], Vec::new()]),
             cut: None,
             proposal: None,
             open: false,
             masks: None,
         }
+    }
+
+    /// A table of so many rows.
+    fn table(rows: u32) -> Port {
+        let row = Type::Struct(vec![("key".into(), Type::Uint(64)), ("n".into(), Type::Int(8))]);
+        Port::new("input1", Type::Array(Box::new(row), rows))
+    }
+
+    /// The message names the input and both numbers of rows. It shows no name that could control a terminal.
+    #[test]
+    fn inputs_that_differ_are_named() {
+        let garbler = sheet("garbler");
+        let of =
+            |inputs: Option<[Vec<Port>; 2]>| Sheet { program: "ef".into(), inputs, ..sheet("evaluator") };
+        let typed = |name: &str, ty| Some([vec![Port::new(name, ty)], Vec::new()]);
+        let fields = |key: Type, second: &str| {
+            Type::Array(Box::new(Type::Struct(vec![("key".into(), key), (second.into(), Type::Int(8))])), 100)
+        };
+        for (inputs, words) in [
+            (
+                Some([vec![table(120)], Vec::new()]),
+                "input1[100] of the garbler's against input1[120] of the evaluator's; both need the same",
+            ),
+            (
+                typed("input1", fields(Type::Uint(32), "n")),
+                "input1[].key is uint64 in the garbler's and uint32 in the evaluator's",
+            ),
+            (typed("input1", fields(Type::Uint(64), "\u{1b}[2J")), "compare the digests"),
+            (typed("input1", Type::Uint(7)), "compare the digests"),
+            (Some([Vec::new(), Vec::new()]), "compare the digests"),
+            (None, "compare the digests"),
+        ] {
+            let evaluator = of(inputs);
+            let why = garbler.differs(&evaluator).unwrap_err();
+            assert!(why.contains("different programs") && why.contains(words), "{why}");
+            assert_eq!(evaluator.differs(&garbler), Err(why));
+        }
+        let painted = Port::new("\u{1b}[2J", Type::Array(Box::new(Type::Uint(1)), 3));
+        let other = Port { ty: Type::Array(Box::new(Type::Uint(1)), 4), ..painted.clone() };
+        let garbler = Sheet { inputs: Some([vec![painted], Vec::new()]), ..garbler };
+        let why = garbler.differs(&of(Some([vec![other], Vec::new()]))).unwrap_err();
+        assert!(!why.contains('\u{1b}'), "{why}");
     }
 
     /// Masks are made of what one party was told, or of what the garbler proposes; of what only one was told
