@@ -264,6 +264,14 @@ impl Program {
         self.source.as_ref().map(|source| *blake3::hash(source.text.as_bytes()).as_bytes())
     }
 
+    /// Returns the length of the source and of what it includes, 0 if there is none.
+    #[doc(hidden)]
+    pub fn source_bytes(&self) -> usize {
+        self.source
+            .as_ref()
+            .map_or(0, |source| source.text.len() + source.files.values().map(String::len).sum::<usize>())
+    }
+
     /// Returns whether the program has a source, so that it can be cut by its functions.
     #[doc(hidden)]
     pub fn has_source(&self) -> bool {

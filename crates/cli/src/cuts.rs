@@ -3,6 +3,9 @@
 //! Of a source these are the flags `--inline` and `--component`: beside the cut that was asked for, every
 //! function a component, everything in `main` inlined, and from the fastest of these, again and again,
 //! whatever is one flag away. Any other program may be cut as it is, or be one single component.
+//!
+//! A run and `plan` take the same cut of the same program: the search depends on what is predicted alone, and
+//! on no clock. `plan` shows further cuts, for which a run has no time.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,16 +18,18 @@ use serde_json::{Value, json};
 use crate::arguments::Choice;
 use crate::failure::Failure;
 use brickwork::cut::{Cut, CutChoice};
-use brickwork::resources::cpu_seconds;
 
-/// Compilations that are tried at most, and seconds of work.
+/// Compilations that are tried at most, and predicted seconds of this work.
 const MOST_TRIED: usize = 40;
 const LONGEST: f64 = 20.0;
 
 /// A search before a run may take so much of the time of the run that it is to shorten.
 const SHARE_OF_RUN: f64 = 0.1;
 
-/// Seconds that it takes to make a cut, for each gate: of a source, and of a compiled program in one piece.
+/// Seconds that it takes to compile a source, for each of its bytes and each gate of the program, and to put
+/// a compiled program into one piece, for each gate.
+const COMPILED: f64 = 1e-3;
+const COMPILED_A_BYTE: f64 = 300e-9;
 const COMPILED_A_GATE: f64 = 200e-9;
 const JOINED_A_GATE: f64 = 100e-9;
 
@@ -41,7 +46,7 @@ pub struct Pricing<'a> {
 }
 
 impl Pricing<'_> {
-    /// A cut that was made in so many seconds, which the evaluator will take, too.
+    /// A cut that takes so many seconds to make, by prediction, also at the evaluator.
     fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Failure> {
         let repeated = repeated(&program, self.executions)?;
         let parameters = self
@@ -62,6 +67,7 @@ impl Pricing<'_> {
             parameters,
             cost,
             seconds,
+            of_run: true,
         })
     }
 }
@@ -78,9 +84,11 @@ pub struct Decomposition {
     pub ands_a_slot: f64,
     /// Of all executions.
     pub parameters: duplo::Parameters,
-    /// With the seconds in which it was made.
+    /// With the seconds in which it is made.
     pub cost: Cost,
     pub seconds: f64,
+    /// True if a run looks at it, too.
+    of_run: bool,
 }
 
 impl Decomposition {
@@ -133,9 +141,16 @@ impl Cuts {
         if seconds(chosen) <= seconds(fastest) {
             return None;
         }
-        Some(match self.fixed {
-            true => format!("--cut says {}", chosen.cut),
-            false => format!(
+        Some(match (self.fixed, fastest.of_run) {
+            (true, _) => format!("--cut says {}", chosen.cut),
+            (false, false) => format!(
+                "a run looks for other cuts for at most {:.0} % of the time that it is predicted to take, \
+                 and {} is not found so soon; --cut {} takes it",
+                100.0 * SHARE_OF_RUN,
+                fastest.cut,
+                fastest.cut
+            ),
+            (false, true) => format!(
                 "a run keeps the given cut unless another one is predicted to take less than {:.0} % of its \
                  time; {} is predicted to take {:.0} %, which may be an error of the prediction",
                 100.0 * plan::WORTH_ANOTHER_CUT,
@@ -160,8 +175,11 @@ struct Search<'a> {
     program: &'a Program,
     pricing: &'a Pricing<'a>,
     patience: Patience,
-    /// By this process's own time, which does not depend on what else the machine does.
-    begun: f64,
+    /// Seconds in which a cut of the source is made, and one piece, by prediction.
+    compiled: f64,
+    joined: f64,
+    /// Such seconds of the cuts that were made.
+    spent: f64,
     seen: HashSet<[u8; 32]>,
     asked: HashSet<Cut>,
     tried: Vec<Decomposition>,
@@ -170,41 +188,49 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(program: &'a Program, pricing: &'a Pricing, patience: Patience) -> Result<Self, Failure> {
         let given = pricing.of(Cut::Given, (**program.given()).clone(), 0.0)?;
-        let begun = cpu_seconds();
         let (seen, asked) = (HashSet::from([program.digest()]), HashSet::from([Cut::Given]));
-        Ok(Search { program, pricing, patience, begun, seen, asked, tried: vec![given] })
+        let (bytes, gates) = (program.source_bytes(), program.gates());
+        let compiled = COMPILED + COMPILED_A_BYTE * bytes as f64 + COMPILED_A_GATE * gates as f64;
+        let joined = JOINED_A_GATE * gates as f64;
+        let tried = vec![given];
+        Ok(Search { program, pricing, patience, compiled, joined, spent: 0.0, seen, asked, tried })
+    }
+
+    /// Returns the predicted seconds in which a cut is made.
+    fn seconds_of(&self, cut: &Cut) -> f64 {
+        match cut {
+            Cut::Given => 0.0,
+            Cut::Whole => self.joined,
+            _ => self.compiled,
+        }
+    }
+
+    /// Returns whether there is time to make cuts for so many seconds more.
+    fn affords(&self, seconds: f64) -> bool {
+        let longest = match self.patience {
+            Patience::Thorough => LONGEST,
+            Patience::Thrifty => {
+                self.tried.first().map_or(0.0, |given| SHARE_OF_RUN * given.cost.seconds()).min(LONGEST)
+            }
+        };
+        self.asked.len() < MOST_TRIED && self.spent + seconds <= longest
     }
 
     fn is_exhausted(&self) -> bool {
-        let longest = match self.patience {
-            Patience::Thorough => LONGEST,
-            Patience::Thrifty => self.patience_of_run(),
-        };
-        self.asked.len() >= MOST_TRIED || cpu_seconds() - self.begun > longest
-    }
-
-    /// Seconds that a search may take before a run.
-    fn patience_of_run(&self) -> f64 {
-        self.tried.first().map_or(0.0, |given| SHARE_OF_RUN * given.cost.seconds()).min(LONGEST)
-    }
-
-    /// Whether there is time to make one more cut, at so many seconds a gate.
-    fn affords(&self, seconds_a_gate: f64) -> bool {
-        let seconds = seconds_a_gate * self.program.gates() as f64;
-        self.patience == Patience::Thorough || cpu_seconds() - self.begun + seconds <= self.patience_of_run()
+        !self.affords(0.0)
     }
 
     /// What cannot be made is no cut; two that give the same program are one.
     fn attempt(&mut self, cut: Cut) -> Result<(), Failure> {
-        let a_gate = if cut == Cut::Whole { JOINED_A_GATE } else { COMPILED_A_GATE };
-        if self.is_exhausted() || !self.affords(a_gate) || !self.asked.insert(cut.clone()) {
+        let seconds = self.seconds_of(&cut);
+        if !self.affords(seconds) || !self.asked.insert(cut.clone()) {
             return Ok(());
         }
-        let begun = cpu_seconds();
+        self.spent += seconds;
         let Ok(program) = self.program.cut(&cut, LARGEST_WHOLE) else { return Ok(()) };
-        let seconds = cpu_seconds() - begun;
         if self.seen.insert(program.digest()) {
-            self.tried.push(self.pricing.of(cut, program, seconds)?);
+            let of_run = self.patience == Patience::Thrifty;
+            self.tried.push(Decomposition { of_run, ..self.pricing.of(cut, program, seconds)? });
         }
         Ok(())
     }
@@ -263,13 +289,11 @@ impl Search<'_> {
 
     /// A cut that is wished for, whatever it costs; its place.
     fn fixed(&mut self, cut: &Cut, max_gates: u64) -> Result<usize, Failure> {
-        let begun = cpu_seconds();
         let program = self.program.cut(cut, max_gates)?;
-        let seconds = if *cut == Cut::Given { 0.0 } else { cpu_seconds() - begun };
         if *cut != Cut::Given {
             self.asked.insert(cut.clone());
             self.seen.insert(program.digest());
-            self.tried.push(self.pricing.of(cut.clone(), program, seconds)?);
+            self.tried.push(self.pricing.of(cut.clone(), program, self.seconds_of(cut))?);
         }
         Ok(self.tried.len() - 1)
     }
@@ -281,24 +305,37 @@ impl Search<'_> {
         let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
         plan::best_cut(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
     }
+
+    /// Decides which cut a run takes by this wish, with this memory; its place.
+    fn decide(&mut self, wish: &CutChoice, memory: Option<u64>) -> Result<usize, Failure> {
+        match wish {
+            CutChoice::Fixed(cut) => self.fixed(cut, gates_within(memory)),
+            CutChoice::Fastest => {
+                self.all()?;
+                Ok(self.best_within(memory))
+            }
+        }
+    }
 }
 
-/// Returns the cuts of a program, and which of them is taken by this wish.
-pub fn with(wish: &CutChoice, program: &Program, pricing: &Pricing) -> Result<Cuts, Failure> {
-    let mut search = Search::new(program, pricing, Patience::Thorough)?;
-    let fixed = match wish {
-        CutChoice::Fixed(cut) => Some(search.fixed(cut, gates_within(None))?),
-        CutChoice::Fastest => None,
-    };
+/// Returns the cuts of a program, and which of them a run takes by this wish, with this memory.
+pub fn with(
+    wish: &CutChoice,
+    program: &Program,
+    pricing: &Pricing,
+    memory: Option<u64>,
+) -> Result<Cuts, Failure> {
+    let mut search = Search::new(program, pricing, Patience::Thrifty)?;
+    let chosen = search.decide(wish, memory)?;
+    search.patience = Patience::Thorough;
     search.all()?;
-    let chosen = fixed.unwrap_or_else(|| search.best_within(None));
     let complete = !search.is_exhausted();
     let mut tried: Vec<(bool, Decomposition)> =
         search.tried.into_iter().enumerate().map(|(k, cut)| (k == chosen, cut)).collect();
     tried.sort_by(|a, b| a.1.ands_a_slot.total_cmp(&b.1.ands_a_slot));
     let chosen = tried.iter().position(|(chosen, _)| *chosen).unwrap_or(0);
     let tried = tried.into_iter().map(|(_, cut)| cut).collect();
-    Ok(Cuts { tried, chosen, complete, fixed: fixed.is_some() })
+    Ok(Cuts { tried, chosen, complete, fixed: matches!(wish, CutChoice::Fixed(_)) })
 }
 
 /// What a run would take of this program, and what else it might have: the given cut, the fastest other one
@@ -337,13 +374,7 @@ pub fn choose(
     memory: Option<u64>,
 ) -> Result<Decomposition, Failure> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
-    let place = match wish {
-        CutChoice::Fixed(cut) => search.fixed(cut, gates_within(memory))?,
-        CutChoice::Fastest => {
-            search.all()?;
-            search.best_within(memory)
-        }
-    };
+    let place = search.decide(wish, memory)?;
     Ok(search.tried.swap_remove(place))
 }
 

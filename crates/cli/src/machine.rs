@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use brickwork::plan::{self, Machine};
@@ -32,6 +33,8 @@ pub fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     }
     let start = Instant::now();
     let machine = plan::measured()?;
+    // Later calls of this process use the same constants, also if no file can keep them.
+    *MEASURED.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine.clone());
     if !quiet {
         eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
     }
@@ -47,8 +50,14 @@ fn eprint_line(text: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
 }
 
-/// Returns what was measured before.
+/// The constants that this process has measured.
+static MEASURED: Mutex<Option<Machine>> = Mutex::new(None);
+
+/// Returns what was measured before, by this process or another one.
 pub fn kept() -> Option<Machine> {
+    if let Some(machine) = &*MEASURED.lock().unwrap_or_else(PoisonError::into_inner) {
+        return Some(machine.clone());
+    }
     let path = caches()?.join(file_name(Kernel::best().name()));
     let short = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);
     let machine: Machine = serde_json::from_slice(&fs::read(&path).ok().filter(|_| short)?).ok()?;

@@ -28,6 +28,7 @@ use crate::source::{self, SourceFlags};
 use crate::work::{Choices, Estimate};
 use crate::{machine, programs};
 use brickwork::cut::{Cut as Named, CutChoice};
+use brickwork::resources;
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -206,7 +207,7 @@ fn planned(
         machine: &machine,
         link: &link,
     };
-    let cuts = cuts::with(wish, program, &pricing)?;
+    let cuts = cuts::with(wish, program, &pricing, resources::available_bytes())?;
     let chosen = &cuts.tried[cuts.chosen];
     let (repeated, cost) = (&chosen.program, &chosen.cost);
     let options = options(chosen, &pricing)?;

@@ -156,7 +156,7 @@ impl Played for Duplo {
             link,
         };
         let Decomposition { program, parameters, cost, .. } =
-            cuts::choose(choices.cut, program, &pricing, None)?;
+            cuts::choose(choices.cut, program, &pricing, resources::available_bytes())?;
         Ok(Only::new(cost, parameters.promise(&program)))
     }
 
