@@ -61,14 +61,16 @@ class Link:
 class Plan(Record, Page):
     """A prediction; `text` is what the command prints of it."""
 
-    def __init__(self, fields: Mapping[str, Any], text: str, words: list[str]) -> None:
+    def __init__(self, fields: Mapping[str, Any], text: str, words: list[str], program: Program) -> None:
         super().__init__(fields)
         self.text = text
         self._words = words
+        self._program = program
 
     def record(self) -> Mapping[str, Any]:
         """Returns the JSON that the page is about: with the program, in the cut that the plan proposes."""
-        described = wait(_native.Task.describe(self._words, self._fields.get("cut", "given"))).json
+        cut = self._fields.get("cut", "given")
+        described = wait(_native.Task.describe(self._words, self._program.native, cut)).json
         return {**self._fields, "program": described}
 
     def __repr__(self) -> str:
@@ -82,8 +84,8 @@ def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Pl
     program = as_program(program)
     line = {} if link is None else {"bandwidth": link.bandwidth, "rtt": link.rtt}
     words = ["plan", *flags({"map": program.map, **line, **options}), "--", os.fspath(program.path)]
-    told = wait(_native.Task.call(words))
-    return Plan(told.json, told.human, words)
+    told = wait(_native.Task.call(words, program.native))
+    return Plan(told.json, told.human, words, program)
 
 
 def count_words(programs: Mapping[Any, int] | Iterable[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import os
 import re
@@ -32,7 +31,7 @@ class HasProgram(Protocol):
 class Program(Page):
     """A program in a file: a `.wir` source, a `.bwp`, or a circuit of any format that the command reads.
 
-    Both parties must use the same one; `digest` tells.
+    Both parties must use the same one; `digest` tells. It is compiled once, whatever is done with it.
 
     Args:
         path: the file.
@@ -43,7 +42,8 @@ class Program(Page):
         self.path = Path(path)
         self.map = dict(map or {})
         self._files = _files(self.path)
-        found = self._read()
+        self.native = _native.Program()
+        found = self._read(self.native)
         self.digest: str = found["digest"]
         self.and_gates: int = found["and_gates"]
         self.inputs: tuple[Port, ...] = _ports(found["inputs"])
@@ -52,7 +52,8 @@ class Program(Page):
 
     def raw(self) -> Program:
         """Returns the same program, which takes and gives the integers behind numbers of fixed point."""
-        other = copy.copy(self)
+        other = object.__new__(Program)
+        vars(other).update(vars(self))
         other.is_raw = True
         other.inputs, other.outputs = (
             tuple(replace(port, type=without_points(port.type)) for port in ports)
@@ -60,8 +61,8 @@ class Program(Page):
         )
         return other
 
-    def _read(self) -> Any:
-        return wait(_native.Task.ports(["info", *flags({"map": self.map}), "--", os.fspath(self.path)])).json
+    def _read(self, into: _native.Program) -> Any:
+        return wait(into.load(["info", *flags({"map": self.map}), "--", os.fspath(self.path)])).json
 
     def unchanged(self) -> Program:
         """Returns itself, whose file still holds the program that was loaded.
@@ -71,7 +72,7 @@ class Program(Page):
         """
         files = _files(self.path)
         if files != self._files:
-            if self._read()["digest"] != self.digest:
+            if self._read(_native.Program())["digest"] != self.digest:
                 raise InvalidInput(
                     f"{self.path} holds another program than when it was loaded", "load it again: bw.load(…)"
                 )
@@ -88,7 +89,7 @@ class Program(Page):
 
     def info(self) -> dict[str, Any]:
         """Returns what `brickwork info --json` says of it."""
-        return dict(wait(_native.Task.call(self._words())).json)
+        return dict(wait(_native.Task.call(self._words(), self.native)).json)
 
     def _words(self) -> list[str]:
         return ["info", *flags({"map": self.map}), "--", os.fspath(self.unchanged().path)]
@@ -96,11 +97,11 @@ class Program(Page):
     def meaning(self, bits: Mapping[str, str], executions: int | None) -> Any:
         """Returns what the parties' output bits mean, as the command's JSON has it."""
         parties = (bits.get(party) for party in ("garbler", "evaluator"))
-        return wait(_native.Task.outputs(self._words(), executions, *parties)).json
+        return wait(self.native.outputs(executions, *parties)).json
 
     def described(self, cut: str) -> dict[str, Any]:
         """Returns what `info` says of it in another cut, such as one that a run names."""
-        return dict(wait(_native.Task.describe(self._words(), cut)).json)
+        return dict(wait(_native.Task.describe(self._words(), self.native, cut)).json)
 
     def record(self) -> Mapping[str, Any]:
         return self.info()

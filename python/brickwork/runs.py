@@ -223,7 +223,7 @@ def simulate(
 
 
 def _both(
-    start: Callable[[list[str], str | None, str | None], _native.Task],
+    start: Callable[[list[str], _native.Program, str | None, str | None], _native.Task],
     command: str,
     program: AnyProgram,
     garbler: Any,
@@ -234,7 +234,8 @@ def _both(
     check_scale(options.get("scale", {}), program.inputs)
     words = [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
     call = [command, *_flags(program, options), "--", os.fspath(program.path)]
-    return _Ready(program, BOTH, options.get("executions"), lambda: start(call, *words))
+    native = program.native
+    return _Ready(program, BOTH, options.get("executions"), lambda: start(call, native, *words))
 
 
 def _flags(program: Program, options: Mapping[str, Any]) -> list[str]:
@@ -277,8 +278,8 @@ def _party(
     call = [*flags(words), *(["--leash"] if key is not None else []), *_flags(program, options)]
     call += ["--", os.fspath(program.path)]
     word = _word(value, program, role, options)
-    start = _native.Task.party
-    return _Ready(program, (role,), options.get("executions"), lambda: start(role, call, key, word))
+    start, native = _native.Task.party, program.native
+    return _Ready(program, (role,), options.get("executions"), lambda: start(role, call, native, key, word))
 
 
 def garbler(

@@ -10,6 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,15 @@ def test_every_protocol_runs_in_one_call(millionaires: bw.Program, protocol: str
         assert run.promise.bound_log2 <= -40 and run.promise["statistical_bits"] == 40
 
 
+@pytest.mark.parametrize("protocol", ["compgc", "semi-honest"])
+def test_a_semi_honest_protocol_is_named_once(
+    millionaires: bw.Program, protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "brickwork"):
+        bw.run(millionaires, 3, 4, protocol=protocol)
+    assert [text.split(": ")[0].split(" is ")[0] for text in caplog.messages] == [f"--protocol {protocol}"]
+
+
 def test_a_pickled_run_has_outputs_and_no_inputs(millionaires: bw.Program) -> None:
     run = bw.run(millionaires, garbler=1_234_567_891, evaluator=1_234_567_889)
     pickled = pickle.dumps(run)
@@ -54,6 +66,123 @@ def test_a_run_is_what_the_command_says(millionaires: bw.Program) -> None:
     exact = {phase.name: (phase.garbler_sent_bytes, phase.evaluator_sent_bytes) for phase in run.phases}
     assert {p.name: (p.garbler_sent_bytes, p.evaluator_sent_bytes) for p in planned.phases} == exact
     assert "round trips" in repr(planned)
+
+
+class Account(bw.Struct):
+    key: bw.u64
+
+
+class Exposure(bw.Struct):
+    key: bw.u64
+    amount: bw.u32
+
+
+@bw.component
+def both(a: Account, e: Exposure) -> Exposure:
+    return Exposure(key=a.key, amount=e.amount)
+
+
+@bw.component
+def more(a: Exposure, b: Exposure) -> Exposure:
+    return Exposure(key=a.key | b.key, amount=a.amount + b.amount)
+
+
+@bw.program
+def overlap(
+    a: bw.Garbler[bw.Array[Account, 60]], e: bw.Evaluator[bw.Array[Exposure, 60]]
+) -> bw.Both[Exposure]:
+    return reduce(more, bw.tables.join(a, e, "key", both))
+
+
+def test_a_plan_and_a_run_take_the_same_cut(tmp_path: Path) -> None:
+    """The search for a cut had other limits in a plan than in a run, and both depended on a clock."""
+    keys = np.arange(1, 61)
+    for program in (overlap, overlap.save(tmp_path / "overlap.bwp")):
+        plan = bw.plan(program)
+        run = bw.run(program, {"key": keys}, {"key": keys, "amount": keys})
+        assert run.garbler["amount"] == keys.sum()
+        assert run.json["cut"] == plan.cut
+        assert run.bytes == sum(one.garbler_sent_bytes + one.evaluator_sent_bytes for one in plan.phases)
+        assert plan.cut == bw.plan(program).cut
+
+
+def test_a_program_is_compiled_once(tmp_path: Path) -> None:
+    @bw.program
+    def counts(x: bw.Garbler[bw.u5[100]], y: bw.Evaluator[bw.u5[100]]) -> bw.Both[bw.u12[25]]:
+        return [bw.count([value == place for value in [*x, *y]]).astype(bw.u12) for place in range(25)]
+
+    def cpu(call: Callable[[], Any]) -> float:
+        began = time.process_time()
+        call()
+        return time.process_time() - began
+
+    program, x = counts.as_program(), np.arange(100) % 25
+    compiled = min(cpu(lambda: bw.load(program.path)) for _ in range(3))
+    for call in (
+        lambda: bw.simulate(counts, x, x),
+        program.info,
+        lambda: bw.run(counts, x, x, protocol="semi-honest"),
+    ):
+        assert min(cpu(call) for _ in range(3)) < compiled / 2
+
+
+def test_one_input_is_held_over_all_executions() -> None:
+    class Model(bw.Struct):
+        weights: bw.i16[3]
+        bias: bw.i16
+
+    @bw.program
+    def score(m: bw.Garbler[Model], x: bw.Evaluator[bw.i16[3]]) -> bw.Both[bw.i16]:
+        return bw.dot(m.weights, x) + m.bias
+
+    rows = np.arange(15).reshape(5, 3) - 7
+    model = {"weights": [2, -3, 5], "bias": 11}
+    expected = (rows @ [2, -3, 5] + 11).tolist()
+    many = score.as_program().repeated(5, hold="garbler")
+    assert many.and_gates == 5 * score.as_program().and_gates
+    # The model is there once, so nobody can give another one for a row.
+    assert str(many.inputs[0]) == str(score.as_program().inputs[0])
+    assert [str(port.type) for port in many.inputs_of("evaluator")] == ["int16[3][5]"]
+    assert bw.simulate(many, model, rows).garbler.tolist() == expected
+    for protocol in ("duplo", "semi-honest", "authenticated"):
+        run = bw.run(many, model, rows, protocol=protocol)
+        assert run.garbler.tolist() == run.evaluator.tolist() == expected
+    with pytest.raises(bw.UsageError):
+        score.as_program().repeated(5, hold="nobody")
+
+
+def test_parties_with_tables_of_different_lengths_are_told_so() -> None:
+    def of(rows: int) -> Any:
+        def mine(x: Any, y: Any) -> Any:
+            return bw.sum(row.key for row in x) + y
+
+        mine.__annotations__ = {
+            "x": bw.Garbler[bw.Array[Account, rows]],
+            "y": bw.Evaluator[bw.u64],
+            "return": bw.Both[bw.u64],
+        }
+        return bw.program(mine).as_program()
+
+    keys, said = [bw.keygen(), bw.keygen()], {}
+    address: list[str] = []
+
+    def party(role: str, program: Any, value: Any, **place: Any) -> None:
+        own, peer = keys if role == "garbler" else keys[::-1]
+        call = bw.garbler if role == "garbler" else bw.evaluator
+        with pytest.raises(bw.PeerMismatch) as error:
+            call(program, value, identity=own, peer=peer.public_key, **place)
+        said[role] = str(error.value)
+
+    programs, table = (of(3), of(4)), {"key": [1, 2, 3]}
+    place = {"listen": "127.0.0.1:0", "listening": address.append}
+    first = threading.Thread(target=party, args=("garbler", programs[0], table), kwargs=place)
+    first.start()
+    while not address and first.is_alive():
+        first.join(0.01)
+    party("evaluator", programs[1], 5, connect=address[0])
+    first.join()
+    for text in said.values():
+        assert "input1[3] of the garbler's against input1[4] of the evaluator's" in text
 
 
 def parties(folder: Path) -> tuple[str, str, bw.Identity]:

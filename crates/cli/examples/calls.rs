@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         line?;
         let inputs = [garbler.clone(), evaluator.clone()];
         let (begin, cpu) = (Instant::now(), cpu_seconds());
-        let (json, _) = embedded::run_both(&words, inputs, &Line::default())
+        let (json, _) = embedded::run_both(&words, None, inputs, &Line::default())
             .map_err(|error| error["message"].to_string())?;
         let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
         assert!(json["output_bits"].is_object(), "it was executed");

@@ -32,6 +32,16 @@ pub struct ProgramArguments {
     pub file: PathBuf,
     #[command(flatten)]
     pub map: Map,
+    /// The program in the file, if this process has read it before.
+    #[arg(skip)]
+    pub loaded: Option<brickwork::Program>,
+}
+
+impl ProgramArguments {
+    /// Names the program of a file.
+    pub fn of(file: PathBuf) -> Self {
+        ProgramArguments { file, map: Map { entries: Vec::new() }, loaded: None }
+    }
 }
 
 /// Whose the inputs of a Bristol or SCD circuit are.

@@ -7,12 +7,14 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use brickwork::circuit::{OutputPort, Party, Port, Recipient, Type};
 use brickwork::stop::{Stop, Stopped};
 use brickwork::wire::tls::Identity;
-use brickwork::{Cheat, Malformed, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest};
+use brickwork::{
+    Cheat, Malformed, Program, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest,
+};
 use brickwork_kernels::Erasing;
 use clap::{CommandFactory, Parser};
 use serde_json::{Value, json};
@@ -119,10 +121,15 @@ impl<F: Fn(&str)> std::io::Write for Log<F> {
 ///
 /// # Errors
 /// Those of the command.
-pub fn call(arguments: &[String], line: &Line) -> Answer {
+pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answer {
     answer(line.run(|| {
         let mut cli = parse(arguments)?;
         cli.quiet = true;
+        match &mut cli.command {
+            Command::Info(arguments) => arguments.program.loaded = program,
+            Command::Plan(arguments) => arguments.program.loaded = program,
+            _ => {}
+        }
         match &cli.command {
             Command::Run(_) => Err(elsewhere("run")),
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
@@ -147,6 +154,7 @@ pub fn call(arguments: &[String], line: &Line) -> Answer {
 pub fn take_part(
     role: Party,
     flags: &[String],
+    program: Option<Program>,
     [pem, input]: [Option<Zeroizing<String>>; 2],
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
@@ -154,7 +162,7 @@ pub fn take_part(
     answer(line.run(|| {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
         let host = Host::Embedded { secrets: Given::Some(identity, input), listens };
-        party::take_part_by(role, flags.iter().map(OsString::from).collect(), host)
+        party::take_part_by(role, flags.iter().map(OsString::from).collect(), program, host)
     }))
 }
 
@@ -163,9 +171,15 @@ pub fn take_part(
 ///
 /// # Errors
 /// As [`call`].
-pub fn run_both(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], line: &Line) -> Answer {
+pub fn run_both(
+    arguments: &[String],
+    program: Option<Program>,
+    inputs: [Option<Zeroizing<String>>; 2],
+    line: &Line,
+) -> Answer {
     answer(line.run(|| match &mut parse(arguments)?.command {
         Command::Run(arguments) => {
+            arguments.program.loaded = program;
             arguments.give(inputs);
             run::run_here(arguments, &line.stop, &line.progress)
         }
@@ -301,26 +315,33 @@ pub fn coordinate(
 ///
 /// # Errors
 /// As [`call`].
-pub fn simulate(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], line: &Line) -> Answer {
+pub fn simulate(
+    arguments: &[String],
+    program: Option<Program>,
+    inputs: [Option<Zeroizing<String>>; 2],
+    line: &Line,
+) -> Answer {
     answer(line.run(|| {
         let mut cli = parse(arguments)?;
         let Command::Simulate(arguments) = &mut cli.command else { return Err(elsewhere("call")) };
+        arguments.program.loaded = program;
         arguments.give(inputs);
         simulate::bits(arguments)
     }))
 }
 
-/// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`,
-/// `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`,
+/// Reads the program that arguments of `info` name into `keeps`, and describes it: its `digest`, its number
+/// of `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`,
 /// `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed": [bits, behind the point,
 /// signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].
-pub fn ports(arguments: &[String], line: &Line) -> Answer {
+pub fn ports(arguments: &[String], keeps: &OnceLock<Program>, line: &Line) -> Answer {
     let read = || {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
-        let program = programs::program(&arguments.program)?.given().clone();
+        let read = programs::program(&arguments.program)?;
+        let program = keeps.get_or_init(|| read).given();
         let port =
             |name: &str, party: &str, ty: &Type| json!({ "name": name, "party": party, "type": kind(ty) });
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| {
@@ -366,12 +387,18 @@ fn kind(ty: &Type) -> Value {
 ///
 /// # Errors
 /// As [`call`].
-pub fn describe(arguments: &[String], cut: &str, line: &Line) -> Answer {
+pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line: &Line) -> Answer {
     let describe = || {
         let cut = Value::from(cut);
-        let program = match &parse(arguments)?.command {
-            Command::Info(arguments) => programs::in_cut(&programs::program(&arguments.program)?, &cut)?,
-            Command::Plan(arguments) => plan::program_in(arguments, &cut)?,
+        let program = match &mut parse(arguments)?.command {
+            Command::Info(arguments) => {
+                arguments.program.loaded = program;
+                programs::in_cut(&programs::program(&arguments.program)?, &cut)?
+            }
+            Command::Plan(arguments) => {
+                arguments.program.loaded = program;
+                plan::program_in(arguments, &cut)?
+            }
             _ => return Err(elsewhere("call")),
         };
         Ok(Report::new(info::json(program.info())?, String::new()))
@@ -380,24 +407,18 @@ pub fn describe(arguments: &[String], cut: &str, line: &Line) -> Answer {
 }
 
 /// Tells what output bits mean, as under `outputs` of a run's `--json`: those of the garbler and the
-/// evaluator, of the program that arguments of `info` name, executed so often.
+/// evaluator, of this program, executed so often.
 ///
 /// # Errors
 /// As [`call`]; and if a party learns another number of bits.
-pub fn outputs(
-    arguments: &[String],
-    executions: Option<u32>,
-    bits: [Option<&str>; 2],
-    line: &Line,
-) -> Answer {
+pub fn outputs(program: &Program, executions: Option<u32>, bits: [Option<&str>; 2], line: &Line) -> Answer {
     let read = || {
-        let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
-        let program = programs::program(&arguments.program)?.given().clone();
+        let program = program.given();
         let of = |party, bits: &str| {
             let width: usize = program.outputs_of(party).map(|output| output.wires.len()).sum();
             let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
             match width.checked_mul(executions.unwrap_or(1) as usize) == Some(bits.len()) {
-                true => Ok(values::output_value(&program, party, executions, &bits)),
+                true => Ok(values::output_value(program, party, executions, &bits)),
                 false => Err(Failure::fault(format!("{} output bits of another program", bits.len()))),
             }
         };

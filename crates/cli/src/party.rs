@@ -117,15 +117,23 @@ pub fn run(
     take_part(party, arguments, audit, quiet, host)
 }
 
-/// Does what [`run`] does, as these flags say, wherever the party lives.
-pub fn take_part_by(party: Party, flags: Vec<OsString>, host: Host) -> Result<Report, Failure> {
-    match party {
-        Party::Garbler => take_part(party, &parsed(flags)?, None, true, host),
+/// Does what [`run`] does, as these flags say, wherever the party lives: with the program that they name, if
+/// it was read before.
+pub fn take_part_by(
+    party: Party,
+    flags: Vec<OsString>,
+    program: Option<brickwork::Program>,
+    host: Host,
+) -> Result<Report, Failure> {
+    let (mut arguments, audit) = match party {
+        Party::Garbler => (parsed::<Arguments>(flags)?, None),
         Party::Evaluator => {
             let EvaluatorArguments { party: arguments, audit } = parsed(flags)?;
-            take_part(party, &arguments, audit.open()?, true, host)
+            (arguments, audit.open()?)
         }
-    }
+    };
+    arguments.program.loaded = program;
+    take_part(party, &arguments, audit, true, host)
 }
 
 /// Returns the arguments that these flags are.
@@ -145,10 +153,7 @@ fn take_part(
     let page = arguments.page.open()?;
     // Of a source's warnings the parent has told.
     let program = match arguments.leash {
-        true => {
-            let ProgramArguments { file, map } = &arguments.program;
-            programs::load_with(file, &map.parties(), &SourceOptions::default())?
-        }
+        true => programs::read(&arguments.program, &SourceOptions::default())?,
         false => programs::program(&arguments.program)?,
     };
     let executions = arguments.parameters.executions.executions;

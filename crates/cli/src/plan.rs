@@ -34,7 +34,7 @@ use brickwork::resources;
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    program: ProgramArguments,
+    pub program: ProgramArguments,
     #[command(flatten)]
     source: SourceFlags,
     #[command(flatten)]
@@ -87,7 +87,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Cuts are made of what the source says without them.
     let program = program_of(arguments)?;
-    program.warnings().into_iter().for_each(source::warn);
+    if arguments.program.loaded.is_none() {
+        program.warnings().into_iter().for_each(source::warn);
+    }
     let wish = match (arguments.source.cut(), &arguments.cut.cut) {
         (Named::Given, wish) => wish.clone(),
         (flags, CutChoice::Fastest) => CutChoice::Fixed(flags),
@@ -138,8 +140,7 @@ pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<circuit::Program
 
 /// Returns the program of a plan without a cut.
 fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
-    let ProgramArguments { file, map } = &arguments.program;
-    programs::load_with(file, &map.parties(), &arguments.source.options_without_cut())
+    programs::read(&arguments.program, &arguments.source.options_without_cut())
 }
 
 /// What jobs of many lanes take, which run DUPLO from stock.

@@ -15,7 +15,20 @@ use crate::source;
 
 /// Reads a program or circuit; the content tells its kind. Warnings of the compiler go to stderr.
 pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
-    load(&arguments.file, &arguments.map.parties())
+    let program = read(arguments, &SourceOptions::default())?;
+    if arguments.loaded.is_none() {
+        program.warnings().into_iter().for_each(source::warn);
+    }
+    Ok(program)
+}
+
+/// Reads a program, of a source that is compiled with these options, and tells nothing of warnings. A program
+/// that this process has read before is not read again.
+pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Program, Failure> {
+    match &arguments.loaded {
+        Some(loaded) if *options == SourceOptions::default() => Ok(loaded.clone()),
+        _ => load_with(&arguments.file, &arguments.map.parties(), options),
+    }
 }
 
 /// Reads a [`program`] of a file, and of a map that says whose the inputs of a circuit are.

@@ -42,7 +42,7 @@ use brickwork::system;
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    program: ProgramArguments,
+    pub program: ProgramArguments,
     #[command(flatten)]
     values: Values,
     #[command(flatten)]
@@ -77,17 +77,19 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    run_as(arguments, quiet, |both, inputs| both.run(&inputs, quiet))
+    run_as(arguments, quiet, false, |both, inputs| both.run(&inputs, quiet))
 }
 
 /// Does what [`run`] does, with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
-    run_as(arguments, true, |both, inputs| both.run_here(inputs, stop, progress))
+    run_as(arguments, true, true, |both, inputs| both.run_here(inputs, stop, progress))
 }
 
+/// Checks all that can be checked without a party, and lets both run. Here both share the program.
 fn run_as(
     arguments: &Arguments,
     quiet: bool,
+    here: bool,
     run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Value; 2], Failure>,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
@@ -107,8 +109,13 @@ fn run_as(
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
     let inputs = arguments.values.bits(program.given(), executions)?;
+    let named = ProgramArguments {
+        file: arguments.program.file.clone(),
+        map: arguments.program.map.clone(),
+        loaded: here.then(|| program.clone()),
+    };
     let both = Both {
-        program: &arguments.program,
+        program: &named,
         parameters: &arguments.parameters,
         resources: &arguments.resources,
         link: arguments.link.link(),
@@ -203,7 +210,8 @@ impl Both<'_> {
             let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
             let host = Host::Embedded { secrets, listens: &mut listens };
             let flags = self.flags(party, peer, place);
-            let played = stop.run(|| party::take_part_by(party, flags, host));
+            let program = self.program.loaded.clone();
+            let played = stop.run(|| party::take_part_by(party, flags, program, host));
             played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
         };
         std::thread::scope(|scope| {

@@ -19,7 +19,7 @@ use crate::values;
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    program: ProgramArguments,
+    pub program: ProgramArguments,
     #[command(flatten)]
     executions: Executions,
     #[command(flatten)]

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use brickwork::circuit::Party;
@@ -95,25 +95,28 @@ impl Task {
 
 #[pymethods]
 impl Task {
-    /// Starts a command, as its command line says.
+    /// Starts a command, as its command line says; with the program that it names, if it was read.
     #[staticmethod]
-    fn call(arguments: Vec<String>) -> PyResult<Self> {
-        Task::start(move |shared| embedded::call(&arguments, &shared.line))
+    #[pyo3(signature = (arguments, program=None))]
+    fn call(arguments: Vec<String>, program: Option<&Program>) -> PyResult<Self> {
+        let program = loaded(program);
+        Task::start(move |shared| embedded::call(&arguments, program, &shared.line))
     }
 
     /// Starts one party, `garbler` or `evaluator`.
     #[staticmethod]
-    #[pyo3(signature = (role, flags, identity, input))]
+    #[pyo3(signature = (role, flags, program, identity, input))]
     fn party(
         role: &str,
         flags: Vec<String>,
+        program: Option<&Program>,
         identity: Option<&Identity>,
         input: Option<String>,
     ) -> PyResult<Self> {
-        let role = party(role)?;
+        let (role, program) = (party(role)?, loaded(program));
         let (pem, input) = (identity.map(|identity| identity.pem.clone()), input.map(Zeroizing::new));
         Task::start(move |shared| {
-            embedded::take_part(role, &flags, [pem, input], &shared.line, &mut |address| {
+            embedded::take_part(role, &flags, program, [pem, input], &shared.line, &mut |address| {
                 shared.listens(address)
             })
         })
@@ -121,9 +124,15 @@ impl Task {
 
     /// Starts both parties.
     #[staticmethod]
-    fn both(arguments: Vec<String>, garbler: Option<String>, evaluator: Option<String>) -> PyResult<Self> {
+    fn both(
+        arguments: Vec<String>,
+        program: &Program,
+        garbler: Option<String>,
+        evaluator: Option<String>,
+    ) -> PyResult<Self> {
         let inputs = [garbler, evaluator].map(|input| input.map(Zeroizing::new));
-        Task::start(move |shared| embedded::run_both(&arguments, inputs, &shared.line))
+        let program = loaded(Some(program));
+        Task::start(move |shared| embedded::run_both(&arguments, program, inputs, &shared.line))
     }
 
     /// Starts to coordinate a job, with workers that `hands` has.
@@ -140,38 +149,20 @@ impl Task {
     #[staticmethod]
     fn simulate(
         arguments: Vec<String>,
+        program: &Program,
         garbler: Option<String>,
         evaluator: Option<String>,
     ) -> PyResult<Self> {
         let inputs = [garbler, evaluator].map(|input| input.map(Zeroizing::new));
-        Task::start(move |shared| embedded::simulate(&arguments, inputs, &shared.line))
-    }
-
-    /// Starts to find what a program takes and gives, as `info` with these arguments would.
-    #[staticmethod]
-    fn ports(arguments: Vec<String>) -> PyResult<Self> {
-        Task::start(move |shared| embedded::ports(&arguments, &shared.line))
-    }
-
-    /// Starts to tell what output bits mean.
-    #[staticmethod]
-    fn outputs(
-        arguments: Vec<String>,
-        executions: Option<u32>,
-        garbler: Option<String>,
-        evaluator: Option<String>,
-    ) -> PyResult<Self> {
-        let tell = move |shared: &Shared| {
-            let bits = [garbler.as_deref(), evaluator.as_deref()];
-            embedded::outputs(&arguments, executions, bits, &shared.line)
-        };
-        Task::start(tell)
+        let program = loaded(Some(program));
+        Task::start(move |shared| embedded::simulate(&arguments, program, inputs, &shared.line))
     }
 
     /// Starts to describe a program in a cut: the arguments are those of `info` or of a plan.
     #[staticmethod]
-    fn describe(arguments: Vec<String>, cut: String) -> PyResult<Self> {
-        Task::start(move |shared| embedded::describe(&arguments, &cut, &shared.line))
+    fn describe(arguments: Vec<String>, program: &Program, cut: String) -> PyResult<Self> {
+        let program = loaded(Some(program));
+        Task::start(move |shared| embedded::describe(&arguments, program, &cut, &shared.line))
     }
 
     /// Waits for the end, so many seconds at most, and returns whether it has come.
@@ -211,6 +202,46 @@ impl Task {
             Some(Err(error)) => Err(Failed::new_err(error)),
             None => Err(PyRuntimeError::new_err("a fault of brickwork: a thread has ended without a result")),
         }
+    }
+}
+
+/// A program, or nothing before it has been read. It is compiled once for all calls.
+#[pyclass(frozen, module = "brickwork._native")]
+struct Program(Arc<OnceLock<brickwork::Program>>);
+
+/// Returns a program that has been read.
+fn loaded(program: Option<&Program>) -> Option<brickwork::Program> {
+    program.and_then(|program| program.0.get().cloned())
+}
+
+#[pymethods]
+impl Program {
+    /// A program that has not been read.
+    #[new]
+    fn new() -> Self {
+        Program(Arc::default())
+    }
+
+    /// Starts to read it, and to find what it takes and gives, as `info` with these arguments would.
+    fn load(&self, arguments: Vec<String>) -> PyResult<Task> {
+        let keeps = self.0.clone();
+        Task::start(move |shared| embedded::ports(&arguments, &keeps, &shared.line))
+    }
+
+    /// Starts to tell what output bits mean.
+    fn outputs(
+        &self,
+        executions: Option<u32>,
+        garbler: Option<String>,
+        evaluator: Option<String>,
+    ) -> PyResult<Task> {
+        let Some(program) = self.0.get().cloned() else {
+            return Err(PyRuntimeError::new_err("the program has not been read"));
+        };
+        Task::start(move |shared| {
+            let bits = [garbler.as_deref(), evaluator.as_deref()];
+            embedded::outputs(&program, executions, bits, &shared.line)
+        })
     }
 }
 
@@ -510,6 +541,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         lines.push(line.trim_end().to_owned());
     });
     module.add_class::<Task>()?;
+    module.add_class::<Program>()?;
     module.add_class::<Identity>()?;
     module.add_class::<Session>()?;
     module.add_class::<Worker>()?;

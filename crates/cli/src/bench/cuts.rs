@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::median::median;
 use super::protocol::measure;
 use crate::arguments::{
-    Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources, security,
+    Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
 };
 use crate::cuts::{Decomposition, Pricing, Rivals, rivals};
 use crate::failure::Failure;
@@ -167,7 +167,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
 /// What one run with this cut took.
 fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Result<Value, Failure> {
     let both = Both {
-        program: &ProgramArguments { file: file.to_owned(), map: Map { entries: Vec::new() } },
+        program: &ProgramArguments::of(file.to_owned()),
         parameters: &Parameters {
             protocol: Protocol::Duplo,
             linking: None,

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::protocol::Trial;
 use super::stock::{Folders, Parties};
-use crate::arguments::{Buckets, Choice, Executions, Map, Parameters, ProgramArguments, Protocol, SECURITY};
+use crate::arguments::{Buckets, Choice, Executions, Parameters, ProgramArguments, Protocol, SECURITY};
 use crate::failure::Failure;
 use crate::programs;
 use crate::protocols::{self, cut_of_a_run};
@@ -100,7 +100,7 @@ impl<'p> Probes<'p> {
         let make = |(k, &more): (usize, &More)| {
             let (grown, file) = (grown(program, more)?, folder.path().join(format!("{k}.bwp")));
             std::fs::write(&file, grown.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
-            Ok((grown, ProgramArguments { file, map: Map { entries: Vec::new() } }))
+            Ok((grown, ProgramArguments::of(file)))
         };
         let grown = ALL.iter().enumerate().map(make).collect::<Result<_, Failure>>()?;
         Ok(Probes { program, grown, _folder: folder })

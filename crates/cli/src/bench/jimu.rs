@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::median::median;
 use super::protocol::measure;
 use crate::arguments::{
-    Buckets, Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
+    Buckets, Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources,
 };
 use crate::failure::Failure;
 use crate::files::Folder;
@@ -183,7 +183,7 @@ impl Workload {
         };
         let file = folder.file(name);
         fs::write(&file, bytes).map_err(|e| Failure::cannot_write(&file, &e))?;
-        Ok(ProgramArguments { file, map: Map { entries: Vec::new() } })
+        Ok(ProgramArguments::of(file))
     }
 }
 

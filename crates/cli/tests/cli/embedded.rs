@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -43,12 +44,12 @@ fn everything_that_computes_looks() {
     let values = || [Some(Zeroizing::new("3".to_owned())), Some(Zeroizing::new("4".to_owned()))];
     type Call<'a> = &'a dyn Fn(&Line) -> Answer;
     let calls: [(&str, Call); 6] = [
-        ("compile", &|line| embedded::call(&words(&["compile", &program, "-o", &output]), line)),
-        ("simulate", &|line| embedded::simulate(&words(&["simulate", &program]), values(), line)),
-        ("calibrate", &|line| embedded::call(&words(&["plan", "--calibrate", &program]), line)),
-        ("plan", &|line| embedded::call(&words(&["plan", &program]), line)),
-        ("ports", &|line| embedded::ports(&words(&["info", &program]), line)),
-        ("run", &|line| embedded::run_both(&words(&["run", &program]), values(), line)),
+        ("compile", &|line| embedded::call(&words(&["compile", &program, "-o", &output]), None, line)),
+        ("simulate", &|line| embedded::simulate(&words(&["simulate", &program]), None, values(), line)),
+        ("calibrate", &|line| embedded::call(&words(&["plan", "--calibrate", &program]), None, line)),
+        ("plan", &|line| embedded::call(&words(&["plan", &program]), None, line)),
+        ("ports", &|line| embedded::ports(&words(&["info", &program]), &OnceLock::new(), line)),
+        ("run", &|line| embedded::run_both(&words(&["run", &program]), None, values(), line)),
     ];
     for (what, call) in calls {
         let line = Line::default();
@@ -58,7 +59,7 @@ fn everything_that_computes_looks() {
         assert!(!Path::new(&output).exists(), "{what}");
     }
     let line = Line::default();
-    assert!(embedded::simulate(&words(&["simulate", &program]), values(), &line).is_ok(), "it is fine");
+    assert!(embedded::simulate(&words(&["simulate", &program]), None, values(), &line).is_ok(), "it is fine");
 }
 
 /// In every protocol a run ends in the phase in which it is asked to, and gives no result.
@@ -89,7 +90,7 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
                 });
                 let times = format!("--executions={times}");
                 let call = ["run", &program, "--protocol", protocol, &times, "--threads", "1"];
-                let answer = embedded::run_both(&words(&call), [value(3), value(4)], &line);
+                let answer = embedded::run_both(&words(&call), None, [value(3), value(4)], &line);
                 over.store(true, Ordering::Relaxed);
                 answer
             });
@@ -127,7 +128,7 @@ impl OneLane {
         let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
         let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
         let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
-        assert!(embedded::call(&words_of, &Line::default()).is_ok());
+        assert!(embedded::call(&words_of, None, &Line::default()).is_ok());
         let digest = Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
         let identities = [&here, &there].map(|key| key.public_key().to_bytes());
         let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
-use crate::arguments::{Choice, Executions, Map, Parameters, ProgramArguments, Protocol, Resources};
+use crate::arguments::{Choice, Executions, Parameters, ProgramArguments, Protocol, Resources};
 use crate::failure::Failure;
 use crate::files::Folder;
 use crate::machine;
@@ -220,7 +220,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     let file = folder.file("program.bwp");
     fs::write(&file, program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
     let both = Both {
-        program: &ProgramArguments { file, map: Map { entries: Vec::new() } },
+        program: &ProgramArguments::of(file),
         parameters: &Parameters {
             protocol: Protocol::Duplo,
             linking: None,
