@@ -127,7 +127,7 @@ impl FromStr for Cut {
     }
 }
 
-/// Which cut a party wants.
+/// The cut that a party wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutChoice {
     /// The garbler: what is predicted to be fastest. The evaluator: whatever the garbler proposes.

@@ -1,4 +1,4 @@
-//! What this process has used.
+//! The resources that this process has used, and those that are free.
 
 /// Returns the CPU time of all threads of this process, also of those that have ended.
 #[cfg(unix)]

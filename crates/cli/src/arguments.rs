@@ -367,8 +367,8 @@ impl Choice {
 pub struct CutArguments {
     /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the
     /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
-    /// inline:F,component:G. An evaluator that is given one refuses others. jimu cuts by the file's
-    /// components (given) or by single AND gates (gates), and if nothing is said by whichever sends fewer
+    /// inline:F,component:G. An evaluator that is given one refuses others. With jimu it is by the file's
+    /// components (given) or by single AND gates (gates). Without this flag it is by those that send fewer
     /// bytes; from a store by components, if all of these are there
     #[arg(
         long,

@@ -42,7 +42,7 @@ pub struct Left {
     pub bytes: u64,
 }
 
-/// What a batch in the index is of use for.
+/// The use of a batch in the index.
 pub(super) enum Use {
     /// Programs may take of it, now or once it is made.
     Programs,
