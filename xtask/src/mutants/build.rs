@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::find::Mutant;
-use super::weave::{Woven, weave};
+use super::weave::{Change, Woven, weave};
 
 /// The crates whose code is changed; the first one has the switch, which the others name as theirs.
 pub const PACKAGES: [&str; 13] = [
@@ -75,7 +75,11 @@ pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) ->
         let mut unexplained = String::new();
         for error in messages.iter().filter(|m| m["message"]["level"] == "error") {
             let message = &error["message"];
-            let culprits = culprits(message, &woven);
+            let mut culprits = culprits(message, &woven);
+            if culprits.is_empty() {
+                culprits = between(message, &woven);
+                culprits.retain(|&mutant| mutants[mutant].change.as_ref().is_some_and(Change::deletes));
+            }
             if culprits.is_empty() {
                 unexplained += message["rendered"].as_str().unwrap_or_default();
                 continue;
@@ -212,6 +216,21 @@ fn culprits(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
     if main.is_empty() { spans.into_iter().filter_map(at).collect() } else { main }
 }
 
+/// Returns the mutants between the first and the last place of an error. A statement that is deleted may
+/// leave a value where it would have moved it, and the compiler names the places of that value alone.
+fn between(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
+    let spans: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();
+    let Some(file) = spans.iter().find(|span| span["is_primary"] == true).map(|span| &span["file_name"])
+    else {
+        return Vec::new();
+    };
+    let here = spans.iter().filter(|span| span["file_name"] == *file);
+    let bytes = here.filter_map(|span| Some([span["byte_start"].as_u64()?, span["byte_end"].as_u64()?]));
+    let bytes: Vec<usize> = bytes.flatten().map(|byte| byte as usize).collect();
+    let range = bytes.iter().min().zip(bytes.iter().max()).map_or(0..0, |(first, last)| *first..*last);
+    file.as_str().and_then(|file| woven.get(file)).map_or_else(Vec::new, |woven| woven.mutants_in(range))
+}
+
 /// The test programs that cargo built, in an order that does not depend on which was there already.
 fn programs(messages: &[Value]) -> Vec<PathBuf> {
     let tests =
@@ -220,4 +239,33 @@ fn programs(messages: &[Value]) -> Vec<PathBuf> {
         tests.filter_map(|m| m["executable"].as_str().map(PathBuf::from)).collect();
     programs.sort();
     programs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The compiler names the binding, the borrow and the move of a value that a deleted statement leaves.
+    #[test]
+    fn mutants_between_the_places_of_an_error_are_found() {
+        let text = "fn f(a: A) { let b = a.b(); g(b)?; h(a) }";
+        let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
+        let changes =
+            [Change::Statement(at("g(b)?;"), String::new()), Change::Expression(at("h(a)"), "1".into())];
+        let woven = weave(text, changes.iter().enumerate());
+        let place = |part: &str, primary: bool| {
+            let start = woven.text.find(part).unwrap();
+            let span = [("byte_start", start), ("byte_end", start + part.len())];
+            let mut span: Value =
+                span.map(|(name, byte)| (name.to_owned(), Value::from(byte))).into_iter().collect();
+            span["file_name"] = "a.rs".into();
+            span["is_primary"] = primary.into();
+            span
+        };
+        let message = serde_json::json!({"spans": [place("a: A", false), place("h(a)", true)]});
+        let woven = HashMap::from([("a.rs".to_owned(), woven)]);
+        assert!(culprits(&message, &woven).is_empty());
+        assert_eq!(between(&message, &woven), [0, 1]);
+        assert_eq!(changes.each_ref().map(Change::deletes), [true, false]);
+    }
 }

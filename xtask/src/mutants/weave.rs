@@ -31,6 +31,11 @@ struct Insertion {
 }
 
 impl Change {
+    /// Returns whether a statement is left out.
+    pub fn deletes(&self) -> bool {
+        matches!(self, Change::Statement(_, text) if text.is_empty())
+    }
+
     fn insertion(&self, mutant: usize) -> Insertion {
         let on = format!("crate::mutants::on({mutant})");
         let (at, before, after) = match self {
@@ -55,6 +60,11 @@ impl Woven {
     /// Returns the mutant that wrote the text at this byte.
     pub fn mutant_at(&self, byte: usize) -> Option<usize> {
         self.places.iter().find(|(place, _)| place.contains(&byte)).map(|(_, mutant)| *mutant)
+    }
+
+    /// Returns the mutants that begin in this range.
+    pub fn mutants_in(&self, range: Range<usize>) -> Vec<usize> {
+        self.places.iter().filter(|(at, _)| range.contains(&at.start)).map(|(_, mutant)| *mutant).collect()
     }
 }
 
