@@ -295,6 +295,26 @@ impl Mixed {
 mod tests {
     use super::*;
 
+    /// Row 25: sizes that no batch has are refused, at each limit.
+    #[test]
+    fn row_25_sizes_that_no_batch_has_are_refused() {
+        let good = Bucketing { bucket: MOST_IN_BUCKET, slots: 7, opened: 0 };
+        let sensible = |change: fn(&mut Mixed)| {
+            let mut mixed = Mixed { gates: good, authenticators: good };
+            change(&mut mixed);
+            mixed.is_sensible()
+        };
+        assert!(sensible(|_| {}));
+        assert!(!sensible(|mixed| mixed.gates.slots = 8));
+        assert!(!sensible(|mixed| (mixed.gates.slots, mixed.authenticators.slots) = (0, 0)));
+        assert!(!sensible(|mixed| mixed.gates.bucket = 0));
+        assert!(!sensible(|mixed| mixed.authenticators.bucket = MOST_IN_BUCKET + 1));
+        // 441 copies are in buckets, and so many more can be numbered.
+        const MOST: u32 = u32::MAX / 2 - 441;
+        assert!(sensible(|mixed| mixed.gates.opened = MOST));
+        assert!(!sensible(|mixed| mixed.gates.opened = MOST + 1));
+    }
+
     /// Does what [`dealt`] does, without leaving anything out.
     fn dealt_slowly(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
         let (c, k, l) = (opened as f64, kept as f64, all as f64);

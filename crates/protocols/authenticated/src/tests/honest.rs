@@ -19,6 +19,16 @@ fn is_right(program: &Arc<Program>, security: u32, cot: Cot, rng: &mut Rng) {
     }
 }
 
+/// Row 19: an input of another length is refused before anything is sent.
+#[test]
+fn row_19_inputs_of_another_length() {
+    let program = Arc::new(random_program(&mut Rng::replayable("test programs")));
+    let [a, b] = [Party::Garbler, Party::Evaluator].map(|party| vec![false; program.input_width(party) + 1]);
+    let hooks = [Hooks::none(), Hooks::none()];
+    let results = over_these(Cot::default(), memory_pair(), &program, 40, [&a, &b], hooks);
+    assert!(results.iter().all(|result| matches!(result, Err(Error::Input(_)))), "{results:?}");
+}
+
 #[test]
 fn random_programs_are_computed() {
     let mut rng = Rng::replayable("test programs");

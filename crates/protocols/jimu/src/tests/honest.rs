@@ -33,6 +33,15 @@ fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     }
 }
 
+/// Row 19: an input of another length is refused before anything is sent.
+#[test]
+fn row_19_inputs_of_another_length() {
+    let program = Arc::new(random_program(&mut Rng::replayable("test inputs")));
+    let [a, b] = [Party::Garbler, Party::Evaluator].map(|party| vec![false; program.input_width(party) + 1]);
+    let results = over(memory_pair(), &program, (Unit::ALL[0], 40), [&a, &b]);
+    assert!(results.iter().all(|result| matches!(result, Err(Error::Input(_)))), "{results:?}");
+}
+
 #[test]
 fn random_programs_give_what_they_should() {
     let mut rng = Rng::replayable("test inputs");

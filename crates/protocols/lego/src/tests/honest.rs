@@ -4,6 +4,7 @@ use super::support::*;
 use crate::layout::Layout;
 use crate::{Parameters, evaluator, garbler};
 use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
 use brickwork_session::{Job, PhaseReport, Unobserved};
 use brickwork_testing::Replayable as _;
@@ -38,6 +39,22 @@ fn a_block_cipher_comes_out_right() {
     assert!(evaluator.promise.bound_log2 <= -40.0 && !evaluator.aside.recovered);
     let sent = garbler.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>();
     assert_eq!(sent, crate::sent_bytes(&program, &garbler.proposal).unwrap()[0]);
+}
+
+/// Row 19: an input of another length is refused before anything is sent.
+#[test]
+fn row_19_inputs_of_another_length() {
+    let program = Arc::new(toy());
+    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+    for party in [Party::Garbler, Party::Evaluator] {
+        let input = vec![false; program.input_width(party) + 1];
+        let (channel, _) = memory_pair();
+        let result = match party {
+            Party::Garbler => garbler(channel, &job, &input, Unobserved),
+            Party::Evaluator => evaluator(channel, &job, &input, Unobserved),
+        };
+        assert!(matches!(result, Err(Error::Input(_))), "{party:?}");
+    }
 }
 
 /// The messages of a run are known beforehand, one by one.
