@@ -65,6 +65,7 @@ from .outputs import columns, to_arrow, to_pandas
 from .ports import Port
 from .programs import Program, compile, load
 from .runs import (
+    Faulty,
     Record,
     Run,
     evaluator,
@@ -91,6 +92,7 @@ __all__ = [
     "Deadline",
     "Error",
     "Evaluator",
+    "Faulty",
     "Garbler",
     "Identity",
     "Kept",

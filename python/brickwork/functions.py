@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .arrays import Array, array_of, as_value, value
-from .integers import Integer
-from .tracing import body, refuse, source
+from .integers import BY_ZERO, WRAPS, Integer, quotient_wraps
+from .tracing import body, check, refuse, source
 from .types import IntegerType
 from .values import BIT, Value, fold, here, is_secret, library, own_component
 
@@ -149,15 +149,15 @@ def aes_sub_byte(of: Any) -> Any:
 
 def divide(a: Any, b: Any) -> Any:
     """Returns the quotient, rounded towards zero. A dividend may be twice as wide as the divisor, whose type
-    the quotient has then, and must fit.
+    the quotient has then, and must fit. By zero it is all ones, -1 of numbers with a sign.
     """
     if not is_secret((a, b)):
-        return int(abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+        return -1 if b == 0 else int(abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
     return _quotient("/", a, b)
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """Returns what `divide` leaves, with the sign of `a`."""
+    """Returns the rest that `divide` leaves, with the sign of `a`: all of `a`, by zero."""
     if not is_secret((a, b)):
         return a - divide(a, b) * b
     return _quotient("%", a, b)
@@ -167,7 +167,11 @@ def _quotient(symbol: str, a: Any, b: Any) -> Integer:
     if isinstance(a, Integer) and isinstance(b, Integer) and a.type != b.type:
         if a.type != IntegerType(2 * b.type.width, b.type.signed) or b.type.point:
             refuse(f"divides {a.type!r} by {b.type!r}", "give both one type, or a dividend twice as wide")
-        return Integer(b.type, body().let(b.type, f"{here(a)} {symbol * 2} {here(b)}"))
+        check(BY_ZERO, lambda: b == 0)
+        result = Integer(b.type, body().let(b.type, f"{here(a)} {symbol * 2} {here(b)}"))
+        if symbol == "/":
+            check(WRAPS, lambda: quotient_wraps(a, b, result))
+        return result
     type = a.type if isinstance(a, Value) else b.type
     first, second = as_value(a, type), as_value(b, type)
     if not isinstance(first, Integer) or first.type.point:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import NoReturn
 
-from .tracing import body, refuse, source
-from .types import IntegerType, Type
+from .tracing import body, check, refuse, source
+from .types import WIDEST, IntegerType, Type
 from .values import BIT, Value, here, library, own_component, plain, variable
 
 
@@ -40,7 +41,12 @@ class Integer(Value):
         right = self._with(other, symbol)
         first, second = (right, self) if swap else (self, right)
         type = type or self.type
-        return Integer(type, body().let(type, f"{here(first)} {symbol} {here(second)}"))
+        result = Integer(type, body().let(type, f"{here(first)} {symbol} {here(second)}"))
+        if symbol in _EXACTLY:
+            check(WRAPS, lambda: _wraps(symbol, first, second, result))
+        elif symbol in ("/", "%"):
+            check(BY_ZERO, lambda: second == 0)
+        return result
 
     def _counts(self) -> None:
         """Refuses to calculate with the answer to a question, where one bit is meant to be a number."""
@@ -70,7 +76,10 @@ class Integer(Value):
 
     def __mul__(self, other: object) -> Integer:
         if self.type.point:
-            return own_component("multiply", _fixed_multiply, self, self._with(other, "*"))
+            right = self._with(other, "*")
+            product: Integer = own_component("multiply", _fixed_multiply, self, right)
+            check(WRAPS, lambda: _product_wraps(self, right, product))
+            return product
         if _is_plain(other, 1):
             return self
         self._counts()
@@ -113,7 +122,11 @@ class Integer(Value):
     def __truediv__(self, other: object) -> Integer:
         if not self.type.point:
             refuse("divides integers by `/`", "write // for integers; bw.fixed(32) has numbers with a point")
-        return own_component("divide", _fixed_divide, self, self._with(other, "/"))
+        right = self._with(other, "/")
+        check(BY_ZERO, lambda: right == 0)
+        quotient: Integer = own_component("divide", _fixed_divide, self, right)
+        check(WRAPS, lambda: quotient_wraps(_moved(self), right, quotient))
+        return quotient
 
     def __rtruediv__(self, other: object) -> Integer:
         return constant(other, self.type) / self
@@ -137,6 +150,7 @@ class Integer(Value):
         return Integer(self.type, body().let(self.type, f"~{here(self)}"))
 
     def __neg__(self) -> Integer:
+        check(WRAPS, lambda: self == self.type.low if self.type.signed else self != 0)
         return Integer(self.type, body().let(self.type, f"-{here(self)}"))
 
     def __pos__(self) -> Integer:
@@ -354,15 +368,57 @@ def _rounded(of: Integer, places: int, type: IntegerType) -> Integer:
     return low.astype(type)._operate("+", Integer(type, name))
 
 
+WRAPS = "wraps: the result does not fit the type"
+BY_ZERO = "divides by zero"
+
+_EXACTLY = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+"""Operators that wrap, and by which the exact result is computed in a wider type."""
+
+
+def _wraps(symbol: str, a: Integer, b: Integer, result: Integer) -> Integer:
+    """Returns whether a sum, a difference or a product is another number than the exact one."""
+    width = 2 * a.type.width if symbol == "*" else a.type.width + 1
+    return _differs(_wide(a.type, width, a.type.signed or symbol == "-"), _EXACTLY[symbol], a, b, result)
+
+
+def _differs(
+    wide: IntegerType, operate: Callable[[Integer, Integer], Integer], a: Integer, b: Integer, result: Integer
+) -> Integer:
+    """Returns whether a result is not what is computed of the same numbers in a wider type."""
+    return operate(a.astype(wide), b.astype(wide)) != result.astype(wide)
+
+
+def _wide(of: IntegerType, width: int, signed: bool) -> IntegerType:
+    if width > WIDEST:
+        refuse(f"calculates with {of!r}, which is too wide to be checked", "leave check out")
+    return IntegerType(width, signed, of.point)
+
+
+def _product_wraps(a: Integer, b: Integer, result: Integer) -> Integer:
+    """Returns whether a product of fixed-point numbers does not fit their type."""
+    wide = _wide(a.type, 2 * a.type.width, a.type.signed)
+    return _rounded(a.wide_mul(b), a.type.point, wide) != result.astype(wide)
+
+
+def quotient_wraps(a: Integer, b: Integer, result: Integer) -> Integer:
+    """Returns whether a quotient does not fit the type of the divisor, of a dividend twice as wide."""
+    wide = a.type
+    return a._operate("/", b.astype(wide)) != result.astype(wide)
+
+
+def _moved(a: Integer) -> Integer:
+    """Returns a dividend of twice the width, which has room for all places."""
+    wide = IntegerType(2 * a.type.width, a.type.signed, a.type.point)
+    return Integer(wide, body().let(wide, f"{variable(a.astype(wide))} << {a.type.point}"))
+
+
 def _fixed_multiply(a: Integer, b: Integer) -> Integer:
     return _rounded(a.wide_mul(b), a.type.point, a.type)
 
 
 def _fixed_divide(a: Integer, b: Integer) -> Integer:
-    """Rounded towards zero; a dividend of twice the width has room for all places."""
-    wide = IntegerType(2 * a.type.width, a.type.signed, a.type.point)
-    moved = Integer(wide, body().let(wide, f"{variable(a.astype(wide))} << {a.type.point}"))
-    return Integer(a.type, body().let(a.type, f"{here(moved)} // {here(b)}"))
+    """Returns the quotient, rounded towards zero."""
+    return Integer(a.type, body().let(a.type, f"{here(_moved(a))} // {here(b)}"))
 
 
 def constant(number: object, type: IntegerType) -> Integer:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from . import _native
 from ._flags import flags
@@ -20,12 +20,22 @@ from .errors import InvalidInput, UsageError
 from .pages import Page
 from .ports import Port, type_from_json, without_points
 
+if TYPE_CHECKING:
+    from .tracing import Fault
+
 
 @runtime_checkable
 class HasProgram(Protocol):
     """Something that a program can be made of, such as a traced function."""
 
     def as_program(self) -> Program: ...
+
+
+@runtime_checkable
+class HasChecks(Protocol):
+    """Something that can say what went wrong in it, such as a traced function."""
+
+    def checked(self) -> tuple[Program, list[Fault]] | None: ...
 
 
 class Program(Page):

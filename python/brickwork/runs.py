@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from .errors import UsageError
 from .inputs import check_scale, input_word
 from .outputs import output_value
 from .pages import Page
-from .programs import HasProgram, Program, as_program
+from .programs import HasChecks, HasProgram, Program, as_program
+from .tracing import Fault
 from .wires import Reading, from_text, to_text
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Outputs:
 
     garbler: Any = field(repr=False)
     evaluator: Any = field(repr=False)
+    faults: tuple[Fault, ...] = ()
+    """The faults that a simulation with `check` found, each with its line."""
 
 
 class Run(Page):
@@ -203,9 +207,16 @@ def simulate(
     scale: Mapping[str, int] | None = None,
     ignore_extra_columns: bool = False,
     rounding: bool = False,
+    check: bool = False,
     deadline: float | None = None,
 ) -> Outputs:
-    """Computes in the clear, without any protocol."""
+    """Computes in the clear, without any protocol.
+
+    Args:
+        check: whether to look for sums, differences and products that wrapped, divisions by zero, and tables
+            that are out of order, of a program in Python. `Outputs.faults` has them, with their lines, and a
+            `Faulty` warning tells of them.
+    """
     options: Options = {
         "scale": scale or {},
         "ignore_extra_columns": ignore_extra_columns,
@@ -216,10 +227,36 @@ def simulate(
     watch = Watch(deadline=deadline)
     ready = watch.prepare(_both, _native.Task.simulate, "simulate", program, garbler, evaluator, options)
     bits = wait(ready.start(), watch).json["output_bits"]
-    learned = (
-        output_value(from_text(bits[role]), ready.program.outputs_of(role), executions) for role in BOTH
+    outputs = Outputs(
+        *(output_value(from_text(bits[role]), ready.program.outputs_of(role), executions) for role in BOTH)
     )
-    return Outputs(*learned)
+    if not check:
+        return outputs
+    faults = _faults(program, garbler, evaluator, options, watch)
+    if faults:
+        warnings.warn("\n".join(map(str, faults)), Faulty, stacklevel=2)
+    return replace(outputs, faults=faults)
+
+
+class Faulty(UserWarning):
+    """Something went wrong in a simulation that was checked."""
+
+
+def _faults(
+    program: AnyProgram, garbler: Any, evaluator: Any, options: Options, watch: Watch
+) -> tuple[Fault, ...]:
+    """Returns what goes wrong in a program with these inputs."""
+    if not isinstance(program, HasChecks):
+        raise UsageError(
+            "only a program in Python can be checked, before it is compiled",
+            "give the function that @bw.program stands above",
+        )
+    if (checked := program.checked()) is None:
+        return ()
+    of, faults = checked
+    ready = watch.prepare(_both, _native.Task.simulate, "simulate", of, garbler, evaluator, options)
+    found = from_text(wait(ready.start(), watch).json["output_bits"]["garbler"]).reshape(-1, len(faults))
+    return tuple(fault for number, fault in enumerate(faults) if found[:, number].any())
 
 
 def _both(

@@ -20,7 +20,7 @@ from .arrays import Array, Record, array_of, struct_of, value
 from .functions import where
 from .integers import Integer
 from .traced import Component, component
-from .tracing import body, refuse, source
+from .tracing import body, check, refuse, source
 from .types import ArrayType, IntegerType, StructType, Type
 from .values import BIT, Value, here
 
@@ -160,26 +160,49 @@ def rises(so_far: Any, a: Any, b: Any) -> Any:
     return so_far & (a <= b)
 
 
-def in_order(table: Any, key: str) -> Integer:
-    """Returns whether the rows are in ascending order of a field."""
+@component
+def rises_once(so_far: Any, a: Any, b: Any) -> Any:
+    """Returns whether keys were in ascending order so far, and are here, and none but 0 is there twice."""
+    first = a == 0
+    if a.type.signed:
+        first = first & ~b.bits(b.type.width - 1, 1)
+    return so_far & ((a < b) | first)
+
+
+def in_order(table: Any, key: str, unique: bool = False) -> Integer:
+    """Returns whether the rows are in ascending order of a field.
+
+    Args:
+        unique: whether no key but 0 may be there twice, as `join` needs it.
+    """
     keys = [_key(row, key) for row in _rows(table)]
     found: Integer = BIT(1)
     for a, b in zip(keys, keys[1:]):
-        found = rises(found, a, b)
+        found = (rises_once if unique else rises)(found, a, b)
     return found
+
+
+def _expect(table: Any, key: str, keys: str) -> None:
+    """Notes a rule for a table. If the table is a party's input as it is, the party checks it beforehand."""
+    if isinstance(table, Array):
+        body().tables.append((here(table), key, keys))
 
 
 def merge_by(left: Any, right: Any, key: str) -> Array:
     """Returns the rows of two tables of one type, each in ascending order of a field, in that order.
 
-    If one of them is not in order all rows are 0: else whoever gives it would learn what belongs together.
+    If one of them is not in order all rows are 0: else the party that gives it would learn what belongs
+    together. An input that is not in order is refused before anything of it is sent.
     """
+    _expect(left, key, "sorted")
+    _expect(right, key, "sorted")
     first, second = _rows(left), _rows(right)
     type, other = first[0].type, second[0].type
     if type != other:
         refuse(f"merges rows of {type!r} with rows of {other!r}", "make rows of one Struct of both before")
     packed = _merged([pack(row) for row in first], [pack(row) for row in second], _place(type, key))
     ordered = in_order(left, key) & in_order(right, key)
+    check("merges a table that is out of order", lambda: ~ordered)
     return array_of([unpack(kept(ordered, row), type) for row in packed])
 
 
@@ -256,13 +279,16 @@ def sum_by(
     """Returns the sum of a field for each key of a table that is in ascending order of the key.
 
     There are as many pairs of key and sum as rows: that of a key is its last row's, and the others are 0. If
-    the table is not in order all are 0.
+    the table is not in order all are 0. A row whose key is 0 is no row. An input that is not in order, or has
+    a key 0 in a row with other values, is refused before anything of it is sent.
 
     Args:
         type: of the sums; without it the field's own, in which they wrap.
     """
     rows = _rows(table)
+    _expect(table, key, "grouped")
     found, ordered = [], in_order(table, key)
+    check("sums a table that is out of order", lambda: ~ordered)
     total, before = None, None
     for row, following in zip(rows, [*rows[1:], None]):
         own, found_key = getattr(row, amount), _key(row, key)
@@ -275,16 +301,26 @@ def sum_by(
 
 
 def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> list[Any]:
-    """Joins two tables on a key that occurs at most once in each, both in ascending order of it.
+    """Joins two tables on a key: one row with one row. THIS IS NO JOIN OF ONE ROW WITH MANY.
+
+    - Both tables must be in ascending order of the key.
+    - No key may be there twice in a table. Add up or choose among such rows before, as with `sum_by`.
+    - A row whose key is 0 is no row, and matches nothing. Renumber keys if 0 is one of yours.
+
+    A table that breaks one of the first two rules matches nothing at all: every result is 0. A table that a
+    party gives as it is, is checked before anything of it is sent, and refused with the numbers of its rows.
+    For a table that the program computes, `in_order(table, key, unique=True)` tells whether the rules hold:
+    let the parties learn that bit, too.
 
     Args:
         take: what is returned for two rows with the same key, one of each table.
 
     Returns:
-        for each two neighbours of the merged tables what `take` gives if they match, and else zeros. Of a key
-        that a table has twice one row counts; if a table is not in order nothing matches.
+        for each two neighbours of the merged tables what `take` gives if they match, and else zeros.
     """
     first, second = _rows(left), _rows(right)
+    _expect(left, on, "keyed")
+    _expect(right, on, "keyed")
     types = [first[0].type, second[0].type]
     places = [_place(type, on) for type in types]
     if places[0][1:] != places[1][1:]:
@@ -315,7 +351,8 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
     # Ordered by key and then by table, so that of two that match the left one comes first.
     sides = [[merged_row(row, side) for row in rows] for side, rows in enumerate((first, second))]
     merged = _merged(sides[0], sides[1], (room, length + 1, signed))
-    ordered = in_order(first, on) & in_order(second, on)
+    ordered = in_order(first, on, unique=True) & in_order(second, on, unique=True)
+    check("joins a table that is out of order or has a key twice", lambda: ~ordered)
 
     def match(ordered: Any, a: Any, b: Any) -> Any:
         keys = [one.bits(room + 1, length) for one in (a, b)]

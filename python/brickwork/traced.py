@@ -7,16 +7,31 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from operator import or_
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import programs
 from .arrays import array_of, as_value, value
 from .errors import UsageError
+from .integers import Integer
 from .pages import Page
 from .reads import is_itself_alone, reads
-from .tracing import Source, body, definition, function, is_tracing, parameter, refuse, source, tracing
+from .tracing import (
+    EXPECTED,
+    Body,
+    Fault,
+    Source,
+    body,
+    definition,
+    function,
+    is_tracing,
+    parameter,
+    refuse,
+    source,
+    tracing,
+)
 from .types import Owned, StructType, Type, type_of_annotation
-from .values import Value, here
+from .values import BIT, Value, fold, here
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +72,10 @@ class Component(Generic[P, R]):
         types = {name: one.type for name, one in secrets.items() if one is not None}
         if not types:
             return self._body(**plain)  # type: ignore[call-arg]
+        if source().checks is not None:
+            found: Any = self._body(**{**secrets, **plain})  # type: ignore[call-arg]
+            with definition(self._body):
+                return self._result(found)
         key = (self, tuple(sorted(types.items(), key=lambda item: item[0])), _key(plain))
         read = reads(self._body, *plain.values())
         if key not in source().functions:
@@ -66,6 +85,10 @@ class Component(Generic[P, R]):
         source().written[key] = read, source().written[key][1]
         name, result = source().functions[key]
         paths = [here(one) for one in secrets.values() if one is not None]
+        given = dict(zip(map(parameter, types), paths))
+        for path, field, keys in source().tables.get(name, ()):
+            of, dot, rest = path.partition(".")
+            body().tables.append((given[of] + dot + rest, field, keys))
         return value(result, body().let(result, f"{name}({', '.join(paths)})"))
 
     def _secret(self, name: str, given: Any) -> Value | None:
@@ -105,7 +128,7 @@ class Component(Generic[P, R]):
                 "a component may depend on its arguments alone: no random numbers, no counters",
             )
         of.written[key] = None, texts[0][0]
-        result, parameters, lines = texts[0][0]
+        result, parameters, lines, tables = texts[0][0]
         # A function that is made anew at each call, such as a lambda, is the same one if its text is.
         same = (self._body.__name__, result, parameters, tuple(lines))
         if same not in of.functions:
@@ -113,9 +136,13 @@ class Component(Generic[P, R]):
             head = f"/*@ component */\nfunction {result.word}{result.dimensions} {name}({parameters})"
             of.texts.append("\n".join([head, "{", *lines, "}", ""]))
             of.functions[same] = name, result
+            of.tables[name] = tables
         return of.functions[same]
 
-    def _text(self, types: dict[str, Type], plain: dict[str, Any]) -> tuple[Type, str, list[str]]:
+    def _text(
+        self, types: dict[str, Type], plain: dict[str, Any]
+    ) -> tuple[Type, str, list[str], tuple[tuple[str, str, str], ...]]:
+        """Returns what the function returns, its parameters, its lines, and what it expects of tables."""
         with function() as of:
             for type in types.values():
                 source().use(type)
@@ -127,7 +154,9 @@ class Component(Generic[P, R]):
             parameters = ", ".join(
                 f"{type.word} {parameter(name)}{type.dimensions}" for name, type in types.items()
             )
-            return result.type, parameters, of.lines
+            own = set(map(parameter, types))
+            tables = tuple(one for one in of.tables if one[0].partition(".")[0] in own)
+            return result.type, parameters, of.lines, tables
 
     def _result(self, result: Any) -> Value:
         """Returns what the function returns, as one secret value."""
@@ -207,6 +236,7 @@ class Traced(Page, Generic[P, R]):
         self._body = body
         self._names = names or {}
         self._program: programs.Program | None = None
+        self._checked: tuple[programs.Program, list[Fault]] | tuple[()] | None = None
         functools.update_wrapper(self, body)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -222,15 +252,27 @@ class Traced(Page, Generic[P, R]):
             )
         return texts[0]
 
-    def _trace(self) -> str:
+    def checked(self) -> tuple[programs.Program, list[Fault]] | None:
+        """Returns a program that gives the garbler a bit for each fault that this one could have, and these
+        faults; None if it can have none.
+        """
+        if self._checked is None:
+            of = Source()
+            of.checks = {}
+            text = self._trace(of)
+            self._checked = (self._compiled(text), list(of.checks)) if of.checks else ()
+        return self._checked or None
+
+    def _trace(self, of: Source | None = None) -> str:
         annotations = _annotations(self._body, self._names)
         returns = annotations.pop("return", None)
         parameters = inspect.signature(self._body).parameters
         inputs = {name: _owned(self._body, name, annotations.get(name)) for name in parameters}
-        of = Source()
+        of = of or Source()
         head: list[str] = []
         with tracing(of) as main:
             arguments: dict[str, Any] = {}
+            wholes: dict[int, Type] = {}
             for number, party in ((1, "garbler"), (2, "evaluator")):
                 own = {name: owned.type for name, owned in inputs.items() if owned.party == party}
                 if not own:
@@ -242,13 +284,22 @@ class Traced(Page, Generic[P, R]):
                 )
                 with definition(self._body):
                     of.use(whole)
-                head.append(f"#input {number} {whole.word}{whole.dimensions}")
+                wholes[number] = whole
                 for name, type in own.items():
                     path = f"input{number}" if len(own) == 1 else f"input{number}.{name}"
                     arguments[name] = value(type, path, main)
             result = self._body(**arguments)  # type: ignore[call-arg]
+            for number, whole in wholes.items():
+                head += [f"/*@ {keys} {path} */" for path, keys in _tables_of(main, f"input{number}")]
+                head.append(f"#input {number} {whole.word}{whole.dimensions}")
             with definition(self._body):
                 outputs = _outputs(self._body, returns, result)
+            if of.checks:
+                faults = [
+                    fold([Integer(BIT, path) for path in paths], or_, None) for paths in of.checks.values()
+                ]
+                found = array_of(faults)
+                outputs = [(1, found.type, here(found))]
             for number, type, path in outputs:
                 of.use(type)
                 head.append(f"#output {number} {type.word}{type.dimensions}")
@@ -260,13 +311,16 @@ class Traced(Page, Generic[P, R]):
     def as_program(self) -> programs.Program:
         """Returns the program, traced and compiled."""
         if self._program is None:
-            folder = programs.new_file().removesuffix(".bwp")
-            os.mkdir(folder)
-            path = os.path.join(folder, f"{Source().new_name(self._body.__name__)}.wir")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(self.source)
-            self._program = programs.Program(path)
+            self._program = self._compiled(self.source)
         return self._program
+
+    def _compiled(self, text: str) -> programs.Program:
+        folder = programs.new_file().removesuffix(".bwp")
+        os.mkdir(folder)
+        path = os.path.join(folder, f"{Source().new_name(self._body.__name__)}.wir")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return programs.Program(path)
 
     def record(self) -> Mapping[str, Any]:
         return self.as_program().record()
@@ -277,6 +331,18 @@ class Traced(Page, Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<traced {self._body.__name__}>"
+
+
+def _tables_of(main: Body, port: str) -> list[tuple[str, str]]:
+    """Returns the keys of tables of an input of which something is expected, and what: the most for each."""
+    found: dict[str, str] = {}
+    for path, field, keys in main.tables:
+        name, _, rest = path.partition(".")
+        # An element of an array of tables has no name.
+        if name == port and "[" not in rest:
+            key = f"{rest}.{field}" if rest else field
+            found[key] = max(found.get(key, keys), keys, key=EXPECTED.index)
+    return list(found.items())
 
 
 def _owned(of: Callable[..., Any], name: str, annotation: Any) -> Owned:

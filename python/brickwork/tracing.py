@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -80,11 +81,17 @@ def refuse(message: str, hint: str) -> NoReturn:
     raise error
 
 
+EXPECTED = ("sorted", "grouped", "keyed")
+"""The rules for the keys of a table, the weakest first, as a pragma names them."""
+
+
 class Body:
     """The lines of a function."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.tables: list[tuple[str, str, str]] = []
+        """Tables that must keep a rule: their paths, the field of the key, and the rule."""
         self._names = 0
 
     def name(self) -> str:
@@ -115,9 +122,13 @@ class Source:
         """Of the functions that were made of components: what they read then, and what was written down."""
         self.texts: list[str] = []
         """Functions, callees first."""
+        self.tables: dict[str, tuple[tuple[str, str, str], ...]] = {}
+        """The rules for tables that are arguments of a function, by the function's name."""
         self.includes: set[str] = set()
         self.failed: SecretUsed | None = None
-        """What was refused first."""
+        """The error that was raised first."""
+        self.checks: dict[Fault, list[str]] | None = None
+        """The bits that tell of a fault, if faults are to be found; then components are parts of `main`."""
         self.names: set[str] = set()
         self._integers: dict[str, str] = {}
         self._structs: dict[str, tuple[Type, str]] = {}
@@ -165,6 +176,40 @@ class Source:
         types = [*self._integers.values(), *(text for _, text in self._structs.values())]
         lines = ["#parties 2", *includes, *types, *head, "", *self.texts]
         return "\n".join([*lines, "function void main()", "{", *main.lines, "}", ""])
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that went wrong in a line of a program.
+
+    Attributes:
+        file: the Python file.
+        line: the line in it.
+        what: what happened.
+    """
+
+    file: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.line).strip()
+        return f"{os.path.basename(self.file)}:{self.line}: `{text}` {self.what}"
+
+
+def check(what: str, is_wrong: Callable[[], Any]) -> None:
+    """Notes a bit that is 1 if something went wrong in the line of Python outside this package that is
+    executed, if faults are to be found.
+    """
+    of = source()
+    if of.checks is None:
+        return
+    checks, of.checks = of.checks, None
+    try:
+        bit = is_wrong()
+    finally:
+        of.checks = checks
+    checks.setdefault(Fault(*_line(), what), []).append(bit._path)
 
 
 _TAKEN = frozenset(

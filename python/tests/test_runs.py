@@ -39,15 +39,6 @@ def test_every_protocol_runs_in_one_call(millionaires: bw.Program, protocol: str
         assert run.promise.bound_log2 <= -40 and run.promise["statistical_bits"] == 40
 
 
-@pytest.mark.parametrize("protocol", ["compgc", "semi-honest"])
-def test_a_semi_honest_protocol_is_named_once(
-    millionaires: bw.Program, protocol: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING, "brickwork"):
-        bw.run(millionaires, 3, 4, protocol=protocol)
-    assert [text.split(": ")[0].split(" is ")[0] for text in caplog.messages] == [f"--protocol {protocol}"]
-
-
 def test_a_pickled_run_has_outputs_and_no_inputs(millionaires: bw.Program) -> None:
     run = bw.run(millionaires, garbler=1_234_567_891, evaluator=1_234_567_889)
     pickled = pickle.dumps(run)
