@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     store: str | os.PathLike[str]
     store_key: str | os.PathLike[str]
     no_top_up: bool
+    max_age: int
     audit: str | os.PathLike[str]
     map: Mapping[str, str]
     scale: Mapping[str, int]
@@ -49,6 +50,7 @@ class SessionOptions(TypedDict, total=False):
     store: str | os.PathLike[str]
     store_key: str | os.PathLike[str]
     no_top_up: bool
+    max_age: int
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
