@@ -58,6 +58,8 @@ static STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
         created: 0,
         max_age: u64::MAX,
         fixed: 0,
+        early: 0,
+        counted: brickwork::stock::Counted::Nothing,
     };
     store.begin(&EPOCH, &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
     drop(store);

@@ -71,6 +71,8 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         created: 0,
         max_age: u64::MAX,
         fixed: 0,
+        early: 0,
+        counted: brickwork::stock::Counted::Nothing,
     };
     store.begin(&EPOCH, &epoch, &Secrets::fixed(SECRETS)).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");

@@ -13,7 +13,7 @@ struct Run {
     variable: &'static str,
 }
 
-const RUNS: [Run; 5] = [
+const RUNS: [Run; 6] = [
     Run {
         what: "log and store: models, every change, every bit",
         arguments: &["-p", "brickwork-stock", "--lib"],
@@ -32,6 +32,11 @@ const RUNS: [Run; 5] = [
     Run {
         what: "the connection cut at every byte",
         arguments: &["-p", "brickwork-adversary", "--test", "faults", "row_20"],
+        variable: "BRICKWORK_EVERY_BYTE",
+    },
+    Run {
+        what: "a step of stock cut at every byte",
+        arguments: &["-p", "brickwork-session", "--lib", "row_04_a_cut_at_any_byte"],
         variable: "BRICKWORK_EVERY_BYTE",
     },
     Run {

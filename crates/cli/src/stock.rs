@@ -481,6 +481,7 @@ fn entry(entry: &Entry) -> Value {
                 "workers": step.workers,
             })
         }
+        Entry::Exposed => json!({ "entry": "exposed" }),
         Entry::Stored => json!({ "entry": "stored" }),
         Entry::Made => json!({ "entry": "made" }),
         Entry::Use { program, taken } => json!({

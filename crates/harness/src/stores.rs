@@ -166,6 +166,8 @@ impl Stores {
                 created: 0,
                 max_age: u64::MAX,
                 fixed: 0,
+                early: 0,
+                counted: brickwork_stock::Counted::Nothing,
             };
             store.begin(&[3; 32], &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
             let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

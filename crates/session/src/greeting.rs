@@ -37,6 +37,15 @@ pub fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(),
     confirm(channel, digest, what)
 }
 
+/// Sends a digest of what this party does next, and returns the peer's. Rounds: half of one.
+///
+/// # Errors
+/// [`Error::Io`] if the peer went away.
+pub(crate) fn exchange(channel: &mut Channel, digest: &[u8; 32]) -> Result<[u8; 32], Error> {
+    announce(channel, digest)?;
+    received(channel)
+}
+
 /// Sends a digest of what this party does next: the first half of [`agree`], with which messages may go that
 /// are worth nothing to a peer who does something else.
 ///
@@ -51,8 +60,13 @@ pub fn announce(channel: &mut Channel, digest: &[u8; 32]) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Mismatch`] with `what` if it is something else.
 pub fn confirm(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
-    let theirs = channel.receive(msg::NEXT, digest.len())?;
-    if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
+    if received(channel)? == *digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
+}
+
+fn received(channel: &mut Channel) -> Result<[u8; 32], Error> {
+    let mut theirs = [0; 32];
+    channel.receive_into(msg::NEXT, &mut theirs)?;
+    Ok(theirs)
 }
 
 /// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 + 4 bytes.

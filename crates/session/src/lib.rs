@@ -17,14 +17,15 @@ use brickwork_circuit::Program;
 pub use brickwork_base::promise::{
     Batch, Cheater, Commitments, ItemKind, Linking, Model, Promise, Spent, Triples,
 };
+pub(crate) use greeting::exchange;
 pub use greeting::{
     Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
 };
-pub use metered::Metered;
+pub use metered::{BeforeExposing, Metered};
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 15;
+pub const PROTOCOL_VERSION: u32 = 16;
 
 /// Bytes of tables that an evaluator keeps in memory if the user says nothing else ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;

@@ -32,7 +32,12 @@ pub struct Metered {
     /// Bytes of tables that have passed, and all that are expected to.
     passed: u64,
     expected: u64,
+    /// An act before anything is exposed.
+    before_exposing: Option<BeforeExposing>,
 }
+
+/// An act before something is exposed.
+pub type BeforeExposing = Box<dyn FnMut() -> Result<(), Error> + Send>;
 
 impl Metered {
     /// Starts the stopwatch of a party of this protocol; `observer` is told of its phases.
@@ -54,7 +59,24 @@ impl Metered {
             bytes,
             passed: 0,
             expected: 0,
+            before_exposing: None,
         }
+    }
+
+    /// Does this before anything is exposed from now on; `None` for nothing.
+    pub fn before_exposing(&mut self, act: Option<BeforeExposing>) {
+        self.before_exposing = act;
+    }
+
+    /// Prepares for the next message, with which a party says what it cannot take back and the other one can
+    /// act on: a challenge, or the outcome of a comparison. Both parties call it: one before it sends that
+    /// message, and one when it has received it. Where stock is made, the step counts as an attempt of the
+    /// peer's from here on, durably.
+    ///
+    /// # Errors
+    /// [`Error::Vain`] if it would be one attempt too many; [`Error::Stock`] if the disk fails.
+    pub fn expose(&mut self) -> Result<(), Error> {
+        self.before_exposing.as_mut().map_or(Ok(()), |act| act())
     }
 
     /// Begins or resumes a phase, to which what follows belongs and which may have run before: flights hold

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::Vacant;
+use std::sync::MutexGuard;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,23 @@ pub struct Epoch {
     pub max_age: u64,
     /// What may fail in it beside its steps, in units of 2^-128.
     pub fixed: u128,
+    /// The odds, in units of 2^-128, that a peer which breaks a step off before it is exposed has seen that a
+    /// cheat would not show.
+    pub early: u128,
+    /// The attempts of the peer that count.
+    pub counted: Counted,
+}
+
+/// The attempts of a peer that count: it may have seen that a cheat would show, and broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Counted {
+    /// None, but for the [early](Epoch::early) part of each step that is broken off.
+    Nothing,
+    /// Steps that were exposed and broken off. A cheat in a step that is made has won all that it could.
+    BrokenOff,
+    /// Likewise, and steps that are made of which no program has made use: a cheat in one may have been
+    /// neither seen nor of use, and the peer would rather have another one.
+    BrokenOffOrThrownAway,
 }
 
 impl Epoch {
@@ -79,7 +97,18 @@ pub(super) enum Cause {
     /// The peer has it already.
     Named,
     /// It burns the epoch for the peer's doing.
-    Lost,
+    Lost(Loss),
+}
+
+/// A peer's doing that made this party burn an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It failed a check, or this party cannot know whether it did: it may have guessed a secret of the
+    /// epoch's.
+    Check,
+    /// It has another log, or none, or says that it burned the epoch: it cannot have learnt more from it than
+    /// from what was made.
+    Log,
 }
 
 impl Store {
@@ -109,7 +138,7 @@ impl Store {
         if self.row::<Epoch>(EPOCHS, id)?.is_some() {
             return Err(Error::Stock("this epoch exists".into()));
         }
-        let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?, self.vain_at_begin(id, epoch)?];
+        let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?];
         let (file, kept) = (self.key_file(id), Kept { secrets: secrets.clone(), chains: Vec::new() });
         self.poisoning(file.make(&kept))?;
         self.write(&rows)?;
@@ -288,7 +317,18 @@ impl Store {
         cause: Cause,
         opened: Opened,
     ) -> Result<Taken, Error> {
-        let _changing = self.change()?;
+        self.append_behind(&self.change()?, id, entry, cause, opened)
+    }
+
+    /// Does what [`Store::append_as`] does, of who holds off other changes.
+    pub(super) fn append_behind(
+        &self,
+        _changing: &MutexGuard<'_, ()>,
+        id: &EpochId,
+        entry: &Entry,
+        cause: Cause,
+        opened: Opened,
+    ) -> Result<Taken, Error> {
         let (before, number) = self.replay(id)?;
         let (mut after, row) =
             (before.clone(), LogRow { entry: entry.clone(), named: cause == Cause::Named });
@@ -358,7 +398,7 @@ impl Store {
             if state.is_lent() && state.burned().is_none() {
                 let why = "makers had its secrets when this party's process ended, and what they saw is not \
                            known";
-                drop(self.lose(&id, why.into())?);
+                drop(self.lose(&id, Loss::Check, why.into())?);
                 tracing::warn!("the part {} of this store is burned: {why}", short(&id));
             }
         }
@@ -377,7 +417,6 @@ impl Store {
         }
         let mut rows = vec![(EPOCHS, id.to_vec(), None)];
         rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
-        rows.extend(self.vain_without(id)?);
         self.known().remove(id);
         self.write(&rows)?;
         self.poisoning(self.key_file(id).erase())

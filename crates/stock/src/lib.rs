@@ -42,7 +42,7 @@ pub use batches::{Damage, Left};
 pub use brickwork_base::{Strangers, short};
 pub use chain::Chain;
 pub use disk::{Change, Faults, NoFaults, free_bytes};
-pub use epochs::Epoch;
+pub use epochs::{Counted, Epoch, Loss};
 pub use forward::{Forward, Secrets};
 pub use index::encoded_secret;
 pub use lease::{Lease, PeerLock};

@@ -33,8 +33,9 @@ pub struct FillStep {
     /// Steps of the job.
     pub of: u32,
     /// The bound on the probability that the peer cheats in this step unseen, in units of 2^-128. It counts
-    /// for all of the epoch, also if the step is given up: a peer that does not like a challenge can break
-    /// the connection off, and whatever the user asks for next, it is another attempt.
+    /// for all of the epoch, also if the step is given up once it was [exposed](Entry::Exposed): a peer that
+    /// does not like a challenge can break the connection off, and whatever the user asks for next, it is
+    /// another attempt.
     pub risk: u128,
     /// How many workers make it side by side, at least 1: each has ranges of all counters to itself, as if it
     /// were an entry of its own.
@@ -51,6 +52,10 @@ pub enum Entry {
     /// make it of as many numbers from there on. One that was begun before and is not made is given up: its
     /// material is never used.
     Fill(FillStep),
+    /// Shared: a party is about to say of the step that was begun last what it cannot take back and a peer
+    /// can act on, such as a challenge. Until then a peer that breaks off has learnt nothing; from here on
+    /// the step counts unless it is made.
+    Exposed,
     /// What the step that was begun last is about is durable at this party.
     Stored,
     /// Shared: both parties have stored what the step that was begun last is about.
@@ -83,13 +88,21 @@ impl Entry {
         match self {
             Entry::Fill(step) => u64::from(step.workers),
             Entry::Made | Entry::Use { .. } | Entry::Damaged(_) => 1,
-            Entry::Stored | Entry::Confirmed | Entry::Burned(_) | Entry::Lent | Entry::Returned => 0,
+            Entry::Exposed
+            | Entry::Stored
+            | Entry::Confirmed
+            | Entry::Burned(_)
+            | Entry::Lent
+            | Entry::Returned => 0,
         }
     }
 
     /// Returns whether both parties write it.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. } | Entry::Damaged(_))
+        match self {
+            Entry::Fill(_) | Entry::Exposed | Entry::Made | Entry::Use { .. } | Entry::Damaged(_) => true,
+            Entry::Stored | Entry::Confirmed | Entry::Burned(_) | Entry::Lent | Entry::Returned => false,
+        }
     }
 
     /// Names all that the entry says, however it is stored and sent.
@@ -119,6 +132,7 @@ impl Entry {
                 }
                 &mut digest
             }
+            Entry::Exposed => digest.number(9u8),
         }
         .done()
     }
@@ -160,11 +174,13 @@ pub struct State {
     damaged: BTreeMap<Serial, Vec<Range<u64>>>,
     /// The step that is begun and not made, and the number of its entry.
     open: Option<(u64, FillStep)>,
+    /// True if the peer may have learnt something from it.
+    exposed: bool,
     /// Whether this party has all of it.
     stored: bool,
     /// By the number of the entry that began it: each step that is made.
     made: BTreeMap<u64, FillStep>,
-    /// What was begun before the open step and not made.
+    /// The steps that were exposed before the open one and not made.
     given_up: GivenUp,
     /// Steps that the last program may cost, while it has not ended.
     at_stake: BTreeSet<u64>,
@@ -174,7 +190,7 @@ pub struct State {
     proven: BTreeSet<u64>,
 }
 
-/// The steps of an epoch that were begun and are not made, whatever they were about.
+/// The steps of an epoch that were exposed and are not made, whatever they were about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GivenUp {
     /// How many they are.
@@ -210,6 +226,7 @@ impl State {
             next: BTreeMap::new(),
             damaged: BTreeMap::new(),
             open: None,
+            exposed: false,
             stored: false,
             made: BTreeMap::new(),
             given_up: GivenUp::default(),
@@ -266,7 +283,11 @@ impl State {
                 }
                 self.given_up = self.given_up();
                 self.spoiled.append(&mut self.at_stake);
-                (self.open, self.stored) = (Some((self.shared + 1, *step)), false);
+                (self.open, self.exposed, self.stored) = (Some((self.shared + 1, *step)), false, false);
+                self.extend(entry);
+            }
+            Entry::Exposed if self.open.is_some() && !self.exposed && !self.stored => {
+                self.exposed = true;
                 self.extend(entry);
             }
             Entry::Stored if self.open.is_some() => self.stored = true,
@@ -274,7 +295,7 @@ impl State {
                 self.made.extend(self.open.take());
                 self.extend(entry);
             }
-            Entry::Stored | Entry::Made => {
+            Entry::Exposed | Entry::Stored | Entry::Made => {
                 return Err(Error::Stock("nothing was begun that could be finished".into()));
             }
             // A program that takes nothing burns nothing: a peer that names one would close the epoch for
@@ -413,6 +434,11 @@ impl State {
         numbers.filter_map(|number| Some((*number, *self.made.get(number)?))).collect()
     }
 
+    /// Returns whether a program has ended that drew on the step which this entry began: its bound covers it.
+    pub fn is_proven(&self, number: u64) -> bool {
+        self.proven.contains(&number)
+    }
+
     /// Returns whether a batch belongs to the step that is open: to one of its workers.
     pub fn is_open(&self, serial: Serial) -> bool {
         let number = SERIALS.entry_of(serial);
@@ -422,9 +448,14 @@ impl State {
         self.open.is_some_and(of)
     }
 
-    /// Returns the steps that were begun and are not made, the open one among them: it may yet be given up.
+    /// Returns whether the peer may have learnt something from the step that is open.
+    pub fn is_exposed(&self) -> bool {
+        self.open.is_some() && self.exposed
+    }
+
+    /// Returns the steps that were exposed and are not made, the open one among them: it may yet be given up.
     pub fn given_up(&self) -> GivenUp {
-        self.given_up.and(self.open)
+        self.given_up.and(self.open.filter(|_| self.exposed))
     }
 
     /// Returns whether nothing shared has happened.
@@ -581,6 +612,7 @@ mod tests {
             (Entry::Lent, numbers(&[6])),
             (Entry::Returned, numbers(&[7])),
             (Entry::Damaged(vec![(1, 2, 3), (4, 5, 6)]), numbers(&[8, 2, 1, 2, 3, 4, 5, 6])),
+            (Entry::Exposed, numbers(&[9])),
         ];
         for (what, bytes) in &entries {
             assert_eq!(what.digest(), expected("brickwork 2026-11 stock entry", &[bytes]), "{what:?}");
@@ -674,16 +706,17 @@ mod tests {
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
     }
 
-    /// Row 4: every step that was begun and is not made counts, whatever it was about, what was made between
-    /// and whatever came behind.
+    /// Row 4: every step that was exposed and is not made counts, whatever it was about, what was made
+    /// between and whatever came behind. One that was only begun counts nothing.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
         let fill = |job: u8, number, of, risk| {
-            vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk, workers: 1 })]
+            let step = Entry::Fill(FillStep { job: [job; 32], number, of, risk, workers: 1 });
+            vec![step.clone(), step, Entry::Exposed]
         };
         let made = || vec![Entry::Stored, Entry::Made];
-        let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(2, 0), 1)] }];
+        let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(4, 0), 1)] }];
         for (entries, steps, risk) in [
             (fill(1, 0, 2, 1), 1, 1),
             // Asked for again, or for something else, that is made; and then the first again.
@@ -699,6 +732,10 @@ mod tests {
         ] {
             entries.iter().for_each(|entry| state.apply(entry).unwrap());
             assert_eq!(state.given_up(), GivenUp { steps, risk }, "{entries:?}");
+            assert_eq!(
+                state.clone().apply(&Entry::Exposed).is_err(),
+                state.is_exposed() || state.open().is_none()
+            );
         }
         assert_eq!(state.made().map(|(_, step)| step.job[0]).collect::<Vec<_>>(), [1, 2, 1]);
     }
@@ -763,6 +800,7 @@ mod tests {
         assert_eq!((state.gone(one), state.left(one, 10)), (9, 1));
         // A step that is open is given up, as by a program.
         state.apply(&Entry::Fill(FillStep { job: [2; 32], ..step })).unwrap();
+        state.apply(&Entry::Exposed).unwrap();
         state.apply(&damaged(&[(one, 9, 1)])).unwrap();
         assert_eq!((state.open(), state.given_up().steps, state.left(one, 10)), (None, 1, 0));
         assert_eq!(state.progress(&[2; 32], 1), 0);

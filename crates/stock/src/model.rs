@@ -41,6 +41,8 @@ enum Intent {
 enum Message {
     Standing(Standing),
     Head(Head),
+    /// A message that the peer can act on, such as a challenge.
+    Exposed,
     Stored,
 }
 
@@ -186,7 +188,7 @@ impl World {
                     world.use_up(me, intent, &after)?;
                 }
             }
-            (3 | 5 | 9, Some(Message::Head(peer))) if peer == *log.head() => {}
+            (3 | 5 | 11, Some(Message::Head(peer))) if peer == *log.head() => {}
             (6, _) => {
                 // Both have the entry: its range of counters and its items are used now.
                 if order == Order::BothBurned {
@@ -199,15 +201,24 @@ impl World {
                     log.apply(&Entry::Confirmed).expect("always");
                     return Ok(Next::Goes(Box::new(world.closed())));
                 }
+                // The evaluator draws a challenge, and counts the step before it sends that.
+                if me == 1 {
+                    log.apply(&Entry::Exposed).expect("a step is open");
+                }
+                say = Some(Message::Exposed);
+            }
+            (7, Some(Message::Exposed)) if me == 1 => {}
+            (7, Some(Message::Exposed)) => log.apply(&Entry::Exposed).expect("a step is open"),
+            (8, _) => {
                 log.apply(&Entry::Stored).expect("a step is open");
                 say = Some(Message::Stored);
             }
-            (7, Some(Message::Stored)) => {}
-            (8, _) => {
+            (9, Some(Message::Stored)) => {}
+            (10, _) => {
                 log.apply(&Entry::Made).expect("stored");
                 say = Some(Message::Head(*log.head()));
             }
-            (10, _) => {
+            (12, _) => {
                 log.apply(&Entry::Confirmed).expect("always");
                 return Ok(Next::Goes(Box::new(world.closed())));
             }
@@ -263,7 +274,7 @@ impl World {
 fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
     let mut open = vec![World::new(workers)];
     let mut seen = Seen::from(&open[0]);
-    let (mut used, mut apart, mut made) = (0, 0, 0);
+    let (mut used, mut apart, mut made, mut exposed) = (0, 0, 0, 0);
     while let Some(world) = open.pop() {
         // What one party has sent items of is burned at the other, too, unless its folder went back.
         for me in 0..2 {
@@ -275,6 +286,7 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
         used += usize::from(world.items.iter().any(|items| items.len() > 1));
         apart += usize::from(world.logs[0].compare(&world.logs[1].standing()) == Verdict::Apart);
         made += usize::from(world.logs.iter().any(|log| log.made().count() > 1));
+        exposed += usize::from(world.logs[1].is_exposed() && !world.logs[0].is_exposed());
         for next in world.successors(careless, order)? {
             if seen.is_new(&next) {
                 open.push(next);
@@ -282,7 +294,7 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
         }
     }
     // The search got to where it matters.
-    assert!(used > 100 && apart > 100 && made > 100, "{used} {apart} {made}");
+    assert!(used > 100 && apart > 100 && made > 100 && exposed > 100, "{used} {apart} {made} {exposed}");
     Ok(seen.len())
 }
 

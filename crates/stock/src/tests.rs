@@ -27,6 +27,8 @@ fn epoch() -> Epoch {
         created: 5,
         max_age: u64::MAX,
         fixed: 0,
+        early: 0,
+        counted: crate::Counted::Nothing,
     }
 }
 

@@ -1,16 +1,20 @@
-//! What a peer has tried in vain, over all epochs: the sum of the risks of all that was begun with it and not
-//! made.
+//! A peer's attempts in vain, over all epochs: the sum of the risks of all attempts that came to
+//! nothing and in which a cheat may have gone unseen.
 //!
-//! A step counts from its beginning, in the transaction that begins it, until it is made. An epoch's fixed
-//! part counts from before its setup until its first step is made, and with the first step that is given up
-//! in it. A step that is made counts once more from the transaction in which a program takes of what its job
-//! made, until a program has ended that drew on it: who throws away what it was not lucky with has tried.
-//! What the peer makes this party burn counts with all that was made. Nothing else takes from the sum but
+//! An attempt is a step of preprocessing, from the transaction that [exposes](Entry::Exposed) it until it is
+//! made. A connection that breaks before that costs the epoch's [early](Epoch::early) part, which is next to
+//! nothing: the peer may have seen only that a check failed whose odds are as small. A step that is
+//! made counts once more from the transaction in which a program takes of what its job made, until a program
+//! has ended that drew on it: who throws away what it was not lucky with has tried. What the peer makes this
+//! party burn counts with all that was made and no program has proven, and a failed check with the epoch's
+//! fixed part, too. [`Counted`] says which of this a protocol's role needs. Nothing takes from the sum but
 //! [`Store::forgive`]: neither burning, nor forgetting, nor another identifier of the pair.
+
+use std::sync::MutexGuard;
 
 use serde::{Deserialize, Serialize};
 
-use super::epochs::{Cause, Epoch};
+use super::epochs::{Cause, Counted, Epoch, Loss};
 use super::index::{EPOCHS, RowChange, VAIN};
 use super::log::{Entry, EpochId, State};
 use super::pair::Relation;
@@ -47,13 +51,13 @@ impl Epoch {
 }
 
 /// What is known of an account, in units of 2^-128.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attempts {
     account: Account,
     /// What came to nothing.
     settled: u128,
-    /// By epoch: what is begun, and counts until it is made. And by the name of a step that is made: what
-    /// counts until a program has ended.
+    /// By epoch: the step that this party has begun, which counts until it is made. And by the name of a step
+    /// that is made: the part of it that counts until a program has ended.
     open: Vec<(EpochId, u128)>,
 }
 
@@ -68,47 +72,72 @@ impl Attempts {
         self.open.iter().fold(self.settled, |sum, (_, risk)| sum.saturating_add(*risk))
     }
 
+    /// Makes sure that another attempt of this risk stays within what a run is promised. Where a session has
+    /// a share of a promise, whoever shares it out counts what is begun.
+    fn may_try(&self, risk: u128) -> Result<(), Error> {
+        let security = self.account.security;
+        if security.is_share() || self.sum().saturating_add(risk) <= security.units() {
+            return Ok(());
+        }
+        Err(Error::Vain(format!(
+            "too much that was begun with this peer came to nothing: another attempt would leave more than \
+             {security} to chance, over all of them; a peer that breaks off until it likes what it is asked \
+             does this, and so does a bad line"
+        )))
+    }
+
+    /// Counts a step of an epoch until it is made.
+    fn begin(&mut self, id: &EpochId, risk: u128) {
+        self.open.extend((risk > 0).then_some((*id, risk)));
+    }
+
     fn settle(&mut self, risk: u128) {
         self.settled = self.settled.saturating_add(risk);
     }
 
-    /// Takes out what is open in an epoch.
+    /// Takes out what is open in an epoch, or of a step that is made.
     fn close(&mut self, id: &EpochId) -> u128 {
         let place = self.open.iter().position(|(of, _)| of == id);
         place.map_or(0, |place| self.open.swap_remove(place).1)
     }
 
-    /// Follows an entry that leads from one state of an epoch with this fixed part to the next, for this
-    /// cause.
+    /// Follows an entry that leads from one state of an epoch to the next, for this cause.
     fn follow(
         &mut self,
-        id: &EpochId,
+        (id, epoch): (&EpochId, &Epoch),
         [before, after]: [&State; 2],
         entry: &Entry,
-        fixed: u128,
         cause: Cause,
     ) {
-        let open = self.close(id);
-        let counted = before.given_up().steps > 0;
-        let lost = cause == Cause::Lost;
-        match entry {
-            // This party has answered nothing of it; a step that it gives up counts.
-            Entry::Fill(_) if cause == Cause::Named => match before.open() {
-                Some(_) => self.settle(open),
-                None => self.open.extend((open > 0).then_some((*id, open))),
-            },
-            Entry::Fill(step) => {
-                if before.open().is_some() {
-                    self.settle(open);
-                }
-                self.open.push((*id, step.risk.saturating_add(if counted { 0 } else { fixed })));
+        let counts_exposed = epoch.counted != Counted::Nothing;
+        match (entry, before.open()) {
+            // This party has said nothing of a step that only the peer says to have exposed.
+            (Entry::Exposed, Some((_, step))) if cause == Cause::Own && counts_exposed => {
+                let early = self.close(id);
+                self.begin(id, step.risk.max(early));
             }
-            Entry::Made => {}
-            Entry::Use { .. } | Entry::Damaged(_) | Entry::Burned(_) => self.settle(open),
-            Entry::Stored | Entry::Confirmed | Entry::Lent | Entry::Returned => {
-                self.open.extend((open > 0).then_some((*id, open)));
+            (Entry::Made, _) => drop(self.close(id)),
+            (Entry::Fill(_) | Entry::Use { .. } | Entry::Damaged(_) | Entry::Burned(_), _) => {
+                let open = self.close(id);
+                self.settle(open);
             }
+            _ => {}
         }
+        if let Entry::Fill(step) = entry
+            && cause == Cause::Own
+        {
+            self.begin(id, epoch.early.saturating_mul(step.workers.into()));
+        }
+        if epoch.counted == Counted::BrokenOffOrThrownAway {
+            self.follow_made(id, [before, after], entry, cause);
+        }
+        if cause == Cause::Lost(Loss::Check) && counts_exposed && !before.is_new() {
+            self.settle(epoch.fixed);
+        }
+    }
+
+    /// Follows what becomes of steps that are made.
+    fn follow_made(&mut self, id: &EpochId, [before, after]: [&State; 2], entry: &Entry, cause: Cause) {
         let (was, is) = (before.unproven(), after.unproven());
         for number in was.keys().filter(|number| !is.contains_key(number)) {
             self.close(&name_of(id, *number));
@@ -119,15 +148,12 @@ impl Attempts {
         if matches!(entry, Entry::Burned(_)) {
             for number in is.keys() {
                 let risk = self.close(&name_of(id, *number));
-                // With all that was made, below.
-                self.settle(if lost { 0 } else { risk });
+                self.settle(risk);
             }
         }
-        if lost {
-            before.made().for_each(|(_, step)| self.settle(step.risk));
-            if !counted && !before.is_new() {
-                self.settle(fixed);
-            }
+        if matches!(cause, Cause::Lost(_)) {
+            let thrown_away = before.made().filter(|(n, _)| !before.is_proven(*n) && !is.contains_key(n));
+            thrown_away.for_each(|(_, step)| self.settle(step.risk));
         }
     }
 }
@@ -146,7 +172,8 @@ impl Store {
         self.sealed(VAIN, row.account.key().to_vec(), row)
     }
 
-    /// Returns the risks of all that was begun under this account and is not made, in units of 2^-128.
+    /// Returns the risks of all attempts under this account that came to nothing, or have not ended, in units
+    /// of 2^-128.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -167,19 +194,65 @@ impl Store {
         Ok(accounts.into_iter().filter(|(sum, _)| *sum > 0).map(|(sum, account)| (account, sum)).collect())
     }
 
-    /// Counts the fixed part of an epoch whose setup begins. [`Store::begin`] takes it over.
+    /// Makes sure that the peer may try something of this risk, in units of 2^-128.
+    ///
+    /// # Errors
+    /// [`Error::Vain`] if it would be one attempt too many; [`Error::Stock`] as [`Store::vain`].
+    pub fn may_try(&self, account: &Account, risk: u128) -> Result<(), Error> {
+        self.vain_row(account)?.may_try(risk)
+    }
+
+    /// Counts an attempt of this risk that no epoch's log knows of: the setup of a session, in which a peer
+    /// may break off before there is an epoch.
+    ///
+    /// # Errors
+    /// As [`Store::may_try`], and [`Error::Stock`] if the disk fails.
+    pub fn attempt(&self, account: &Account, risk: u128) -> Result<(), Error> {
+        let changing = self.change()?;
+        self.may_try(account, risk)?;
+        self.settle(&changing, account, risk)
+    }
+
+    /// Counts a setup in which the peer failed a check, with what an epoch leaves to chance beside its steps.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
-    pub fn attempt(&self, account: &Account, fixed: u128) -> Result<(), Error> {
-        let _changing = self.change()?;
+    pub fn lose_setup(&self, account: &Account, fixed: u128) -> Result<(), Error> {
+        self.settle(&self.change()?, account, fixed)
+    }
+
+    fn settle(&self, _changing: &MutexGuard<'_, ()>, account: &Account, risk: u128) -> Result<(), Error> {
+        if risk == 0 {
+            return Ok(());
+        }
         let mut row = self.vain_row(account)?;
-        row.settle(fixed);
+        row.settle(risk);
         self.write(&[self.sealed_vain(&row)?])
     }
 
-    /// Forgets what was tried in vain under an account, by the user's word. What is begun at this moment and
-    /// given up later does not count either.
+    /// Exposes the step that is open in an epoch, unless it is exposed: from here on it counts until it is
+    /// made. A party calls this before it says what a peer can act on.
+    ///
+    /// # Errors
+    /// [`Error::Vain`] if it would be one attempt too many, and then nothing was written; as
+    /// [`Store::append`].
+    pub fn expose(&self, id: &EpochId) -> Result<(), Error> {
+        let changing = self.change()?;
+        let state = self.state(id)?;
+        if state.is_exposed() {
+            return Ok(());
+        }
+        let (epoch, step) = (self.row::<Epoch>(EPOCHS, id)?, state.open());
+        if let Some((epoch, (_, step))) =
+            epoch.zip(step).filter(|(epoch, _)| epoch.counted != Counted::Nothing)
+        {
+            self.may_try(&epoch.account(), step.risk)?;
+        }
+        self.append_behind(&changing, id, &Entry::Exposed, Cause::Own, Opened::default()).map(drop)
+    }
+
+    /// Forgets what was tried in vain under an account, by the user's word. What is exposed at this moment
+    /// and given up later does not count either.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -188,52 +261,30 @@ impl Store {
         self.write(&[(VAIN, account.key().to_vec(), None)])
     }
 
-    /// Burns an epoch for what the peer did: a check that it failed, or a log that is not this party's. All
-    /// that was made in it counts as tried in vain.
+    /// Burns an epoch for what the peer did. All that was made in it and no program has proven counts as
+    /// tried in vain.
     ///
     /// # Errors
     /// As [`Store::append`].
-    pub fn lose(&self, id: &EpochId, why: String) -> Result<Taken, Error> {
-        self.append_as(id, &Entry::Burned(why), Cause::Lost, Opened::default())
-    }
-
-    /// Returns the row of an account where a new epoch's fixed part is no loss yet.
-    pub(super) fn vain_at_begin(&self, id: &EpochId, epoch: &Epoch) -> Result<RowChange, Error> {
-        let mut row = self.vain_row(&epoch.account())?;
-        row.settled = row.settled.saturating_sub(epoch.fixed);
-        row.open.push((*id, epoch.fixed));
-        self.sealed_vain(&row)
+    pub fn lose(&self, id: &EpochId, loss: Loss, why: String) -> Result<Taken, Error> {
+        self.append_as(id, &Entry::Burned(why), Cause::Lost(loss), Opened::default())
     }
 
     /// Returns the row of an account behind an entry, where that changes it.
     pub(super) fn vain_behind(
         &self,
         id: &EpochId,
-        [before, after]: [&State; 2],
+        states: [&State; 2],
         entry: &Entry,
         cause: Cause,
     ) -> Result<Option<RowChange>, Error> {
-        let changes = match entry {
-            Entry::Stored | Entry::Lent | Entry::Returned => false,
-            Entry::Confirmed => before.unproven() != after.unproven(),
-            Entry::Use { .. } | Entry::Damaged(_) => {
-                before.open().is_some() || before.unproven() != after.unproven()
-            }
-            Entry::Fill(_) | Entry::Made | Entry::Burned(_) => true,
-        };
-        let Some(epoch) = self.row::<Epoch>(EPOCHS, id)?.filter(|_| changes) else { return Ok(None) };
-        let mut row = self.vain_row(&epoch.account())?;
-        row.follow(id, [before, after], entry, epoch.fixed, cause);
-        self.sealed_vain(&row).map(Some)
-    }
-
-    /// Returns the row of an account where an epoch is forgotten.
-    pub(super) fn vain_without(&self, id: &EpochId) -> Result<Option<RowChange>, Error> {
-        let Some(epoch) = self.row::<Epoch>(EPOCHS, id)? else { return Ok(None) };
-        let mut row = self.vain_row(&epoch.account())?;
-        let open = row.close(id);
-        row.settle(open);
-        self.sealed_vain(&row).map(Some)
+        let epoch = self.row::<Epoch>(EPOCHS, id)?;
+        let epoch = epoch.filter(|epoch| epoch.counted != Counted::Nothing || epoch.early > 0);
+        let Some(epoch) = epoch else { return Ok(None) };
+        let before = self.vain_row(&epoch.account())?;
+        let mut row = before.clone();
+        row.follow((id, &epoch), states, entry, cause);
+        (row != before).then(|| self.sealed_vain(&row)).transpose()
     }
 }
 
@@ -249,25 +300,21 @@ mod tests {
 
     fn epoch() -> Epoch {
         let (role, security, identities) = (Party::Evaluator, Security::of(40), [[1; 32], [2; 32]]);
-        Epoch {
-            protocol: "test".into(),
-            version: 1,
-            role,
-            security,
-            identities,
-            created: 5,
-            max_age: 9,
-            fixed: 10,
-        }
+        let (fixed, early, counted) = (10, 0, Counted::BrokenOffOrThrownAway);
+        let (protocol, version, created, max_age) = ("test".into(), 1, 5, 9);
+        Epoch { protocol, version, role, security, identities, created, max_age, fixed, early, counted }
     }
 
     fn fill(number: u32, risk: u128) -> Entry {
         Entry::Fill(FillStep { job: [1; 32], number, of: 9, risk, workers: 1 })
     }
 
-    /// Begins an epoch as a session does.
+    /// A step that is begun, and of which the peer has seen something.
+    fn exposed(number: u32, risk: u128) -> [Entry; 2] {
+        [fill(number, risk), Entry::Exposed]
+    }
+
     fn begin(store: &Store, id: &EpochId) {
-        store.attempt(&epoch().account(), 10).unwrap();
         store.begin(id, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     }
 
@@ -286,50 +333,127 @@ mod tests {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
-    /// Row 4: all that is begun counts, at once and durably, until it is made; and what came to nothing
-    /// stays, whatever becomes of its epoch and of the pair.
+    /// Row 4: what is exposed counts, at once and durably, until it is made; and what came to nothing stays,
+    /// whatever becomes of its epoch and of the pair. What was only begun counts nothing, however often.
     #[test]
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();
         let (path, id) = (folder.path(), [3; 32]);
         let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
         let account = epoch().account();
-        assert_eq!(sum(path, |store| store.attempt(&account, 10).unwrap()), 10, "a setup that is begun");
-        assert_eq!(sum(path, |store| store.begin(&id, &epoch(), &Secrets::fixed(b"secrets")).unwrap()), 10);
-        assert_eq!(of(&[fill(0, 3)]), 13);
+        assert_eq!(sum(path, |store| begin(store, &id)), 0);
+        assert_eq!(of(&[fill(0, 3), fill(0, 3), fill(0, 3)]), 0, "the peer has seen nothing");
+        assert_eq!(of(&[Entry::Exposed]), 3);
         assert_eq!(of(&[Entry::Stored, Entry::Made]), 0, "it is made");
-        assert_eq!(of(&[fill(1, 5)]), 15, "with the fixed part");
-        assert_eq!(of(&[fill(1, 7)]), 22, "given up, and begun again; the fixed part once");
-        assert_eq!(of(&[Entry::Confirmed, Entry::Stored]), 22);
-        assert_eq!(of(&[Entry::Made]), 15);
+        assert_eq!(of(&exposed(1, 5)), 5);
+        assert_eq!(of(&[fill(1, 7)]), 5, "given up, and begun again");
+        assert_eq!(of(&[Entry::Exposed]), 12);
+        assert_eq!(of(&[Entry::Confirmed, Entry::Stored]), 12);
+        assert_eq!(of(&[Entry::Made]), 5);
         let used = Entry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] };
-        assert_eq!(of(&[fill(2, 100)]), 115);
+        assert_eq!(of(&exposed(2, 100)), 105);
         // There is no such batch, and nothing changes.
-        assert_eq!(sum(path, |store| assert!(store.append(&id, &used).is_err())), 115);
-        assert_eq!(sum(path, |store| store.set_pair(&account.relation, &[9; 32]).unwrap()), 115);
-        assert_eq!(of(&[Entry::Burned("by the user".into())]), 115, "what was made is no attempt");
-        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 115);
-        assert_eq!(sum(path, |store| begin(store, &id)), 125);
-        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 125, "begun, and never more than that");
+        assert_eq!(sum(path, |store| assert!(store.append(&id, &used).is_err())), 105);
+        assert_eq!(sum(path, |store| store.set_pair(&account.relation, &[9; 32]).unwrap()), 105);
+        assert_eq!(of(&[Entry::Burned("by the user".into())]), 105, "what was made is no attempt");
+        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 105);
+        assert_eq!(sum(path, |store| begin(store, &id)), 105);
+        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 105, "an epoch in which nothing happened");
+        assert_eq!(sum(path, |store| store.attempt(&account, 10).unwrap()), 115, "a setup");
         assert_eq!(sum(path, |store| store.forgive(&account).unwrap()), 0);
     }
 
-    /// Row 4: a step that only the peer says to have begun is no attempt, whatever it says that it risks.
+    /// Row 4: nothing is exposed that would be one attempt too many, whoever else exposed something since it
+    /// was begun; and exposing it twice, as workers of a step do, counts once.
+    #[test]
+    fn row_04_one_attempt_too_many_is_not_exposed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), &KEY).unwrap();
+        let (account, all) = (epoch().account(), epoch().security.units());
+        for (id, risk) in [(3, all - 7), (4, 7), (5, 1)] {
+            begin(&store, &[id; 32]);
+            follows(&store, &[id; 32], &[fill(0, risk)]);
+        }
+        for id in [3, 3, 4, 4] {
+            store.expose(&[id; 32]).unwrap();
+        }
+        assert_eq!(store.vain(&account).unwrap(), all);
+        let head = *store.state(&[5; 32]).unwrap().head();
+        assert!(matches!(store.expose(&[5; 32]), Err(Error::Vain(_))));
+        assert!(matches!(store.may_try(&account, 1), Err(Error::Vain(_))));
+        assert!(matches!(store.attempt(&account, 1), Err(Error::Vain(_))));
+        assert_eq!((*store.state(&[5; 32]).unwrap().head(), store.vain(&account).unwrap()), (head, all));
+        // One that is made makes room.
+        follows(&store, &[4; 32], &[Entry::Stored, Entry::Made]);
+        store.expose(&[5; 32]).unwrap();
+        assert!(matches!(store.expose(&[4; 32]), Err(Error::Stock(_))), "nothing is open there");
+    }
+
+    /// A role whose peer learns nothing by breaking off counts nothing, whatever is burned.
+    #[test]
+    fn row_04_who_teaches_nothing_counts_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        for (counted, expected) in [(Counted::Nothing, 0), (Counted::BrokenOff, 10 + 20)] {
+            let (path, id) = (folder.path().join(expected.to_string()), [3; 32]);
+            let vain = sum(&path, |store| {
+                store.begin(&id, &Epoch { counted, ..epoch() }, &Secrets::fixed(b"secrets")).unwrap();
+                let batch = make(store, &id, 1, (0, 1), 300);
+                follows(store, &id, &[takes(&[(batch, 1)])]);
+                follows(
+                    store,
+                    &id,
+                    &[Entry::Fill(FillStep { job: [9; 32], number: 0, of: 1, risk: 20, workers: 1 })],
+                );
+                store.expose(&id).unwrap();
+                drop(store.lose(&id, Loss::Check, "it cheated".into()).unwrap());
+            });
+            assert_eq!(vain, expected, "{counted:?}");
+        }
+    }
+
+    /// Row 4: a step that is broken off early counts its early part at either role, for each worker; an
+    /// exposed one counts its risk instead, and one that is made nothing. A check that fails in a setup
+    /// counts with the epoch's fixed part, also where that is one attempt too many.
+    #[test]
+    fn row_04_what_is_broken_off_early_counts_a_little() {
+        let folder = tempfile::tempdir().unwrap();
+        for (counted, exposed) in [(Counted::Nothing, 3), (Counted::BrokenOff, 20)] {
+            let (path, id) = (folder.path().join(exposed.to_string()), [3; 32]);
+            let vain = |entries: &[Entry]| sum(&path, |store| follows(store, &id, entries));
+            let epoch = Epoch { early: 3, counted, ..epoch() };
+            sum(&path, |store| store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap());
+            assert_eq!(vain(&[fill(0, 20)]), 3);
+            assert_eq!(vain(&[fill(0, 20)]), 6);
+            assert_eq!(sum(&path, |store| drop(store.append_named(&id, &fill(0, 20)).unwrap())), 6);
+            assert_eq!(vain(&[fill(0, 20), Entry::Exposed]), 6 + exposed);
+            assert_eq!(vain(&[Entry::Stored, Entry::Made]), 6);
+            let step = FillStep { job: [1; 32], number: 1, of: 9, risk: 20, workers: 4 };
+            assert_eq!(vain(&[Entry::Fill(step), Entry::Burned("test".into())]), 6 + 4 * 3);
+        }
+        let (path, account) = (folder.path().join("setup"), epoch().account());
+        let all = epoch().security.units();
+        assert_eq!(sum(&path, |store| store.attempt(&account, all).unwrap()), all);
+        assert_eq!(sum(&path, |store| store.lose_setup(&account, 10).unwrap()), all + 10);
+    }
+
+    /// Row 4: a step that only the peer says to have begun, or exposed, is no attempt, whatever it says that
+    /// it risks.
     #[test]
     fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let (path, id) = (folder.path(), [3; 32]);
         let named = |entry: Entry| sum(path, |store| drop(store.append_named(&id, &entry).unwrap()));
-        assert_eq!(sum(path, |store| begin(store, &id)), 10);
-        assert_eq!(named(fill(0, u128::MAX)), 10, "the setup was begun");
-        assert_eq!(sum(path, |store| follows(store, &id, &[fill(0, 5)])), 15, "its own");
-        assert_eq!(named(fill(0, u128::MAX)), 15);
-        assert_eq!(sum(path, |store| follows(store, &id, &[fill(0, 5)])), 20);
-        // In the epoch, too, its own are counted alone, also when it is opened anew.
+        assert_eq!(sum(path, |store| begin(store, &id)), 0);
+        assert_eq!(named(fill(0, u128::MAX)), 0);
+        assert_eq!(sum(path, |store| follows(store, &id, &exposed(0, 5))), 5, "its own");
+        assert_eq!(named(fill(0, u128::MAX)), 5);
+        sum(path, |store| follows(store, &id, &[fill(0, 7)]));
+        assert_eq!(named(Entry::Exposed), 5, "it has said nothing of it");
+        assert_eq!(sum(path, |store| follows(store, &id, &exposed(0, 5))), 10);
+        // In the epoch the steps that it began itself are counted alone, also when it is opened anew.
         let given_up = |store: &Store| store.state(&id).unwrap().given_up();
-        let own = GivenUp { steps: 2, risk: 10 };
+        let own = GivenUp { steps: 3, risk: 17 };
         sum(path, |store| {
-            assert_eq!(given_up(store), own);
             let _ = store.append_named(&id, &fill(0, u128::MAX)).unwrap();
             assert_eq!(given_up(store), own);
             assert!(store.writer(&id, serial(store.state(&id).unwrap().shared(), 0)).is_err(), "it is over");
@@ -337,25 +461,29 @@ mod tests {
         assert_eq!(given_up(&Store::open(path, &KEY).unwrap()), own);
     }
 
-    /// Row 4: what the peer makes this party burn counts with all that was made.
+    /// Row 4: what the peer makes this party burn counts with all that was made, and a check that it failed
+    /// with what else an epoch leaves to chance.
     #[test]
     fn row_04_what_is_lost_to_the_peer_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let lost = |id: u8, entries: &[Entry]| {
+        let lost = |id: u8, loss, entries: &[Entry]| {
             let id = [id; 32];
             sum(folder.path(), |store| {
                 begin(store, &id);
                 follows(store, &id, entries);
-                drop(store.lose(&id, "it cheated".into()).unwrap());
+                drop(store.lose(&id, loss, "it cheated".into()).unwrap());
                 assert!(store.state(&id).unwrap().burned().is_some());
             })
         };
-        assert_eq!(lost(1, &[]), 10);
-        assert_eq!(lost(2, &[fill(0, 3)]), 10 + 13);
-        let made = [fill(0, 3), Entry::Stored, Entry::Made];
-        assert_eq!(lost(3, &made), 23 + 13);
+        assert_eq!(lost(1, Loss::Check, &[]), 0, "nothing of it was in use");
+        assert_eq!(lost(2, Loss::Check, &exposed(0, 3)), 13);
+        let made = [&exposed(0, 3)[..], &[Entry::Stored, Entry::Made]].concat();
+        assert_eq!(lost(3, Loss::Check, &made), 13 + 13);
         // One made, one given up, one begun.
-        assert_eq!(lost(4, &[&made[..], &[fill(1, 20), fill(1, 30)]].concat()), 36 + 3 + 10 + 50);
+        let more = [&made[..], &exposed(1, 20), &exposed(1, 30)].concat();
+        assert_eq!(lost(4, Loss::Check, &more), 26 + 3 + 10 + 50);
+        assert_eq!(lost(5, Loss::Log, &more), 89 + 3 + 50, "no check of it failed");
+        assert_eq!(lost(6, Loss::Log, &[fill(0, 9)]), 142);
     }
 
     /// Begins a step of this job and this risk, makes a batch of three items of it, and returns its serial.
@@ -432,7 +560,7 @@ mod tests {
             (vain, made)
         };
         assert_eq!(used(5).0, 120);
-        let lost = sum(path, |store| drop(store.lose(&[5; 32], "it cheated".into()).unwrap()));
+        let lost = sum(path, |store| drop(store.lose(&[5; 32], Loss::Check, "it cheated".into()).unwrap()));
         assert_eq!(lost, 120 + 10, "with the fixed part");
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
         let (vain, made) = used(6);
@@ -440,8 +568,9 @@ mod tests {
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
         let of = |entries: &[Entry]| sum(path, |store| follows(store, &[6; 32], entries));
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 0, "it was forgiven");
-        assert_eq!(of(&[Entry::Fill(FillStep { job: [9; 32], number: 0, of: 1, risk: 7, workers: 1 })]), 17);
-        assert_eq!(of(&[takes(&[(made[1], 1)]), Entry::Confirmed]), 17, "and is taken off nothing");
+        let step = FillStep { job: [9; 32], number: 0, of: 1, risk: 7, workers: 1 };
+        assert_eq!(of(&[Entry::Fill(step), Entry::Exposed]), 7);
+        assert_eq!(of(&[takes(&[(made[1], 1)]), Entry::Confirmed]), 7, "and is taken off nothing");
     }
 
     /// What is forgiven does not come back with what is made later, nor takes from what comes then.
@@ -450,11 +579,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, id) = (folder.path(), [3; 32]);
         let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
-        assert_eq!(sum(path, |store| begin(store, &id)), 10);
-        assert_eq!(of(&[fill(0, 3), fill(0, 3)]), 16);
+        assert_eq!(sum(path, |store| begin(store, &id)), 0);
+        assert_eq!(of(&[exposed(0, 3), exposed(0, 3)].concat()), 6);
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
-        assert_eq!(sum(path, |store| begin(store, &[4; 32])), 10);
-        assert_eq!(of(&[Entry::Stored, Entry::Made]), 10, "what counts no more is not taken off either");
-        assert_eq!(of(&[fill(1, u128::MAX)]), u128::MAX, "it does not run over");
+        assert_eq!(of(&[Entry::Stored, Entry::Made]), 0, "what counts no more is not taken off either");
+        assert_eq!(of(&exposed(1, 5)), 5);
+        assert_eq!(of(&exposed(1, u128::MAX)), u128::MAX, "it does not run over");
     }
 }

@@ -9,7 +9,18 @@ fn row_26_a_fork_writes_no_segment() {
     let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
     let (id, identities, security) = ([3; 32], [[1; 32], [2; 32]], Security::of(40));
     let (role, protocol) = (Party::Garbler, "test".into());
-    let epoch = Epoch { protocol, version: 1, role, security, identities, created: 5, max_age: 9, fixed: 0 };
+    let epoch = Epoch {
+        protocol,
+        version: 1,
+        role,
+        security,
+        identities,
+        created: 5,
+        max_age: 9,
+        fixed: 0,
+        early: 0,
+        counted: brickwork_stock::Counted::Nothing,
+    };
     store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let _ = store.append(&id, &Entry::Fill(step)).unwrap();

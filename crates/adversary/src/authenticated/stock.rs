@@ -117,7 +117,7 @@ fn bets_and_goes(rng: &mut Rng) -> Played {
     match ending(&end)? {
         Ending::Gone => {
             must(counted == 1 && risked.len() == 1, "an attempt counts")?;
-            must(risked[0] <= -43.0, "an attempt is worth 2^-(s+3) at most")?;
+            must(risked[0] <= -46.4, "64 attempts are worth three fourths of 2^-s at most")?;
         }
         _ => {
             must(counted == 0, "what was made is no attempt")?;

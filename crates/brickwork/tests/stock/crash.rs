@@ -7,10 +7,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork::authenticated;
+use brickwork::cut_and_choose::Upper;
 use brickwork::duplo::{Lacking, Stocked};
 use brickwork::jimu;
 use brickwork::lego;
@@ -490,32 +492,32 @@ fn row_21_a_crash_of_authenticated() {
     }
 }
 
-/// Fillings that were begun in each epoch, as the evaluator knows them.
-fn begun(folders: &Folders) -> HashMap<EpochId, usize> {
-    let log = |(id, log): (EpochId, Vec<Entry>)| {
-        (id, log.iter().filter(|entry| matches!(entry, Entry::Fill(_))).count())
-    };
-    let [_, logs] = logs(folders);
-    logs.into_iter().map(log).collect()
+/// How many steps of each of the evaluator's epochs were given up once the garbler had seen their challenge.
+fn given_up_by_epoch(folders: &Folders) -> HashMap<EpochId, u32> {
+    let store = folders.store(Party::Evaluator);
+    let epochs = store.epochs().unwrap().into_iter();
+    epochs.map(|(id, _)| (id, store.state(&id).unwrap().given_up().steps)).collect()
 }
 
-/// Both are asked for this, and the garbler goes away behind the entry that begins it: as one that does not
-/// like a challenge. The change of its disk at which its world ends is found by trying.
+/// The garbler's first message behind a challenge.
+const OPENED: Tag = Tag(51);
+
+/// Both are asked for this, and the garbler goes away when it has seen the challenge.
 fn given_up(folders: &Folders, request: &Request) {
-    let make: Work = &|_, session| Ok(session.preprocess(std::slice::from_ref(request))?.1);
-    let dies = |folders: &Folders, at: usize| {
-        let end = Arc::new(End { at, some: 0, seen: AtomicUsize::new(0) });
-        let results = connect(folders, &Counts::default(), Some((Party::Garbler, &end)), make);
-        assert!(results.iter().all(Result::is_err), "the garbler lived: {results:?}");
-    };
-    let sum = |folders: &Folders| begun(folders).values().sum::<usize>();
+    let sum = |folders: &Folders| given_up_by_epoch(folders).values().sum::<u32>();
     let before = sum(folders);
-    let at = (0..400).step_by(3).find(|&at| {
-        let copy = folders.clone_folders();
-        dies(&copy, at);
-        sum(&copy) == before + 1
+    let results = connect(folders, &Counts::default(), None, &|party, mut session: Stocked| {
+        if party == Party::Garbler {
+            session.channel().set_tamper(Box::new(|tag, _| {
+                if tag == OPENED {
+                    resume_unwind(Box::new("it goes away"));
+                }
+            }));
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| session.preprocess(std::slice::from_ref(request))));
+        Ok(made.unwrap_or_else(|_| Err(io::Error::other("it went away").into()))?.1)
     });
-    dies(folders, at.expect("a change behind the entry"));
+    assert!(results.iter().all(Result::is_err), "{results:?}");
     assert_eq!(sum(folders), before + 1);
 }
 
@@ -595,30 +597,34 @@ fn row_04_every_attempt_counts() {
         assert!(about(bounds[1], fixed + of_adders + of_all + vain), "{bounds:?}");
     }
 
-    // After so much nothing is added to the epoch any more, and another one is begun; nothing is burned.
+    // After so much nothing is added to the epoch any more, and another one is begun; nothing is burned. When
+    // all attempts together come to 2^-40, nothing is, until the user says so.
     let folders = Folders::new();
-    (0..3).for_each(|_| given_up(&folders, &all));
-    assert_eq!(begun(&folders).into_values().collect::<Vec<_>>(), [3]);
-    // With that one's fixed checks, all that was begun in vain would come to more than 2^-40: not before the
-    // user says so.
+    let most = (0.5 * ((-40f64).exp2() - fixed) / of_all) as usize + 1;
+    assert!(most > 64, "{most}");
+    (0..=most).for_each(|_| given_up(&folders, &all));
+    let of_epochs = given_up_by_epoch(&folders).into_values().collect::<HashSet<_>>();
+    assert_eq!(of_epochs, HashSet::from([most as u32, 1]));
+    let sums = |folders: &Folders| {
+        [Party::Garbler, Party::Evaluator].map(|party| {
+            let accounts = folders.store(party).accounts().unwrap();
+            accounts.iter().map(|(_, vain)| Upper::fixed(*vain).log2().exp2()).sum::<f64>()
+        })
+    };
+    let [garbler, evaluator] = sums(&folders);
+    assert!(garbler == 0.0 && about(evaluator, (most + 1) as f64 * of_all), "{garbler} {evaluator}");
+    // A rest of it, too little for a step.
+    let store = folders.store(Party::Evaluator);
+    let (account, vain) = store.accounts().unwrap().remove(0);
+    store.attempt(&account, account.security.units() - vain).unwrap();
+    drop(store);
     let make: Work = &|_, session| Ok(session.preprocess(std::slice::from_ref(&all))?.1);
     let refused = connect(&folders, &Counts::default(), None, make);
-    // That is at the evaluator, who had begun them all. The garbler had died before, so it has nothing in its
-    // own sum but setups, and is told that the peer makes no more.
     let [garbler, evaluator] = &refused;
     assert!(matches!(garbler, Err(Error::Stock(why)) if why.contains("makes no more stock")), "{refused:?}");
     assert!(matches!(evaluator, Err(Error::Vain(_))), "{refused:?}");
-    let sums = [Party::Garbler, Party::Evaluator].map(|party| {
-        let store = folders.store(party);
-        let accounts = store.accounts().unwrap();
-        let [(account, vain)] = &accounts[..] else { panic!("{accounts:?}") };
-        store.forgive(account).unwrap();
-        brickwork::cut_and_choose::Upper::fixed(*vain).log2()
-    });
-    let [setups, tried] = sums;
-    assert!((-42.0..-41.9).contains(&setups) && (-41.0..=-40.0).contains(&tried), "{sums:?}");
+    folders.store(Party::Evaluator).forgive(&account).unwrap();
     made(&folders, &all);
-    assert_eq!(begun(&folders).into_values().collect::<HashSet<_>>(), HashSet::from([3, 1]));
     let store = folders.store(Party::Evaluator);
     let states = store.epochs().unwrap().into_iter().map(|(id, _)| store.state(&id).unwrap());
     assert!(states.into_iter().all(|state| state.burned().is_none()));

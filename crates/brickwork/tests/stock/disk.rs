@@ -96,6 +96,21 @@ impl Folders {
         self.preprocess(steps).into_iter().for_each(|result| assert_eq!(result.unwrap().resumed, 0));
     }
 
+    /// Gives up a step in the one epoch that there is, which leaves this part of 2^-40 to all else but the
+    /// fixed checks.
+    fn leave(&self, part: f64) {
+        let fixed = (-2f64).exp2() + (-8f64).exp2();
+        let risk = ((1.0 - fixed - part) * 88f64.exp2()) as u128;
+        for party in BOTH {
+            let store = self.store(party);
+            let (id, _) = store.epochs().unwrap()[0];
+            let step = FillStep { job: [9; 32], number: 0, of: 1, risk, workers: 1 };
+            for entry in [Entry::Fill(step), Entry::Exposed, Entry::Confirmed] {
+                let _ = store.append(&id, &entry).unwrap();
+            }
+        }
+    }
+
     fn run(
         &self,
         program: &Arc<Program>,
@@ -272,15 +287,16 @@ fn what_is_kept_is_not_lost_without_a_word() {
     }
 }
 
-/// What flows on rests on all that made it: each of these fillings leaves a quarter of 2^-40 to chance, a
-/// program that draws on one of them and carries on what others gave is promised the sum, and refused where
-/// that is too much, before anything is burned.
+/// Secrets that flow on rest on all that made them: there is room for some of these fillings, and a program
+/// that draws on one of them and carries on what others gave is promised the sum. It is refused where that is
+/// too much, before anything is burned.
 #[test]
 fn the_promise_covers_what_is_carried_on() {
     let folders = Folders::new();
     for _ in 0..6 {
         folders.fill(&[request(2, 1, 16)]);
     }
+    folders.leave(0.02);
     let input = vec![true; 8];
     let bounds = std::sync::Mutex::new(Vec::new());
     let results = folders.connect(|party, session| {
@@ -303,7 +319,7 @@ fn the_promise_covers_what_is_carried_on() {
     assert!((2..6).contains(&spent.len()), "{bounds:?}");
     // Each of them draws on one more filling, or on more of one.
     assert!(spent.is_sorted() && spent.iter().all(|spent| *spent <= 1.0), "{spent:?}");
-    assert!(spent[spent.len() - 1] > 2.0 * spent[0], "{spent:?}");
+    assert!(spent[spent.len() - 1] - 0.98 > 2.0 * (spent[0] - 0.98), "{spent:?}");
     BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
 }
 
@@ -409,7 +425,7 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
         // The user gives what there is up, and begins afresh.
         let store = alone.store(party);
         let (id, _) = store.epochs().unwrap()[0];
-        let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
+        let _ = store.append(&id, &Entry::Burned("as a test".into())).unwrap();
         drop(store);
         alone.good(&program, Lacking::Make);
     }
@@ -783,7 +799,7 @@ fn an_inventory_of_what_there_is() {
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
     assert_eq!((store.epochs().unwrap().len(), inventory(&store).unwrap().len()), (2, 1));
-    let _ = store.append(&id, &brickwork::stock::Entry::Burned("as a test".into())).unwrap();
+    let _ = store.append(&id, &Entry::Burned("as a test".into())).unwrap();
     assert_eq!(executions(&inventory(&store).unwrap()[0], &store, &program).unwrap(), 0);
 }
 
@@ -793,6 +809,7 @@ fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
     let folders = Folders::new();
     // Each of these keeps the bound by itself; steps of one list would keep it together.
     (0..8).for_each(|_| folders.fill(&[request(1, 1, 8)]));
+    folders.leave(0.02);
     let results =
         folders.run(&program(7, Recipient::Both), &(vec![true; 8], vec![false; 8]), Lacking::Refuse);
     for result in results {

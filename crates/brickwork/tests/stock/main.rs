@@ -1,5 +1,6 @@
 //! Several programs from one stock, in memory and on disk.
 
+mod attempts;
 mod crash;
 mod disk;
 mod shares;
@@ -183,11 +184,12 @@ fn parties_that_want_different_things_part() {
 /// A program whose batches are too many to stay within the budget is refused before anything is sent.
 #[test]
 fn too_many_batches_exceed_the_bound() {
-    let program = program(7, Recipient::Both);
+    const BATCHES: usize = 250;
+    let program = program(BATCHES - 1, Recipient::Both);
     let refused = |error: Option<Error>| {
         assert!(matches!(error, Some(Error::Stock(ref why)) if why.contains("2^-40")), "{error:?}")
     };
-    let requests: Vec<Request> = (0..8).map(|_| request(1, 1, 8)).collect();
+    let requests: Vec<Request> = (0..BATCHES).map(|k| request(1, usize::from(k == 0), 8)).collect();
     let (garbled, evaluated) = both(
         |mut session| {
             for request in &requests {

@@ -159,7 +159,7 @@ mod tests {
 
     use brickwork::Security;
     use brickwork::circuit::Party;
-    use brickwork::stock::{Batch, Chain, Epoch, FillStep, Secrets, StoreKey, serial};
+    use brickwork::stock::{Batch, Chain, Counted, Epoch, FillStep, Secrets, StoreKey, serial};
 
     fn allowed(total: Option<u64>, per_hour: Option<u64>) -> Allowed {
         let program = Arc::new(brickwork::circuit::library::aes::aes_128().expect("a program"));
@@ -210,6 +210,8 @@ mod tests {
             created: now(),
             max_age: 1000,
             fixed: 0,
+            early: 0,
+            counted: Counted::Nothing,
         };
         book.store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
         let append = |entry: Entry| drop(book.store.append(&id, &entry).unwrap());

@@ -105,6 +105,8 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
             created: 0,
             max_age: u64::MAX,
             fixed: 0,
+            early: 0,
+            counted: brickwork::stock::Counted::Nothing,
         };
         store.begin(&[3; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

@@ -92,6 +92,8 @@ pub(super) fn compare(
             let (masked, promise) = message.split_at(16);
             let asked = digest ^ short_word(masked).bits();
             let answer = hash_of_keys(member, Purpose::Asked, place, &keys, asked);
+            // The evaluator will know whether it won its bets, and where, before this party does.
+            member.run.expose()?;
             member.run.channel.send(msg::COMPARED, &[&answer[..], &own].concat())?;
             let message = member.run.channel.receive(msg::COIN, HASH + COIN)?;
             let (told, theirs) = message.split_at(HASH);
@@ -111,6 +113,7 @@ pub(super) fn compare(
             member.require(expected[..].ct_eq(told), Cheat::Equality)?;
             let known = hash_of_keys(member, Purpose::Known, place, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
+            member.run.expose()?;
             member.run.channel.send(msg::COIN, &[&known[..], &own].concat())?;
             Ok(coin(member, place, theirs, &own))
         }

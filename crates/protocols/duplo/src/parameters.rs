@@ -16,6 +16,7 @@ use brickwork_primitives::cut_and_choose::{
     BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper, alternatives,
 };
 use brickwork_primitives::ot::CotSender as _;
+use brickwork_session::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
 use brickwork_session::{self as session, Batch, Cheater, ItemKind, Promise, Spent};
 use brickwork_stock::GivenUp;
 
@@ -25,16 +26,8 @@ const MARGIN: u32 = 8;
 /// Combinations of a batched check; each false claim survives one with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
-/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of
-/// them.
-const STOCK_SHARE: f64 = 0.25;
-
 /// Cuts with more copies are no alternatives.
 const MOST_COPIES: u64 = 1 << 31;
-
-/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
-/// same epoch: beyond it, what is made would soon be of use to no program.
-const GIVEN_UP_SHARE: f64 = 0.5;
 
 const NO_BUCKETING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
@@ -141,6 +134,14 @@ pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, E
 pub(super) fn fixed(security: Security) -> Result<u128, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     Ok(checks.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
+}
+
+/// Returns what a garbler gains by each setup or step that it breaks off before the challenge, in units of
+/// 2^-128. It may see that false claims survive their combinations, or that another offset of the OTs does
+/// not show in their sums.
+pub(super) fn early_risk(security: Security) -> Result<u128, Error> {
+    let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
+    Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
 /// Returns the promise of a program from stock: the bound over the batches that it takes from, and over

@@ -95,6 +95,7 @@ impl GarblerCommitted {
                 party.run.phase(phase);
                 seeds.extend(challenge::receive(&mut party.run.channel, batches)?);
             }
+            party.run.expose()?;
         }
         let (ots, revealed) = ots.map(|ots| ots.receive_revealed(party)).transpose()?.unzip();
 
@@ -247,6 +248,7 @@ impl EvaluatorCommitted<Shares> {
         let EvaluatorCommitted { components, authenticators, ots, spill } = self;
         let mut seeds = Vec::new();
         if authenticators.is_some() {
+            core.run.expose()?;
             for (phase, batches) in [("preprocess", components.len()), ("prepare", 2)] {
                 core.run.phase(phase);
                 seeds.extend(challenge::draw(

@@ -28,6 +28,9 @@ const PERMUTATION_MARGIN: u32 = 4;
 /// Likewise for each check of codewords and of openings.
 const CHECK_MARGIN: u32 = 8;
 
+/// Bits by which an offset of colour 0 is to be less likely than all that copies may let through.
+const ROW_MARGIN: f64 = 4.0;
+
 /// A session with stock draws, opens and makes OTs once in its setup and for each entry of its log, of which
 /// there are fewer than 2^19: no more lists in each than in a run.
 const STOCK_USES: u32 = 19;
@@ -40,6 +43,9 @@ const BLOCK_BITS: usize = 96;
 /// of labels those of the setup and of the items; of messages those of the items, those that are read with Δ,
 /// and the sums of these with the wires' own, whose check has as many combinations.
 const DRAWS: [u64; 2] = [2, 3];
+
+/// The check of what a word of a hash can be read as.
+const BINDING: &str = "binding of the hashes";
 
 /// Lists of OTs of a session whose choices are checked apart: of the setup and of the inputs.
 const LISTS_OF_OTS: u64 = 2;
@@ -154,9 +160,9 @@ impl Level {
     pub fn of_stock(security: u32) -> Result<Self, Error> {
         let level = Self::of(security)?;
         let n = match security {
-            40 => 109,
-            64 => 135,
-            _ => 164,
+            40 => 119,
+            64 => 144,
+            _ => 175,
         };
         let labels = Parameters::new(n, level.labels.l(), level.labels.bits(), level.labels.w());
         Ok(Level { uses: STOCK_USES, labels: labels.expect("sizes that make sense"), ..level })
@@ -172,6 +178,16 @@ impl Level {
     /// the choices are.
     pub fn checking_ots(&self) -> usize {
         self.hashes() as usize
+    }
+
+    /// Returns what a party gains by each setup or step that it breaks off before the challenge, in units of
+    /// 2^-128. It may see that the combinations, which it was asked for after all was fixed, do not show a
+    /// lie of its own. A guess at what the other party watches is none of these: nobody sees that it was
+    /// wrong before the other party does.
+    pub(super) fn early_risk(&self) -> u128 {
+        let checks = self.checks().into_iter().filter(|(check, _)| *check != BINDING);
+        let all: Upper = checks.map(|(_, bound)| bound).sum();
+        (all * Upper::exp2(-f64::from(self.uses))).to_fixed()
     }
 
     /// Returns the number of blocks of a label: parts of the offset, and series of OTs.
@@ -243,7 +259,7 @@ impl Level {
         // The extension checks each series twice: OTs of keys and those that check the offset, and of inputs.
         let calls = 2 * self.blocks() as u64;
         vec![
-            ("binding of the hashes", both(&Parameters::binding)),
+            (BINDING, both(&Parameters::binding)),
             (
                 "symbols that are no codewords",
                 uses * (draws(labels, DRAWS[0]) + draws(permutations, DRAWS[1])),
@@ -256,14 +272,16 @@ impl Level {
         ]
     }
 
-    /// Returns the copies that must be opened at least, where so many are kept: an offset of colour 0 must be
-    /// noticed, and a sixteenth of all is opened, so that few bad copies are compared.
-    fn least_opened(&self, rule: Rule, kept: u64) -> u32 {
+    /// Returns the copies that must be opened at least, where so many are kept and may let 2^`log2` through.
+    /// An offset of colour 0 must be noticed, and a sixteenth of all is opened, so that few bad copies are
+    /// compared.
+    fn least_opened(&self, rule: Rule, kept: u64, log2: f64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
+        let bits = (self.security + CHECK_MARGIN).max((ROW_MARGIN - log2).ceil() as u32);
         share.max(match rule.detection {
             Detection::Full => 1,
             // log2(4/3) is more than 0.4: five gates for two bits.
-            Detection::Half => (5 * (self.security + CHECK_MARGIN)).div_ceil(2),
+            Detection::Half => (5 * bits).div_ceil(2),
         })
     }
 
@@ -276,7 +294,7 @@ impl Level {
             look();
             let rest = log2 + (f64::from(part) / f64::from(PARTS)).log2();
             let found = fewest_copies(rule, slots, Upper::limit(rest))?;
-            let least = self.least_opened(rule, found.kept()).max(found.opened);
+            let least = self.least_opened(rule, found.kept(), log2).max(found.opened);
             let buckets = Bucketing { opened: least, ..found }.bound(rule) + one_row(rule, least);
             // Up to three times as many are opened as are kept. More of them never help the garbler.
             let opened = (0..=3 * PARTS).map(|eighths| {
@@ -312,7 +330,7 @@ impl Level {
                 let rest = Upper::limit(log2 + (1.0 - f64::from(part) / 33.0).log2());
                 let bucketing = fewest_copies(rule, slots, rest)?;
                 // More opened copies never help the garbler.
-                let least = self.least_opened(rule, bucketing.kept());
+                let least = self.least_opened(rule, bucketing.kept(), log2);
                 Some(Bucketing { opened: bucketing.opened.max(least), ..bucketing })
             })
             .find(|bucketing| self.of_copies(rule, bucketing) <= limit)
@@ -444,6 +462,7 @@ fn words(parameters: &Parameters) -> usize {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::cut_and_choose::{Challenge, alternatives};
+    use brickwork_session::stock::STOCK_SHARE;
     use brickwork_testing::Replayable as _;
     use num_bigint::{BigInt, BigUint};
     use num_rational::BigRational;
@@ -525,7 +544,7 @@ mod tests {
             let checks: Upper = level.checks().into_iter().map(|(_, part)| part).sum();
             assert!(checks <= Upper::exp2(-f64::from(security) - 2.0), "{}", checks.log2());
             for (slots, steps) in [(1, 1), (300, 1), (1, 16), (65_536, 16)] {
-                let part = 0.25 / f64::from(steps);
+                let part = STOCK_SHARE / f64::from(steps);
                 for unit in Unit::ALL {
                     let sizes = Sizes::of_step(level, unit, slots, part).unwrap();
                     let share = Upper::exp2(level.share(part));
@@ -546,8 +565,9 @@ mod tests {
             assert_eq!(longer(&of_run.labels, level.labels.n()), Some(level.labels));
             assert_eq!(of_run.permutations, level.permutations);
             let gates = Bucketing { slots: 65_536, bucket: 3, opened: 65_536 };
-            let suffices =
-                |level: &Level| level.compared(GATES, &gates) <= Upper::exp2(level.share(0.8 * 0.25 / 16.0));
+            let suffices = |level: &Level| {
+                level.compared(GATES, &gates) <= Upper::exp2(level.share(0.8 * STOCK_SHARE / 16.0))
+            };
             assert!(suffices(&level), "{level:?}");
             let labels = longer(&level.labels, level.labels.n() - 1).unwrap();
             assert!(!suffices(&Level { labels, ..level }), "{level:?}");
@@ -689,7 +709,7 @@ mod tests {
                 let bucketing = level.bucketing(rule, slots, log2).unwrap();
                 assert!(level.of_copies(rule, &bucketing).log2() <= log2);
                 let alone = fewest_copies(rule, slots, Upper::limit(log2)).unwrap();
-                let more = alone.copies() / 8 + u64::from(level.least_opened(rule, alone.kept()));
+                let more = alone.copies() / 8 + u64::from(level.least_opened(rule, alone.kept(), log2));
                 assert!(bucketing.copies() <= alone.copies() + more, "{bucketing:?} {alone:?}");
             }
         }

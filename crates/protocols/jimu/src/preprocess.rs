@@ -181,6 +181,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     party.run.channel.flush()?;
     let mut challenge = [0; SEED_BYTES];
     party.run.channel.receive_into(msg::CHALLENGE, &mut challenge)?;
+    party.run.expose()?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
     Ok(Made { copies, inputs, wires: slots, ots, choice })
 }
@@ -354,8 +355,9 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     // All that is hashed or garbled is fixed and proven.
     let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
     party.hooks.alter(Point::Challenge, &mut challenge);
-    channel.send(msg::CHALLENGE, &challenge)?;
-    channel.flush()?;
+    party.run.expose()?;
+    party.run.channel.send(msg::CHALLENGE, &challenge)?;
+    party.run.channel.flush()?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
     Ok(Received { copies, inputs, wires: slots, ots, choice })
 }

@@ -269,6 +269,7 @@ fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<
     let mut seeds = [0; BATCHES * SEED_BYTES];
     rng.fill(&mut seeds);
     hooks.alter(Point::Challenge, &mut seeds);
+    run.expose()?;
     run.channel.send(msg::CHALLENGE, &seeds)?;
     Ok(split(&seeds))
 }
@@ -276,7 +277,9 @@ fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<
 /// The garbler receives them.
 fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
     party.run.phase("preprocess");
-    Ok(split(&party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?))
+    let seeds = party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?;
+    party.run.expose()?;
+    Ok(split(&seeds))
 }
 
 /// Gates, wire authenticators, input authenticators.

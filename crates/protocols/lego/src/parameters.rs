@@ -15,6 +15,7 @@ use brickwork_primitives::cut_and_choose::{
     cheapest as cheapest_bucketing,
 };
 use brickwork_primitives::ot::CotSender as _;
+use brickwork_session::stock::STOCK_SHARE;
 use brickwork_session::{self as session, Cheater, ItemKind, Promise, Spent};
 
 /// Bits by which the checks that cost next to nothing exceed s.
@@ -35,10 +36,6 @@ const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// The part of what the fixed checks leave of 2^-s that the buckets of gates may take.
 const OF_GATES: f64 = 0.75;
-
-/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of
-/// them.
-pub(super) const STOCK_SHARE: f64 = 0.25;
 
 /// The greatest α and β that are tried.
 const MOST: u32 = 24;
@@ -116,6 +113,14 @@ pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
     let spent: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
     Ok((rest * share).log2() - f64::from(security))
+}
+
+/// Returns what a garbler gains by each setup or step that it breaks off before the challenge, in units of
+/// 2^-128. It may see that false claims survive their combinations, or that another offset of the OTs does
+/// not show in their sums.
+pub(super) fn early_risk(security: u32) -> Result<u128, Error> {
+    let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
+    Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
 /// Returns what is not worth telling from 0 at a level: a part of 2^-s that no sum shows.

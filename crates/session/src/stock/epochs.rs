@@ -9,7 +9,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
-use brickwork_stock::{Checked, Entry, EpochId, Lease, PeerLock, Serial, Store};
+use brickwork_stock::{Checked, Counted, Entry, EpochId, Lease, PeerLock, Serial, Store};
 
 /// What remains of a connection while a session has it.
 pub(super) struct Epochs {
@@ -89,23 +89,15 @@ impl Epochs {
         Ok(damaged)
     }
 
-    /// Makes sure that the peer may try something of this risk, in units of 2^-128: with all that was begun
-    /// with it and is not made, it stays within what a run is promised. (Where a session has a share of a
+    /// Makes sure that the peer may try something of this risk, in units of 2^-128: with all attempts of its
+    /// that came to nothing, it stays within what a run is promised. (Where a session has a share of a
     /// promise, whoever shares it out counts what is begun.)
     ///
     /// # Errors
     /// [`Error::Vain`] if it does not.
     pub fn may_try<S: Side>(&self, risk: u128) -> Result<(), Error> {
-        let security = self.terms.security;
-        let vain = self.store.vain(&self.owner::<S>().account())?;
-        if security.is_share() || vain.saturating_add(risk) <= security.units() {
-            return Ok(());
-        }
-        Err(Error::Vain(format!(
-            "too much that was begun with this peer came to nothing: another attempt would leave more than \
-             {security} to chance, over all of them; a peer that breaks off until it likes what it is asked \
-             does this, and so does a bad line"
-        )))
+        let counts = if S::COUNTED == Counted::Nothing { 0 } else { risk };
+        self.store.may_try(&self.owner::<S>().account(), counts)
     }
 
     /// Looks whether somebody has asked that no other step begins.
@@ -116,15 +108,23 @@ impl Epochs {
         }
     }
 
-    /// Makes sure that an epoch may be begun. Returns what its fixed checks leave to chance.
+    /// Makes sure that an epoch may be begun.
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too many, [`Error::Vain`] if it would be one attempt too many.
-    pub fn may_begin<S: Side>(&self) -> Result<u128, Error> {
+    pub fn may_begin<S: Side>(&self) -> Result<(), Error> {
         room_for_one_more(living(&self.store, &self.owner::<S>())?.len())?;
-        let fixed = S::fixed(&self.terms)?;
-        self.may_try::<S>(fixed)?;
-        Ok(fixed)
+        self.may_try::<S>(S::early_risk(&self.terms)?)
+    }
+
+    /// Counts a setup in which the peer failed a check.
+    pub fn failed_setup<S: Side>(&self, why: &Error, fixed: u128) {
+        if matches!(why, Error::Peer(_))
+            && S::COUNTED != Counted::Nothing
+            && let Err(error) = self.store.lose_setup(&self.owner::<S>().account(), fixed)
+        {
+            tracing::error!(%error, "the peer failed a check, and this could not be counted");
+        }
     }
 
     pub fn owner<S: Side>(&self) -> Owner<'_> {

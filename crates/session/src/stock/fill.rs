@@ -1,11 +1,12 @@
 //! Making stock, a step after the other.
 
 use super::epochs::{Epochs, digest};
+use super::intent::peer_makes_nothing;
 use super::meeting::meet;
 use super::records::{Keeper, Shelf};
 use super::side::{Asked, Preprocessed, Side};
 use super::stocked::{Stocked, burn_if_cheated, over};
-use crate::agree;
+use crate::{Metered, exchange};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_stock::{Entry, EpochId, FillStep, Ranges, Store, Taken};
@@ -46,18 +47,9 @@ impl<S: Side> Stocked<S> {
         held.store.check_room(left().copied().flatten().map(|step| step.stored_bytes(S::ROLE)).sum())?;
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
-            // The first one begins with the epoch, which alone would count as begun in vain.
-            if number > resumed {
-                held.goes_on()?;
-            }
+            held.goes_on()?;
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
-            let state = held.store.state(&epoch)?;
-            let fixed = match state.is_new() || state.given_up().steps > 0 {
-                // It counts already.
-                true => 0,
-                false => S::fixed(&held.terms)?,
-            };
-            held.may_try::<S>(risk.saturating_add(fixed))?;
+            held.may_try::<S>(risk).or_else(|why| refuses(session.run(), why))?;
             let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
@@ -106,8 +98,37 @@ pub(super) fn make_share<S: Side>(
     asked: &S::FillStep<'_>,
 ) -> Result<(), Error> {
     session.enter(ranges)?;
+    session.run().before_exposing(shelf.before_exposing());
     session.fill(asked, shelf.writers())?;
+    session.run().before_exposing(None);
     session.keep(asked, &mut Keeper::new(shelf))
+}
+
+/// Said instead of the next step: nothing more is begun.
+fn refusal() -> [u8; 32] {
+    digest("brickwork 2026-11 stock refusal of a step", &[])
+}
+
+/// Tells the peer, who is about to begin a step, that this party begins none, and why this party's user.
+fn refuses(run: &mut Metered, why: Error) -> Result<(), Error> {
+    // A connection that closes with unread bytes may cost the peer those that it has not read yet.
+    exchange(&mut run.channel, &refusal())?;
+    Err(why)
+}
+
+/// Agrees on a step.
+///
+/// # Errors
+/// [`Error::Mismatch`] if the peer means another one, [`Error::Stock`] if it begins none.
+fn begins(run: &mut Metered, next: &[u8; 32]) -> Result<(), Error> {
+    let theirs = exchange(&mut run.channel, next)?;
+    if theirs == refusal() {
+        return Err(peer_makes_nothing());
+    }
+    match theirs == *next {
+        true => Ok(()),
+        false => Err(Error::Mismatch("the peer is asked to preprocess something else".into())),
+    }
 }
 
 fn fill_step<'s, S: Side>(
@@ -122,10 +143,8 @@ fn fill_step<'s, S: Side>(
     let asked = shares.iter().flat_map(|share| [share.request(), share.parameters()]);
     let asked: Vec<[u8; 32]> = [*epoch, entry.digest()].into_iter().chain(asked).collect();
     let next = digest("brickwork 2026-11 stock fill", &asked.iter().collect::<Vec<_>>());
-    agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
+    begins(session.run(), &next)?;
     let begun = store.append(epoch, &entry)?;
-    // Once more, now that it counts: other sessions may have begun something at the same time.
-    held.may_try::<S>(0)?;
     meet(session.run(), store.state(epoch)?.head())?;
     make(&mut Making { store, session, epoch, begun }, shares)?;
     let _ = store.append(epoch, &Entry::Stored)?;

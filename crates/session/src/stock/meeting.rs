@@ -38,7 +38,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Malformed, Security};
 use brickwork_circuit::Party;
 use brickwork_stock::{
-    ACQUAINTANCE_BYTES, Account, Acquaintance, Entry, Epoch, EpochId, Meeting, PAIR_BYTES, Relation,
+    ACQUAINTANCE_BYTES, Account, Acquaintance, Entry, Epoch, EpochId, Loss, Meeting, PAIR_BYTES, Relation,
     Standing, State, Store, Strangers, Verdict, short,
 };
 use brickwork_wire::Channel;
@@ -496,7 +496,8 @@ pub(super) fn reconcile(
                 drop(store.append(id, &Entry::Burned(why.into()))?)
             }
             Compared::Idle(Verdict::Apart) | Compared::Unnamed => {
-                let _ = store.lose(id, "the peer's log of it is another one, or the peer has none".into())?;
+                let why = "the peer's log of it is another one, or the peer has none";
+                let _ = store.lose(id, Loss::Log, why.into())?;
                 differs = true;
             }
         }
@@ -642,6 +643,8 @@ mod tests {
             created: 0,
             max_age: u64::MAX,
             fixed: 0,
+            early: 0,
+            counted: brickwork_stock::Counted::Nothing,
         }
     }
 

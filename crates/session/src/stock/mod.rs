@@ -46,5 +46,5 @@ pub mod workers;
 pub use epochs::in_stock;
 pub use from_stock::FromStock;
 pub use run::{Gave, Ran};
-pub use side::{Asked, Lacking, Preprocessed, Side, Stand};
+pub use side::{Asked, GIVEN_UP_SHARE, Lacking, Preprocessed, STOCK_SHARE, Side, Stand};
 pub use stocked::Stocked;

@@ -11,7 +11,7 @@ use crate::{Metered, SessionId, Terms};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Party;
-use brickwork_stock::{Forward, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
+use brickwork_stock::{Counted, Forward, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
@@ -147,6 +147,8 @@ impl<M: Member> Side for OnDisk<M> {
     const PROTOCOL: &'static str = M::PROTOCOL;
     const ROLE: Party = M::ROLE;
     const AGREEMENT: &'static str = "prepare";
+    /// Nothing is checked, so nobody breaks off because a check would fail.
+    const COUNTED: Counted = Counted::Nothing;
     type Carried = ();
     type FillStep<'s> = M::FillStep;
     type Execution<'j> = M::Execution<'j>;
@@ -209,6 +211,10 @@ impl<M: Member> Side for OnDisk<M> {
     }
 
     fn fixed(_: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
+    fn early_risk(_: &Terms) -> Result<u128, Error> {
         Ok(0)
     }
 

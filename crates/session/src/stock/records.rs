@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use zeroize::Zeroizing;
 
+use crate::BeforeExposing;
 use brickwork_base::Error;
 use brickwork_circuit::Component;
 use brickwork_stock::{
@@ -89,6 +90,17 @@ impl Shelf<'_> {
         match self {
             Shelf::Here(store, epoch) => store.writers(epoch),
             Shelf::Elsewhere(store) => Writers::elsewhere(store.clone()),
+        }
+    }
+
+    /// Returns what exposes the step that is open. Before a maker hears of one, its coordinator has.
+    pub fn before_exposing(&self) -> Option<BeforeExposing> {
+        match self {
+            Shelf::Here(store, epoch) => {
+                let (store, epoch) = ((*store).clone(), **epoch);
+                Some(Box::new(move || store.expose(&epoch)))
+            }
+            Shelf::Elsewhere(_) => None,
         }
     }
 }

@@ -6,7 +6,18 @@ use super::records::{Batches, Keeper, TakenItems};
 use crate::{Metered, SessionId, Terms};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_stock::{Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Counted, Ranges, Secrets, Serial, State, Writers};
+
+/// The share that one preprocessing may take of what the fixed checks of its session leave of 2^-s, where it
+/// is checked by cut-and-choose.
+///
+/// So little that 64 steps which were broken off fit into the [other half](GIVEN_UP_SHARE), and that programs
+/// may draw on as many: it takes some five bits more than a fourth, which are few copies more.
+pub const STOCK_SHARE: f64 = 1.0 / 128.0;
+
+/// The share of it that steps which were given up may have spent in an epoch for another one to be begun
+/// there: beyond it, what is made would soon be of use to no program.
+pub const GIVEN_UP_SHARE: f64 = 0.5;
 
 /// What to do about stock that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +75,8 @@ pub trait Side: Sized {
     const ROLE: Party;
     /// The phase in which both agree on a program and on what it takes.
     const AGREEMENT: &'static str;
+    /// The attempts of the other role that count here.
+    const COUNTED: Counted;
     /// What goes from one session of a connection to the next, beside the connection itself.
     type Carried;
     /// A step of preprocessing.
@@ -130,13 +143,22 @@ pub trait Side: Sized {
     fn risk(&self, step: &Self::FillStep<'_>) -> u128;
 
     /// Returns the bound on a cheating peer's success in a session of these terms beside its steps, in units
-    /// of 2^-128: where something of its epoch comes to nothing, this counts as tried in vain.
+    /// of 2^-128: where the peer fails a check, this counts as tried in vain.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn fixed(terms: &Terms) -> Result<u128, Error>;
 
-    /// Makes what a step asks for; what need not wait goes into segments as it comes.
+    /// Returns how likely it is, in units of 2^-128, that a peer which breaks off early, whenever it sees
+    /// that a cheat would show, sees that it would not. This counts for each setup that is begun, and for
+    /// each step that is broken off before it is [exposed](Metered::expose).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such level.
+    fn early_risk(terms: &Terms) -> Result<u128, Error>;
+
+    /// Makes what a step asks for; what need not wait goes into segments as it comes. Before a message with
+    /// which it gives away what a cheating peer could act on, it [exposes](Metered::expose) the step.
     ///
     /// # Errors
     /// If the peer cheats or goes away, or the disk fails.

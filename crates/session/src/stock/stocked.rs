@@ -9,7 +9,7 @@ use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, Protocol,
 use brickwork_base::Error;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::Party;
-use brickwork_stock::{Epoch, EpochId, Store};
+use brickwork_stock::{Epoch, EpochId, Loss, Store};
 use brickwork_wire::Channel;
 
 /// Who has the connection.
@@ -254,7 +254,7 @@ impl<S: Side> Stocked<S> {
                         Intent { what: Intent::ADD, epoch, next: *held.store.state(&epoch)?.head() }
                     }
                     None => {
-                        held.may_begin::<S>().map(drop).or_else(|why| refused(run, why))?;
+                        held.may_begin::<S>().or_else(|why| refused(run, why))?;
                         nothing
                     }
                 };
@@ -278,7 +278,7 @@ impl<S: Side> Stocked<S> {
                 }
                 held.goes_on().or_else(|why| refused(run, why))?;
                 if !may {
-                    held.may_begin::<S>().map(drop).or_else(|why| refused(run, why))?;
+                    held.may_begin::<S>().or_else(|why| refused(run, why))?;
                 }
                 let intent = if may { intent } else { nothing };
                 intent.send(run)?;
@@ -305,10 +305,11 @@ impl<S: Side> Stocked<S> {
             Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
             None => {
                 held.lease = None;
-                let fixed = held.may_begin::<S>()?;
-                held.store.attempt(&held.owner::<S>().account(), fixed)?;
-                held.may_try::<S>(0)?;
-                let mut session = Box::new(S::setup(run, &held.terms, carried)?);
+                held.may_begin::<S>()?;
+                let (fixed, early) = (S::fixed(&held.terms)?, S::early_risk(&held.terms)?);
+                held.store.attempt(&held.owner::<S>().account(), early)?;
+                let setup = S::setup(run, &held.terms, carried);
+                let mut session = Box::new(setup.inspect_err(|why| held.failed_setup::<S>(why, fixed))?);
                 let epoch = Epoch {
                     protocol: S::PROTOCOL.into(),
                     version: PROTOCOL_VERSION,
@@ -318,6 +319,8 @@ impl<S: Side> Stocked<S> {
                     created: now(),
                     max_age: held.max_age,
                     fixed,
+                    early,
+                    counted: S::COUNTED,
                 };
                 let id = *session.id();
                 let lock = held.store.lock_peer(&held.owner::<S>().relation())?;
@@ -350,7 +353,7 @@ pub(super) fn burn_if_cheated<T>(
 ) -> Result<T, Error> {
     let is_burned = || store.state(epoch).is_ok_and(|state| state.burned().is_some());
     if let Err(Error::Peer(cheat)) = &result
-        && let Err(error) = store.lose(epoch, format!("the peer cheated: {cheat}")).map(drop)
+        && let Err(error) = store.lose(epoch, Loss::Check, format!("the peer cheated: {cheat}")).map(drop)
         && !is_burned()
     {
         tracing::error!(

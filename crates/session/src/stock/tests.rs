@@ -4,9 +4,12 @@
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
 use std::ops::Range;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::epochs::{Epochs, digest};
 use super::fill::job_digest;
@@ -19,10 +22,10 @@ use brickwork_base::random::Rng;
 use brickwork_base::stop::Stop;
 use brickwork_base::{Error, Malformed, Party, Security};
 use brickwork_stock::{
-    Batch, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Secrets, Serial,
-    State, Store, StoreKey, Writers,
+    Batch, Counted, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Secrets,
+    Serial, State, Store, StoreKey, Writers,
 };
-use brickwork_wire::{Tag, memory_pair};
+use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag, memory_pair};
 
 pub(super) const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 pub(super) const TERMS: Terms = Terms {
@@ -39,6 +42,10 @@ const NONCE: Tag = Tag(100);
 const FIRST: Tag = Tag(101);
 /// Garbler: its message, hidden by pads.
 const HIDDEN: Tag = Tag(102);
+/// Both, at once: that all is fixed.
+const FIXED: Tag = Tag(104);
+/// Evaluator: what a cheating garbler would break off for.
+const CHALLENGE: Tag = Tag(103);
 
 /// The counter of pads: a number is used for one message.
 pub(super) const PADS: Counter = Counter::new("pads", 20);
@@ -52,6 +59,7 @@ pub(super) enum Fate {
     Lives,
     DiesInSetup,
     DiesBeforeFilling,
+    DiesBehindTheChallenge,
     DiesAfterFilling,
     DiesBeforeSending,
     DiesAfterSending,
@@ -148,6 +156,7 @@ impl<const ROLE: u8> Toy<ROLE> {
 impl<const ROLE: u8> Side for Toy<ROLE> {
     const PROTOCOL: &'static str = "toy";
     const AGREEMENT: &'static str = "run";
+    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
     type FillStep<'s> = Asks;
@@ -217,8 +226,23 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         Ok(2)
     }
 
+    fn early_risk(_: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
         self.dies(Fate::DiesBeforeFilling)?;
+        // When all is fixed the evaluator says what the other can act on.
+        self.swap(FIXED, &[])?;
+        if ROLE == 1 {
+            self.run.expose()?;
+            self.run.channel.send(CHALLENGE, &[])?;
+            self.run.channel.flush()?;
+        } else {
+            self.run.channel.receive(CHALLENGE, 0)?;
+            self.run.expose()?;
+        }
+        self.dies(Fate::DiesBehindTheChallenge)?;
         let mut first = self.pads.draw(step.0 as u64)?;
         if self.carried.fate == Fate::FillsAnother {
             first ^= 1 << 20;
@@ -603,14 +627,18 @@ fn another_protocol_fills_and_takes() {
 /// nothing is burned but what a program took.
 #[test]
 fn rows_16_20_and_21_another_protocol_dies_anywhere() {
-    use Fate::{DiesAfterFilling, DiesAfterSending, DiesBeforeFilling, DiesBeforeSending, DiesInSetup};
-    for fate in [DiesInSetup, DiesBeforeFilling, DiesAfterFilling, DiesBeforeSending, DiesAfterSending] {
+    use Fate::{
+        DiesAfterFilling, DiesAfterSending, DiesBeforeFilling, DiesBeforeSending, DiesBehindTheChallenge,
+        DiesInSetup,
+    };
+    let fills = [DiesInSetup, DiesBeforeFilling, DiesBehindTheChallenge, DiesAfterFilling];
+    for fate in fills.into_iter().chain([DiesBeforeSending, DiesAfterSending]) {
         for who in 0..2 {
             let world = World::new();
             let mut fates = [Fate::Lives; 2];
             fates[who] = fate;
             let filled = world.connect(fates, What::Fill(&[3, 3]));
-            let in_fill = [DiesInSetup, DiesBeforeFilling, DiesAfterFilling].contains(&fate);
+            let in_fill = fills.contains(&fate);
             assert_eq!(filled[who].is_err(), in_fill, "{fate:?} of {who}");
             world.good(What::Fill(&[3, 3]));
             let ran = world.connect(fates, What::Run(b"abc", Lacking::Refuse));
@@ -656,6 +684,8 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         created: 0,
         max_age: u64::MAX,
         fixed: 0,
+        early: 0,
+        counted: brickwork_stock::Counted::Nothing,
     };
     store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
@@ -932,12 +962,115 @@ fn tries<const ROLE: u8>(
 }
 
 fn both_try(world: &World, fate: Fate, terms: &Terms) -> [Result<(), Error>; 2] {
-    let (left, right) = memory_pair();
+    try_over(world, memory_pair(), fate, terms)
+}
+
+fn try_over(
+    world: &World,
+    (left, right): (Channel, Channel),
+    fate: Fate,
+    terms: &Terms,
+) -> [Result<(), Error>; 2] {
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| tries::<0>(world, left, fate, terms));
         let evaluator = tries::<1>(world, right, Fate::Lives, terms);
         [garbler.join().unwrap(), evaluator]
     })
+}
+
+/// A stream that ends after so many bytes were read, and counts them.
+struct Cut {
+    stream: UnixStream,
+    left: usize,
+    read: Arc<AtomicUsize>,
+}
+
+impl Read for Cut {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(self.left);
+        let n = if most == 0 { 0 } else { self.stream.read(&mut buffer[..most])? };
+        self.left -= n;
+        self.read.fetch_add(n, Ordering::SeqCst);
+        Ok(n)
+    }
+}
+
+impl Write for Cut {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl Stream for Cut {}
+
+/// The other party reads an end, and can still write for as long as somebody keeps the socket open: it fails
+/// where it reads, however fast the two are.
+impl Drop for Cut {
+    fn drop(&mut self) {
+        let _gone = self.stream.shutdown(std::net::Shutdown::Write);
+    }
+}
+
+/// A connection of which each party reads so many bytes at most. Notes what each has read when the garbler
+/// sends that all is fixed, which is before the evaluator's challenge, and what the garbler has sent by then.
+/// Also returns what keeps the line open for those who write.
+fn cut(
+    left: [usize; 2],
+    noted: &Arc<Mutex<[usize; 2]>>,
+) -> ((Channel, Channel), [Arc<AtomicUsize>; 2], [UnixStream; 2]) {
+    let (one, other) = UnixStream::pair().unwrap();
+    let open = [&one, &other].map(|stream| stream.try_clone().unwrap());
+    let read: [Arc<AtomicUsize>; 2] = Default::default();
+    let mut ends =
+        [one, other].into_iter().zip(left).zip(&read).map(|((stream, left), read)| {
+            Channel::new(vec![Box::new(Cut { stream, left, read: read.clone() })])
+        });
+    let mut garbler = ends.next().unwrap();
+    let (read_by_garbler, noted, mut sent) = (read[0].clone(), noted.clone(), 0);
+    garbler.set_tamper(Box::new(move |tag, bytes| {
+        sent += FRAME_HEADER_BYTES + bytes.len();
+        if tag == FIXED {
+            *noted.lock().unwrap() = [read_by_garbler.load(Ordering::SeqCst), sent];
+        }
+    }));
+    let evaluator = ends.next().unwrap();
+    ((garbler, evaluator), read, open)
+}
+
+/// Rows 4 and 20: a line that is cut at any byte costs an attempt from where the evaluator sends its
+/// challenge until the step is made, and nothing before; and the next connection makes it.
+#[test]
+fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
+    let noted = Arc::default();
+    let (line, read, _open) = cut([usize::MAX; 2], &noted);
+    assert!(try_over(&World::new(), line, Fate::Lives, &FEW).iter().all(Result::is_ok));
+    let (total, fixed) = (read.map(|read| read.load(Ordering::SeqCst)), *noted.lock().unwrap());
+    let mut costs = [0; 2];
+    // With this set at every byte.
+    let every = if std::env::var_os("BRICKWORK_EVERY_BYTE").is_some() { 1 } else { 11 };
+    let around =
+        |victim: usize| (fixed[victim] - 2..fixed[victim] + 2).chain((0..total[victim]).step_by(every));
+    for (victim, at) in (0..2).flat_map(|victim| around(victim).map(move |at| (victim, at))) {
+        let (world, mut left) = (World::new(), [usize::MAX; 2]);
+        left[victim] = at;
+        let (line, _, _open) = cut(left, &Arc::default());
+        let met = try_over(&world, line, Fate::Lives, &FEW);
+        assert!(matches!(&met[victim], Err(Error::Io(_))), "{victim} {at}: {met:?}");
+        let store = Store::open(&world.root.path().join("Evaluator"), &KEY).unwrap();
+        let made = store.epochs().unwrap().iter().any(|(id, _)| store.state(id).unwrap().made().count() > 0);
+        let vain: u128 = store.accounts().unwrap().iter().map(|(_, vain)| vain).sum();
+        assert_eq!(vain, u128::from(at >= fixed[victim] && !made), "{victim} {at}");
+        costs[vain as usize] += 1;
+        drop(store);
+        let met = both_try(&world, Fate::Lives, &FEW);
+        assert!(met.iter().all(Result::is_ok), "{victim} {at}: {met:?}");
+    }
+    println!("counted: {} cuts that cost nothing, {} that cost an attempt", costs[0], costs[1]);
+    assert!(costs.iter().all(|&cuts| cuts > 5), "{costs:?}");
 }
 
 /// The evaluator's account of a garbler, and what is in it.
@@ -953,13 +1086,10 @@ fn in_vain(world: &World) -> (brickwork_stock::Account, u128, Store) {
 #[test]
 fn row_04_attempts_are_counted_over_epochs() {
     let world = World::new();
-    for attempt in 1..=12u128 {
-        let met = both_try(&world, Fate::DiesBeforeFilling, &FEW);
+    for attempt in 1..=16 {
+        let met = both_try(&world, Fate::DiesBehindTheChallenge, &FEW);
         assert!(matches!(&met[1], Err(Error::Io(_))), "{attempt}: {met:?}");
-        let vain = in_vain(&world).1;
-        // An epoch takes six.
-        assert_eq!(vain, attempt + 2 * attempt.div_ceil(6));
-        assert!(vain <= FEW.security.units());
+        assert_eq!(in_vain(&world).1, attempt);
     }
     for _ in 0..3 {
         let met = both_try(&world, Fate::Lives, &FEW);
@@ -967,7 +1097,7 @@ fn row_04_attempts_are_counted_over_epochs() {
         assert_eq!(in_vain(&world).1, 16);
     }
     let (account, _, store) = in_vain(&world);
-    assert_eq!(store.epochs().unwrap().len(), 2);
+    assert_eq!(store.epochs().unwrap().len(), 3, "an epoch takes six");
     // Burning and forgetting do not help.
     for (id, _) in store.epochs().unwrap() {
         let _ = store.append(&id, &Entry::Burned("test".into())).unwrap();
@@ -1009,8 +1139,7 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
         store.accounts().unwrap().iter().for_each(|(account, _)| store.forgive(account).unwrap());
         assert!(attempts < 100, "there is no end to it");
     }
-    // Each has left its step's risk. Another epoch is two, and is begun; its step would be too much.
-    assert_eq!((attempts, in_vain(&world).1), (14, 14 + 2));
+    assert_eq!((attempts, in_vain(&world).1), (16, 16), "each has left its step's risk");
 }
 
 /// Row 4: a run that is broken off has cost what it took from, until one has ended there.
@@ -1117,18 +1246,25 @@ fn steps<const ROLE: u8>(
     .map(drop)
 }
 
-/// Row 4: a setup that comes to nothing is an attempt, and so is what a cheat burns.
+/// A connection that breaks before the peer has seen a challenge costs nothing, however often it does.
 #[test]
-fn row_04_setups_and_cheats_are_counted() {
+fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
     let world = World::new();
-    for attempts in 1..=8 {
-        let met = both_try(&world, Fate::DiesInSetup, &FEW);
-        assert!(met.iter().all(|met| matches!(met, Err(Error::Io(_)))), "{met:?}");
-        assert_eq!(in_vain(&world).1, 2 * attempts);
+    for fate in [Fate::DiesInSetup, Fate::DiesBeforeFilling] {
+        for _ in 0..20 {
+            let met = both_try(&world, fate, &FEW);
+            assert!(met.iter().all(|met| matches!(met, Err(Error::Io(_)))), "{fate:?}: {met:?}");
+            let store = Store::open(&world.root.path().join("Evaluator"), &KEY).unwrap();
+            assert_eq!(store.accounts().unwrap(), [], "{fate:?}");
+        }
     }
     let met = both_try(&world, Fate::Lives, &FEW);
-    assert!(met.iter().all(|met| matches!(met, Err(Error::Vain(_)))), "{met:?}");
+    assert!(met.iter().all(Result::is_ok), "{met:?}");
+}
 
+/// Row 4: what a cheat burns is an attempt.
+#[test]
+fn row_04_cheats_are_counted() {
     let world = World::new();
     world.good(What::Fill(&[6]));
     let cheats = world.connect([Fate::SendsTooMuch, Fate::Lives], What::Run(b"abc", Lacking::Refuse));
@@ -1141,8 +1277,8 @@ fn row_04_setups_and_cheats_are_counted() {
 fn shares_of_a_promise_are_counted_by_who_shares_it_out() {
     let world = World::new();
     let shared = Terms { security: Security::shared(123, 2).unwrap(), ..TERMS };
-    for _ in 0..16 {
-        let met = both_try(&world, Fate::DiesBeforeFilling, &shared);
+    for _ in 0..20 {
+        let met = both_try(&world, Fate::DiesBehindTheChallenge, &shared);
         assert!(matches!(&met[1], Err(Error::Io(_))), "{met:?}");
     }
     assert!(in_vain(&world).1 > shared.security.units());

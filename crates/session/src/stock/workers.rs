@@ -48,7 +48,7 @@ use crate::{Digests, Greeting, Metered, PhaseReport, Protocol, SessionId, Terms}
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{self, Stop};
 use brickwork_base::{Error, Malformed, Party};
-use brickwork_stock::{Entry, EpochId, Head, MAX_WORKERS, Ranges, Secrets, Store};
+use brickwork_stock::{Entry, EpochId, Head, Loss, MAX_WORKERS, Ranges, Secrets, Store};
 use brickwork_wire::Channel;
 
 /// How often it is looked whether this party is to stop.
@@ -215,6 +215,8 @@ impl<S: Side> Workers<S> {
         let idle = self.workers.split_off(shares.len());
         let lends = self.workers.iter().any(|worker| matches!(worker, Worker::Away(_)));
         if lends {
+            // A maker has no store to write to before it sends a challenge.
+            store.expose(epoch)?;
             let _ = store.append(epoch, &Entry::Lent)?;
         }
         let (stop, (tell, heard)) = (Stop::new(), channel());
@@ -292,7 +294,7 @@ impl<S: Side> Worker<S> {
                 let why = "a maker was lost without a word, and may have seen a check fail; this part of the \
                            store is burned";
                 // Where this fails the burn is in the log already, but for the word that would take it back.
-                if let Err(error) = store.lose(epoch, why.into()).map(drop) {
+                if let Err(error) = store.lose(epoch, Loss::Check, why.into()).map(drop) {
                     tracing::error!("it burns when the store is opened next ({error})");
                 }
                 let error = || std::io::Error::other(format!("worker {}: {error}: {why}", number + 1)).into();

@@ -71,6 +71,15 @@ fn fill() -> Entry {
     Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
 }
 
+/// The log behind what the peer can act on, whichever worker sends or hears it first.
+fn exposed(log: &State) -> State {
+    let mut after = log.clone();
+    if !log.is_exposed() && log.burned().is_none() {
+        after.apply(&Entry::Exposed).expect("a step is open");
+    }
+    after
+}
+
 impl World {
     fn new() -> Self {
         World {
@@ -118,15 +127,19 @@ impl World {
         let gone = matches!(theirs, End::Lost | End::Failed) || parties[1 - me].step.is_none();
         let mut next = Vec::new();
         match mine {
-            // Both have the entry.
+            // Both have the entry. The evaluator sends a challenge, and the garbler hears it.
             End::Idle if parties[me].step == Some(2) => {
-                next.push(to(End::Made));
+                let mut makes = to(End::Made);
+                makes.logs[me] = if me == 1 { exposed(&makes.logs[me]) } else { makes.logs[me].clone() };
+                next.push(makes);
             }
             End::Made if theirs >= End::Made && theirs <= End::Done => {
                 let mut passes = to(End::Stored);
+                passes.logs[me] = exposed(&passes.logs[me]);
                 passes.passed[me].insert((number, worker));
                 next.push(passes);
                 let mut fails = to(End::Failed);
+                fails.logs[me] = exposed(&fails.logs[me]);
                 match rule {
                     Rule::BurnedAfterwards | Rule::Makers | Rule::MakersThatCount => fails.told[me] = true,
                     _ => fails.burns(me),
@@ -186,7 +199,12 @@ impl World {
                 say = Some(Message::Head(*log.head()));
             }
             (1, Some(Message::Head(peer))) => {
-                goes = peer == *log.head() && (rule != Rule::Makers || log.apply(&Entry::Lent).is_ok());
+                goes = peer == *log.head();
+                // Makers cannot wait for the store before they send: the step counts before they have it.
+                if matches!(rule, Rule::Makers | Rule::MakersThatCount) {
+                    *log = exposed(log);
+                }
+                goes &= rule != Rule::Makers || log.apply(&Entry::Lent).is_ok();
             }
             (2, _) => {
                 let ready = match rule {

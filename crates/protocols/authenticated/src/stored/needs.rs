@@ -5,7 +5,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::cut_and_choose::Upper;
-use brickwork_primitives::ot::Cot;
+use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Promise;
 use brickwork_session::steps::Step;
 use brickwork_session::stock::Asked;
@@ -21,19 +21,16 @@ use crate::report::promise_of;
 pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
 
-/// AND gates that share a pool in stock: from so many on three leaky ANDs make a triple.
-const LOT: usize = 5 << 18;
-
 /// Input masks that are made at a time.
 const MASKS_OF_A_STEP: usize = 1 << 20;
 
-/// Each lot may leak all of 2^-s but this part, in bits: so often it may be begun, and given up, before
-/// nothing of 2^-s is left.
-const ATTEMPTS_LOG2: f64 = 3.0;
+/// The pool of a lot may leak 2^-s less so many bits. A cheater can guess other things in a lot,
+/// too: 64 lots that are given up take three fourths of 2^-s.
+const ATTEMPTS_LOG2: f64 = 8.0;
 
-/// The part of 2^-s, in bits, that lots may have spent which were given up, for another one to be begun
-/// in the same epoch: beyond it, what is made would soon be of use to no program.
-const GIVEN_UP_LOG2: f64 = 1.0;
+/// The share of 2^-s that lots may have spent which were given up, for another one to be begun in the same
+/// epoch: beyond it, what is made would soon be of use to no program.
+const GIVEN_UP_SHARE: f64 = 0.75;
 
 /// Openings of masks in all programs that an epoch has entries for.
 const OPENINGS_OF_PROGRAMS: u64 = 3 << 19;
@@ -108,7 +105,7 @@ impl Request {
     /// [`Error::Input`] if a component has a gate that cannot be masked.
     pub(crate) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
-        let sizes = forced.sizes.unwrap_or(Sizes { lot: LOT, ..SIZES });
+        let sizes = forced.sizes.unwrap_or(SIZES);
         let mut all = lots(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
         let rests = (0..self.inputs).step_by(MASKS_OF_A_STEP).map(|first| self.inputs - first);
         for (k, rest) in rests.enumerate() {
@@ -194,7 +191,7 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
 
 /// Returns whether an epoch in which so much was given up has room for another lot.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
-    Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) - GIVEN_UP_LOG2)
+    Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) + GIVEN_UP_SHARE.log2())
 }
 
 /// Returns what may fail in an epoch in which nothing is made, in units of 2^-128.
@@ -204,6 +201,12 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     let budget = Budget::of(Level::of(security)?, [], OPENINGS_OF_PROGRAMS);
     Ok(Upper::exp2(budget.log2()).to_fixed())
+}
+
+/// Returns what a party gains by each setup or lot that it breaks off before the comparison, in units of
+/// 2^-128: not more than by an iteration of a PCG each way.
+pub(super) fn early_risk() -> u128 {
+    Upper::exp2(1.0 + pcg::check_log2()).to_fixed()
 }
 
 /// A step of preprocessing: a lot of a request.

@@ -13,9 +13,9 @@ use brickwork_session::steps::{Secret, Step};
 use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
-use super::needs::{COPIES, Execution, Filling, MASKS, fixed, keeps_promise, may_begin, origins};
+use super::needs::{COPIES, Execution, Filling, MASKS, early_risk, fixed, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
@@ -250,6 +250,8 @@ impl<C: Recorded> Side for OnDisk<C> {
     const PROTOCOL: &'static str = Authenticated::NAME;
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "build";
+    /// A cheat in a lot that is made has passed the comparison: what was to be won by it is won.
+    const COUNTED: Counted = Counted::BrokenOff;
     type Carried = Carried;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
@@ -318,6 +320,10 @@ impl<C: Recorded> Side for OnDisk<C> {
 
     fn fixed(terms: &Terms) -> Result<u128, Error> {
         fixed(terms.security.whole()?)
+    }
+
+    fn early_risk(_: &Terms) -> Result<u128, Error> {
+        Ok(early_risk())
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {

@@ -26,7 +26,7 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
 use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = Duplo::NAME;
@@ -67,6 +67,8 @@ pub(super) struct Execution<'j> {
 /// A role's session: what the two have in common, and what each does by itself.
 pub(super) trait Role: Sized + Send + Pooled {
     const ROLE: Party;
+    /// The attempts of the other role that count here.
+    const COUNTED: Counted;
     type Component: Stored + ComponentItems;
     type Authenticators: Stored;
     type Ots: Stored;
@@ -122,6 +124,7 @@ impl<R: Role> OnDisk<R> {
 impl<R: Role> Side for OnDisk<R> {
     const PROTOCOL: &'static str = PROTOCOL;
     const ROLE: Party = R::ROLE;
+    const COUNTED: Counted = R::COUNTED;
     const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
     type FillStep<'s> = Filling<'s>;
@@ -185,6 +188,13 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn fixed(terms: &Terms) -> Result<u128, Error> {
         parameters::fixed(terms.security)
+    }
+
+    fn early_risk(terms: &Terms) -> Result<u128, Error> {
+        match R::ROLE {
+            Party::Garbler => Ok(0),
+            Party::Evaluator => parameters::early_risk(terms.security),
+        }
     }
 
     fn fill(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {
@@ -279,6 +289,8 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
+    /// An evaluator that breaks off knows no more of the checks on it than before.
+    const COUNTED: Counted = Counted::Nothing;
     type Component = GarblerComponent;
     type Authenticators = GarblerAuthenticators;
     type Ots = GarblerInputOts;
@@ -358,6 +370,7 @@ impl Role for Garbler {
 
 impl Role for Evaluator {
     const ROLE: Party = Party::Evaluator;
+    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     type Component = EvaluatorComponent;
     type Authenticators = EvaluatorAuthenticators;
     type Ots = EvaluatorInputOts;

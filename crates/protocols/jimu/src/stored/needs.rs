@@ -8,8 +8,8 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Program};
 use brickwork_session::Promise;
-use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::{Batches, Wanted};
+use brickwork_session::stock::{Asked, STOCK_SHARE};
 use brickwork_stock::{MAX_RECORD_BYTES, Serial};
 
 use super::origins::{Cut, Origin, is_sensible, promise, shown};
@@ -47,9 +47,6 @@ const ROOM: u64 = 16 << 16;
 
 /// Steps of gates and components for which there may be room in any way.
 const MOST_STEPS: u64 = 1 << 10;
-
-/// The share of the budget that one preprocessing may spend: a program may draw on four of them.
-const STOCK_SHARE: f64 = 0.25;
 
 /// More of anything is not asked for at once.
 const MOST: u64 = 1 << 32;

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use brickwork_base::{Error, at_most};
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper};
+use brickwork_session::stock::GIVEN_UP_SHARE;
 use brickwork_session::{self as session, ItemKind, Promise, Spent};
 use brickwork_stock::{Batch, EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
@@ -15,10 +16,6 @@ use crate::report::{AND_GATES, of_stock};
 
 /// Version of headers and records.
 const VERSION: u32 = 2;
-
-/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
-/// same epoch: beyond it, what is made would soon be of use to no program.
-const GIVEN_UP_SHARE: f64 = 0.5;
 
 /// The cut-and-choose of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

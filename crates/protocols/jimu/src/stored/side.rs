@@ -12,7 +12,7 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Forward, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, Forward, Ranges, Secrets, Serial, State, Writers};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -53,6 +53,8 @@ type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ot
 /// A party of a session, and what it does with stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
+    /// The attempts of the other role that count here.
+    const COUNTED: Counted;
     type Buckets;
     type Inputs: Stored;
     type Ots: Stored;
@@ -132,6 +134,8 @@ fn restored(seeds: &[SeedBytes]) -> Vec<Seed> {
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
+    /// An evaluator that breaks off knows no more of the checks on it than before.
+    const COUNTED: Counted = Counted::Nothing;
     type Buckets = GarblerItems;
     type Inputs = GarblerItems;
     type Ots = GarblerItems;
@@ -259,6 +263,7 @@ fn points_of(labels: &Sender, permutations: &Sender, seeds: &[SeedBytes; 2]) -> 
 
 impl Role for Evaluator {
     const ROLE: Party = Party::Evaluator;
+    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     type Buckets = EvaluatorBuckets;
     type Inputs = EvaluatorInputs;
     type Ots = EvaluatorOts;
@@ -415,6 +420,7 @@ pub(super) struct Ran {
 impl<R: Role> Side for OnDisk<R> {
     const PROTOCOL: &'static str = Jimu::NAME;
     const ROLE: Party = R::ROLE;
+    const COUNTED: Counted = R::COUNTED;
     const AGREEMENT: &'static str = "prepare";
     type Carried = Hooks;
     type FillStep<'s> = Filling;
@@ -471,6 +477,12 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn fixed(terms: &Terms) -> Result<u128, Error> {
         origins::fixed(terms.security.whole()?)
+    }
+
+    /// The evaluator's choices in the OTs are checked by combinations that the garbler draws, so both may
+    /// break off early.
+    fn early_risk(terms: &Terms) -> Result<u128, Error> {
+        Ok(Level::of_stock(terms.security.whole()?)?.early_risk())
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {

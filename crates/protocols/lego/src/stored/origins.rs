@@ -13,15 +13,12 @@ use crate::parameters::{
 use brickwork_base::Error;
 use brickwork_base::at_most;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper};
+use brickwork_session::stock::GIVEN_UP_SHARE;
 use brickwork_session::{Promise, Spent};
 use brickwork_stock::{EpochId, GivenUp, Serial, Store};
 
 /// Version of headers and records.
 const VERSION: u32 = 1;
-
-/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
-/// same epoch: beyond it, what is made would soon be of use to no program.
-const GIVEN_UP_SHARE: f64 = 0.5;
 
 /// The cut-and-choose of a batch: of gates with their authenticators, or of input authenticators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

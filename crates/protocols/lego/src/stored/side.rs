@@ -12,7 +12,7 @@ use crate::hooks::Hooks;
 use crate::inputs::GarblerInputs;
 use crate::instance::{CommitmentSender, Commitments, CotSender, level};
 use crate::ots::{EvaluatorOts, EvaluatorRandomOts, GarblerOts, GarblerRandomOts};
-use crate::parameters::{Parameters, stock_ot_binding};
+use crate::parameters::{Parameters, early_risk, stock_ot_binding};
 use crate::preprocess::{ClaimedGates, GarblerHeads};
 use crate::report::Lego;
 use crate::setup::{self, Evaluator, Garbler};
@@ -27,7 +27,7 @@ use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
 /// Version of the secrets.
 const VERSION: u32 = 1;
@@ -72,6 +72,8 @@ impl<R: Role> Material<R> {
 /// A party of a session, and what it does with stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
+    /// The attempts of the other role that count here.
+    const COUNTED: Counted;
     type Gates: Stored;
     type Inputs: Stored;
     type Ots: Stored;
@@ -148,6 +150,8 @@ fn share(security: u32, version: u32, columns: &[u64]) -> Result<Shares, Error> 
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
+    /// An evaluator that breaks off knows no more of the checks on it than before.
+    const COUNTED: Counted = Counted::Nothing;
     type Gates = GarblerHeads;
     type Inputs = GarblerInputs;
     type Ots = GarblerOts;
@@ -329,6 +333,7 @@ pub(super) struct EvaluatorSession {
 
 impl Role for EvaluatorSession {
     const ROLE: Party = Party::Evaluator;
+    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     type Gates = EvaluatorGates;
     type Inputs = EvaluatorInputs;
     type Ots = EvaluatorOts;
@@ -542,6 +547,7 @@ pub(super) struct Ran {
 impl<R: Role> Side for OnDisk<R> {
     const PROTOCOL: &'static str = Lego::NAME;
     const ROLE: Party = R::ROLE;
+    const COUNTED: Counted = R::COUNTED;
     const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
     type FillStep<'s> = Filling<'s>;
@@ -599,6 +605,13 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn fixed(terms: &Terms) -> Result<u128, Error> {
         origins::fixed(terms.security.whole()?)
+    }
+
+    fn early_risk(terms: &Terms) -> Result<u128, Error> {
+        match R::ROLE {
+            Party::Garbler => Ok(0),
+            Party::Evaluator => early_risk(terms.security.whole()?),
+        }
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {

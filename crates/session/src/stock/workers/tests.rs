@@ -122,7 +122,7 @@ fn row_16_a_program_takes_what_several_workers_made() {
 #[test]
 fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     for (role, worker) in [(0, 0), (0, 2), (1, 0), (1, 1)] {
-        for fate in [Fate::DiesBeforeFilling, Fate::DiesAfterFilling] {
+        for fate in [Fate::DiesBehindTheChallenge, Fate::DiesAfterFilling] {
             let both = Together::new(0, 0);
             let steps = [vec![4, 5, 6]];
             let ended = fill(&both, &Crew::of(3).with(role, worker, fate), &steps);

@@ -1,0 +1,170 @@
+//! Rows 4, 6 and 20: a connection that breaks costs an attempt only where the party that goes away may have
+//! seen that a cheat of its own would show. Each message of a filling is the one behind which a party is
+//! gone.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+
+use brickwork::cut_and_choose::Upper;
+use brickwork::ot::Cot;
+use brickwork::stock::Store;
+use brickwork::wire::{Channel, Tag};
+use brickwork::{authenticated, compgc, duplo, jimu, lego, semi_honest};
+
+use super::disk::{Folders, KEY};
+use super::*;
+
+const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+/// Where a party's next message would tell the other what that one could act on, and this party's attempts
+/// count: the message before which it writes that down.
+type Exposing = [Option<Tag>; 2];
+
+/// How a protocol fills a store with what two of the smallest programs take.
+type Fill<'f> = &'f (dyn Fn(Party, Channel, &Store) -> Result<(), Error> + Sync);
+
+/// A protocol: its name, what exposes a step at either party, and how it fills.
+type Protocol<'f> = (&'f str, Exposing, Fill<'f>);
+
+/// A message that was sent, or that a party was about to send when it went away.
+type Sent = (Party, Tag);
+
+/// Both fill their stores; one party is gone before its message of this number.
+fn connect(
+    folders: &Folders,
+    fill: Fill,
+    gone: Option<(Party, usize)>,
+) -> ([Result<(), Error>; 2], Vec<Sent>) {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let (mut left, mut right) = memory_pair();
+    for (party, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
+        let (sent, mut count) = (sent.clone(), 0);
+        channel.set_tamper(Box::new(move |tag, _| {
+            sent.lock().unwrap().push((party, tag));
+            if gone == Some((party, count)) {
+                resume_unwind(Box::new("it goes away"));
+            }
+            count += 1;
+        }));
+    }
+    let one = |party: Party, channel| {
+        let store = Store::open(&folders.of(party), &KEY)?;
+        let filled = catch_unwind(AssertUnwindSafe(|| fill(party, channel, &store)));
+        filled.unwrap_or_else(|_| Err(io::Error::other("it went away").into()))
+    };
+    let results = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| one(Party::Garbler, left));
+        let evaluator = one(Party::Evaluator, right);
+        [garbler.join().unwrap(), evaluator]
+    });
+    let sent = std::mem::take(&mut *sent.lock().unwrap());
+    (results, sent)
+}
+
+/// The sum of a party's attempts in vain, and how many steps it has made.
+fn counted(folders: &Folders, party: Party) -> (u128, usize) {
+    let store = folders.store(party);
+    let vain = store.accounts().unwrap().iter().map(|(_, vain)| vain).sum();
+    let states = store.epochs().unwrap().into_iter().map(|(id, _)| store.state(&id).unwrap());
+    let states: Vec<_> = states.collect();
+    assert!(states.iter().all(|state| state.burned().is_none()), "nothing burns for a broken line");
+    (vain, states.iter().map(|state| state.made().count()).sum())
+}
+
+/// Chooses the messages of a party that are tried: of each name the first and the last one.
+fn tried(sent: &[Sent], party: Party) -> Vec<usize> {
+    let own: Vec<Tag> = sent.iter().filter(|(of, _)| *of == party).map(|(_, tag)| *tag).collect();
+    let is_tried = |k: &usize| {
+        let is_it = |other: &Tag| *other == own[*k];
+        !own[..*k].iter().any(is_it) || !own[*k + 1..].iter().any(is_it)
+    };
+    (0..own.len()).filter(is_tried).collect()
+}
+
+/// Goes through the messages of a filling. Each break costs what it can have taught, and no more; then the
+/// same is made.
+fn play((name, exposing, fill): Protocol) {
+    let folders = Folders::new();
+    let (honest, sent) = connect(&folders, fill, None);
+    assert!(honest.iter().all(Result::is_ok), "{name}: {honest:?}");
+    // Each setup counts a little.
+    let setups = BOTH.map(|party| counted(&folders, party).0);
+    let security = terms().security;
+    assert!(setups.iter().all(|&setup| setup <= security.units() >> 20), "{name}: {setups:?}");
+    let mut costs: BTreeMap<u128, Vec<String>> = BTreeMap::new();
+    for party in BOTH {
+        for k in tried(&sent, party) {
+            let folders = Folders::new();
+            let (results, sent) = connect(&folders, fill, Some((party, k)));
+            assert!(results[party as usize].is_err(), "{name}");
+            let last = *sent.iter().rfind(|(of, _)| *of == party).unwrap();
+            for counts in BOTH {
+                let (vain, made) = counted(&folders, counts);
+                let exposing = exposing[counts as usize].map(|tag| (counts, tag));
+                let is_exposed = sent.iter().filter(|sent| Some(**sent) == exposing).count() > made;
+                let cost = vain.saturating_sub(setups[counts as usize]);
+                // A step that is broken off early counts no more than a setup does.
+                let more = cost > setups[counts as usize];
+                // A step of OTs alone risks nothing.
+                let is_right = if made == 0 { more == is_exposed } else { !more || is_exposed };
+                assert!(is_right, "{name}: {counts:?} where {last:?} is not sent: {cost}");
+                // So 64 of them are less than what a run is promised.
+                assert!(cost * 64 < security.units(), "{name}: {cost}");
+                costs.entry(cost).or_default().push(format!("{:?} {}", last.0, last.1.0));
+            }
+            let (again, _) = connect(&folders, fill, None);
+            assert!(again.iter().all(Result::is_ok), "{name}: {last:?}: {again:?}");
+        }
+    }
+    for (cost, mut places) in costs {
+        places.sort();
+        places.dedup();
+        let cuts = security.units().checked_div(cost);
+        let cuts = cuts.map_or("any number of cuts".into(), |cuts| format!("{cuts} cuts"));
+        let of = Upper::fixed(cost).log2();
+        println!("counted: {name}: {cuts} of 2^{of:.1} before {} messages: {places:?}", places.len());
+    }
+    let none = exposing == [None; 2];
+    assert_eq!(setups == [0; 2], none, "{name}");
+}
+
+/// Rows 4, 6 and 20: of each protocol that has stock.
+#[test]
+fn row_04_a_broken_line_costs_what_it_can_have_taught() {
+    let program = program(0, Recipient::Both);
+    let challenge = |tag| [None, Some(Tag(tag))];
+    let request = Request { ots: Some(8), ..Request::of(&program) };
+    play(("duplo", challenge(50), &|party, channel, store| {
+        let line = duplo::Stocked::open(party, channel, store, &terms(), Unobserved)?;
+        line.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
+    }));
+    let request = lego::Request::of(&program).unwrap();
+    play(("lego", challenge(203), &|party, channel, store| {
+        let line = lego::Stocked::open(party, channel, store, &terms(), Unobserved)?;
+        line.preprocess(&request)?.1.close().map(drop)
+    }));
+    for unit in jimu::Unit::ALL {
+        let request = jimu::Request::of(&program, unit).unwrap();
+        play(("jimu", challenge(231), &|party, channel, store| {
+            let line = jimu::Stocked::open(party, channel, store, &terms(), Unobserved)?;
+            line.preprocess(&request)?.1.close().map(drop)
+        }));
+    }
+    let request = authenticated::Request::of(&program).unwrap();
+    play(("authenticated", [Some(Tag(131)), Some(Tag(132))], &|party, channel, store| {
+        let cot = Cot::default();
+        let line = authenticated::Stocked::open(party, channel, store, &terms(), cot, Unobserved)?;
+        line.preprocess(&request)?.1.close().map(drop)
+    }));
+    let request = compgc::Request::of(&program).unwrap();
+    play(("compgc", [None; 2], &|party, channel, store| {
+        let line = compgc::Stocked::open(party, channel, store, &terms(), Unobserved)?;
+        line.preprocess(&request)?.1.close().map(drop)
+    }));
+    play(("semi-honest", [None; 2], &|party, channel, store| {
+        let line = semi_honest::Stocked::open(party, channel, store, &terms(), Unobserved)?;
+        line.preprocess(100)?.1.close().map(drop)
+    }));
+}
