@@ -8,6 +8,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::Upper;
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::inventory::{BatchInventory, Inventory};
+use brickwork::session::stock::meeting::BY_USER;
 use brickwork::stock::{Account, Damage, Entry, EpochId, PairId, Relation, Store};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
@@ -34,6 +35,8 @@ enum Command {
     /// Read everything and name what was altered or is missing
     Verify(Verify),
     /// Make stock unusable for good, for instance after a machine was restored from a copy
+    ///
+    /// The peer is told when the stores meet next, and burns its part as well.
     Burn(Burn),
     /// Let peers begin again whose attempts came to nothing too often
     ///
@@ -415,7 +418,7 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
     let mut burned = Vec::new();
     for id in wanted {
         if store.state(&id)?.burned().is_none() {
-            store.append(&id, &Entry::Burned("by `brickwork stock burn`".into())).map(drop)?;
+            store.append(&id, &Entry::Burned(BY_USER.into())).map(drop)?;
             burned.push(hex(&id));
         }
     }

@@ -29,6 +29,7 @@
 //! the two do not wait for each other.
 
 use std::collections::HashSet;
+use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
@@ -79,14 +80,30 @@ const USED_UP: &str = "it is used up";
 /// Why an epoch is burned whose time is over.
 const OVER: &str = "its maximum age is over";
 
+/// Why an epoch is burned that its user has burned. The peer is told.
+pub const BY_USER: &str = "by `brickwork stock burn`";
+
+/// Why an epoch is burned that the peer's user has burned.
+const BY_PEER: &str = "the peer's user burned it";
+
 /// Most bytes of one party's standings.
 const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
 struct EpochStanding {
     epoch: EpochId,
-    /// `None` if another session has leased it.
-    standing: Option<Standing>,
+    stands: Stands,
+}
+
+/// The place of a party in an epoch, as it says.
+#[derive(Serialize, Deserialize)]
+enum Stands {
+    /// Its log has so many entries that both write. Their number is for people alone.
+    At(u64, Standing),
+    /// Another session has leased it.
+    Busy,
+    /// Its user has burned it.
+    Burned,
 }
 
 /// Returns the seconds since 1970.
@@ -268,9 +285,11 @@ fn is_used_up(store: &Store, id: &EpochId, state: &State) -> Result<bool, Error>
     Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
 }
 
-/// Returns whether this party has burned an epoch because nothing was left, or its time was over.
+/// Returns whether this party has burned an epoch because nothing was left, its time was over, or a user
+/// wanted it.
 fn was_retired(store: &Store, id: &EpochId) -> bool {
-    store.state(id).is_ok_and(|state| [Some(USED_UP), Some(OVER)].contains(&state.burned()))
+    let reasons = [USED_UP, OVER, BY_USER, BY_PEER].map(Some);
+    store.state(id).is_ok_and(|state| reasons.contains(&state.burned()))
 }
 
 /// Why the peer may have burned an epoch that it does not name, if it need not be an old copy: nothing is
@@ -285,7 +304,10 @@ fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&
 
 /// Whether the peer stands where this epoch began, or says nothing about it.
 fn is_nothing(stand: &EpochStanding) -> bool {
-    stand.standing.as_ref().is_none_or(|standing| standing.head == *State::new(&stand.epoch).head())
+    match &stand.stands {
+        Stands::At(_, standing) => standing.head == *State::new(&stand.epoch).head(),
+        Stands::Busy | Stands::Burned => true,
+    }
 }
 
 /// How an epoch here goes together with what the peer says of it.
@@ -294,16 +316,21 @@ enum Compared {
     Busy,
     /// The peer does not name it.
     Unnamed,
-    /// It stands as it stands.
-    Idle(Verdict),
+    /// The peer's user has burned it.
+    Burned,
+    /// It stands as it stands, and the peer has so many entries.
+    Idle(u64, Verdict),
 }
 
 fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[EpochStanding]) -> Compared {
     match theirs.iter().find(|stand| stand.epoch == *id) {
         _ if busy => Compared::Busy,
         None => Compared::Unnamed,
-        Some(EpochStanding { standing: None, .. }) => Compared::Busy,
-        Some(EpochStanding { standing: Some(standing), .. }) => Compared::Idle(state.compare(standing)),
+        Some(EpochStanding { stands, .. }) => match stands {
+            Stands::Busy => Compared::Busy,
+            Stands::Burned => Compared::Burned,
+            Stands::At(entries, standing) => Compared::Idle(*entries, state.compare(standing)),
+        },
     }
 }
 
@@ -314,7 +341,7 @@ fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[EpochStanding]) ->
 fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
     let stands: Vec<EpochStanding> = postcard::from_bytes(bytes).map_err(|_| Malformed::UnexpectedMessage)?;
     let mut seen = HashSet::new();
-    match stands.len() <= MAX_EPOCHS && stands.iter().all(|stand| seen.insert(stand.epoch)) {
+    match stands.len() <= MAX_EPOCHS + KEPT && stands.iter().all(|stand| seen.insert(stand.epoch)) {
         true => Ok(stands),
         false => Err(Malformed::UnexpectedMessage),
     }
@@ -325,15 +352,36 @@ fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if it is malformed.
 pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
-    Ok(read(bytes)?.iter().filter_map(|stand| Some(state.compare(stand.standing.as_ref()?))).collect())
+    let compared = |stand: &EpochStanding| match &stand.stands {
+        Stands::At(_, standing) => Some(state.compare(standing)),
+        Stands::Busy | Stands::Burned => None,
+    };
+    Ok(read(bytes)?.iter().filter_map(compared).collect())
 }
 
 /// What the peer sent of its store.
 struct Received {
     acquaintance: Acquaintance,
     /// Seconds in which an epoch may be used that it begins.
-    max_age: u64,
+    max_age: Option<NonZeroU64>,
     standings: Vec<u8>,
+}
+
+impl Received {
+    /// Returns for how many seconds an epoch may be used that the peer begins.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the peer's store cannot be used.
+    fn max_age(&self) -> Result<u64, Error> {
+        let max_age = self.max_age.map(NonZeroU64::get);
+        max_age.ok_or_else(|| {
+            Error::Stock(
+                "the peer's store cannot be used as it is, and its user is told why and what to do; nothing \
+                 was burned or changed here. Run again when it is mended"
+                    .into(),
+            )
+        })
+    }
 }
 
 /// Sends which pair this party's store is of and where its logs stand. Rounds: half of one.
@@ -356,11 +404,15 @@ fn send(
     let acquaintance = Acquaintance { pair, holds: !held.is_empty() || busy || exchanged };
     let stand = |Mine { id, state, busy }: &Mine| EpochStanding {
         epoch: *id,
-        standing: (!busy).then(|| state.standing()),
+        stands: if *busy { Stands::Busy } else { Stands::At(state.shared(), state.standing()) },
     };
+    let mut burned = store.map_or(Ok(Vec::new()), |store| ours(store, owner))?;
+    burned.retain(|(_, state)| state.burned() == Some(BY_USER));
+    let last = burned.split_off(burned.len().saturating_sub(KEPT)).into_iter();
+    let burned = last.map(|(epoch, _)| EpochStanding { epoch, stands: Stands::Burned });
     // A party without a store makes nothing.
     let max_age = store.map_or(u64::MAX, Store::max_age);
-    let stands: Vec<EpochStanding> = mine.iter().map(stand).collect();
+    let stands: Vec<EpochStanding> = mine.iter().map(stand).chain(burned).collect();
     let bytes =
         postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
     if bytes.len() > MAX_BYTES {
@@ -374,7 +426,15 @@ fn send(
     Ok(acquaintance)
 }
 
-/// Writes which pair a store is of, and for how many seconds an epoch may be used that its party begins.
+/// Tells the peer that this store cannot be used now, in the place of where its logs stand.
+fn refuse(channel: &mut Channel) -> Result<(), Error> {
+    channel.send(msg::PAIR, &pair_message(&Acquaintance { pair: None, holds: false }, 0))?;
+    channel.send(msg::STANDINGS, &[])?;
+    channel.flush()
+}
+
+/// Writes which pair a store is of, and for how many seconds an epoch may be used that its party begins: 0 if
+/// the store cannot be used.
 fn pair_message(acquaintance: &Acquaintance, max_age: u64) -> Vec<u8> {
     [&acquaintance.to_bytes()[..], &max_age.to_le_bytes()].concat()
 }
@@ -387,6 +447,7 @@ fn receive(channel: &mut Channel) -> Result<Received, Error> {
     let max_age = u64::from_le_bytes(max_age.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
     // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
     let standings = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
+    let max_age = NonZeroU64::new(max_age);
     Ok(Received { acquaintance, max_age, standings })
 }
 
@@ -443,21 +504,23 @@ pub(super) fn reconcile(
     owner: &Owner,
     session: &SessionId,
 ) -> Result<Reconciled, Error> {
-    // What shows here alone does not wait for the peer.
-    of_this_protocol(store, owner)?;
-    of_this_version(&held(store, owner)?)?;
     // The evaluator looks at its logs when the garbler has looked at its own.
     let received = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(receive(&mut run.channel)?),
     };
     let _lock = store.lock_peer(&owner.relation())?;
-    retire_old(store, owner)?;
-    let mut mine = Mine::all(store, owner)?;
-    // A part of it that is missing shows before anything is sent.
-    mine.iter().filter(|mine| !mine.busy).try_for_each(|mine| store.present(&mine.id))?;
+    // The peer hears that something is wrong here alone, which its user could not find out.
+    let mut mine = usable(store, owner).inspect_err(|_| {
+        if let Err(gone) = refuse(&mut run.channel) {
+            tracing::debug!("the peer is not told that this store cannot be used: {gone}");
+        }
+    })?;
+    // A peer that has refused hears no answer.
+    received.iter().try_for_each(|peer| peer.max_age().map(drop))?;
     let acquaintance = send(&mut run.channel, Some(store), owner, &mine)?;
     let peer = received.map_or_else(|| receive(&mut run.channel), Ok)?;
+    let theirs_max_age = peer.max_age()?;
     let met = met(&acquaintance, &peer)?;
     // What a garbler says that is gone by now may be old: when it stands where it says, it has heard the
     // evaluator, and its lock was held until then. Before that nothing is judged.
@@ -479,13 +542,21 @@ pub(super) fn reconcile(
     // knows.
     let unknown =
         |stand: &EpochStanding| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
-    let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_retired(store, &stand.epoch));
+    let mut differs = Differences {
+        here: theirs.iter().any(|stand| unknown(stand) && !was_retired(store, &stand.epoch)),
+        there: false,
+    };
     let mut shared = Vec::new();
     for Mine { id, state, busy } in &mine {
-        match compare(*busy, id, state, &theirs) {
+        let compared = compare(*busy, id, state, &theirs);
+        match compared {
             Compared::Busy => {}
-            Compared::Idle(Verdict::Same | Verdict::Ahead) => shared.push(*id),
-            Compared::Idle(Verdict::Behind(entry)) => {
+            Compared::Burned => {
+                tracing::warn!("the peer's user burned the part {} of both stores; it is gone", short(id));
+                drop(store.lose(id, Loss::Log, BY_PEER.into())?);
+            }
+            Compared::Idle(_, Verdict::Same | Verdict::Ahead) => shared.push(*id),
+            Compared::Idle(_, Verdict::Behind(entry)) => {
                 let _ = store.append_named(id, &entry)?;
                 shared.push(*id);
             }
@@ -495,10 +566,12 @@ pub(super) fn reconcile(
             Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => {
                 drop(store.append(id, &Entry::Burned(why.into()))?)
             }
-            Compared::Idle(Verdict::Apart) | Compared::Unnamed => {
+            Compared::Idle(_, Verdict::Apart) | Compared::Unnamed => {
+                let theirs = if let Compared::Idle(entries, _) = compared { entries } else { 0 };
                 let why = "the peer's log of it is another one, or the peer has none";
                 let _ = store.lose(id, Loss::Log, why.into())?;
-                differs = true;
+                differs.here |= theirs >= state.shared();
+                differs.there |= theirs <= state.shared();
             }
         }
     }
@@ -507,7 +580,7 @@ pub(super) fn reconcile(
         shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
     }
     let mut digest = Digest::of("brickwork 2026-11 stock standings");
-    digest.number(differs).length(shared.len());
+    digest.number(differs.any()).length(shared.len());
     for id in &shared {
         digest.digest(id).digest(store.state(id)?.head());
     }
@@ -520,23 +593,63 @@ pub(super) fn reconcile(
             same_stand(&mine_stands, &theirs)
         }
     };
-    match (differs, agreed) {
+    match (differs.any(), agreed) {
         (false, Ok(())) => {
             forget_burned(store, owner, &theirs)?;
-            let busy = mine.iter().any(|mine| mine.busy) || theirs.iter().any(|s| s.standing.is_none());
+            let is_busy = |stand: &EpochStanding| matches!(stand.stands, Stands::Busy);
+            let busy = mine.iter().any(|mine| mine.busy) || theirs.iter().any(is_busy);
             Ok(Reconciled {
                 epochs: retired(store, shared)?,
                 busy,
-                max_age: store.max_age().min(peer.max_age),
+                max_age: store.max_age().min(theirs_max_age),
             })
         }
         (false, Err(error)) => Err(error),
-        (true, _) => Err(Error::Stock(
-            "this store and the peer's do not tell the same story; an old copy of one was brought back, or \
-             a part was lost or burned. What differs is burned now"
-                .into(),
-        )),
+        (true, _) => Err(differs.error()),
     }
+}
+
+/// The stores that lack something which the other one has.
+#[derive(Clone, Copy)]
+struct Differences {
+    /// This one.
+    here: bool,
+    /// The peer's.
+    there: bool,
+}
+
+impl Differences {
+    fn any(self) -> bool {
+        self.here || self.there
+    }
+
+    /// Says which store it is, as far as one can see, and what to do.
+    fn error(self) -> Error {
+        let who = match (self.here, self.there) {
+            (true, false) => "this store lacks what the peer's has: an old copy of it was brought back, or a",
+            (false, true) => {
+                "the peer's store lacks what this one has: an old copy of it was brought back, or a"
+            }
+            _ => "each lacks what the other one has: an old copy of one was brought back, or a",
+        };
+        Error::Stock(format!(
+            "this store and the peer's do not tell the same story; {who} part of it was lost. The parts that \
+             differ are burned now in both, so nothing is used twice. Run again: what is lacking is made anew"
+        ))
+    }
+}
+
+/// Retires what is old. Returns the epochs of a store that is whole and of this protocol and version.
+///
+/// # Errors
+/// [`Error::Stock`] if it is not.
+fn usable(store: &Store, owner: &Owner) -> Result<Vec<Mine>, Error> {
+    of_this_protocol(store, owner)?;
+    of_this_version(&held(store, owner)?)?;
+    retire_old(store, owner)?;
+    let mine = Mine::all(store, owner)?;
+    mine.iter().filter(|mine| !mine.busy).try_for_each(|mine| store.present(&mine.id))?;
+    Ok(mine)
 }
 
 /// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, as
@@ -551,9 +664,11 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
         Party::Garbler => None,
         Party::Evaluator => Some(receive(channel)?),
     };
+    received.iter().try_for_each(|peer| peer.max_age().map(drop))?;
     let mine = store.map_or(Ok(Vec::new()), |store| Mine::all(store, owner))?;
     let acquaintance = send(channel, store, owner, &mine)?;
     let peer = received.map_or_else(|| receive(channel), Ok)?;
+    let _ = peer.max_age()?;
     let Some(theirs) = met(&acquaintance, &peer)? else { return Ok(0) };
     let is_mine = |stand: &&EpochStanding| mine.iter().any(|mine| mine.id == stand.epoch);
     let was_retired = |stand: &&EpochStanding| store.is_some_and(|store| was_retired(store, &stand.epoch));
@@ -561,9 +676,9 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
     let (mut shared, mut missing, mut apart) = (0, 0, 0);
     for (store, Mine { id, state, busy }) in store.into_iter().cycle().zip(&mine) {
         match compare(*busy, id, state, &theirs) {
-            Compared::Busy => continue,
-            Compared::Idle(Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
-            Compared::Idle(Verdict::Apart) => apart += 1,
+            Compared::Busy | Compared::Burned => continue,
+            Compared::Idle(_, Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
+            Compared::Idle(_, Verdict::Apart) => apart += 1,
             Compared::Unnamed if state.is_new() || may_be_retired(store, id, state)?.is_some() => {}
             Compared::Unnamed => missing += 1,
         }
@@ -742,6 +857,53 @@ mod tests {
                     .all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("same story"))),
                 "{refused:?}"
             );
+        }
+    }
+
+    /// Row 25: each party hears which of the stores is the old copy. What its user has burned, a party tells,
+    /// and both go on with the rest.
+    #[test]
+    fn row_25_each_party_hears_what_happened() {
+        let both = || [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1), (2, 2)], &BEGUN));
+        for old in [0, 1] {
+            let stores = both();
+            let ahead = &stores[1 - old].1;
+            make(ahead, &[1; 32]);
+            let _ = ahead.append(&[1; 32], &BEGUN[0]).unwrap();
+            let met = agreed([&stores[0].1, &stores[1].1]).map(|met| met.unwrap_err().to_string());
+            assert!(met[old].contains("this store lacks what the peer's has"), "{met:?}");
+            assert!(met[1 - old].contains("the peer's store lacks what this one has"), "{met:?}");
+            let met = agreed([&stores[0].1, &stores[1].1]);
+            assert!(met.iter().all(|met| matches!(met, Ok(epochs) if *epochs == [[2; 32]])), "{met:?}");
+        }
+        for burns in [0, 1] {
+            let stores = both();
+            let _ = stores[burns].1.append(&[1; 32], &Entry::Burned(BY_USER.into())).unwrap();
+            for _ in 0..2 {
+                let met = agreed([&stores[0].1, &stores[1].1]);
+                assert!(met.iter().all(|met| matches!(met, Ok(epochs) if *epochs == [[2; 32]])), "{met:?}");
+                assert_eq!(stores[1 - burns].1.state(&[1; 32]).unwrap().burned(), Some(BY_PEER));
+            }
+        }
+    }
+
+    /// A party whose store cannot be used says so, and nothing is burned at either side.
+    #[test]
+    fn a_peer_hears_that_a_store_cannot_be_used() {
+        for broken in [0, 1] {
+            let stores = [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1)], &BEGUN));
+            stores.iter().for_each(|(_, store)| make(store, &[1; 32]));
+            let segments = stores[broken].0.path().join("segments");
+            let segment = std::fs::read_dir(&segments).unwrap().next().unwrap().unwrap().path();
+            let moved = stores[broken].0.path().join("moved");
+            std::fs::rename(&segment, &moved).unwrap();
+            let before = stores.each_ref().map(|(_, store)| contents(store));
+            let met = agreed([&stores[0].1, &stores[1].1]).map(|met| met.unwrap_err().to_string());
+            assert!(met[1 - broken].contains("the peer's store cannot be used as it is"), "{met:?}");
+            assert!(met[broken].starts_with("stock: ") && met[broken] != met[1 - broken], "{met:?}");
+            assert_eq!(stores.each_ref().map(|(_, store)| contents(store)), before);
+            std::fs::rename(&moved, &segment).unwrap();
+            assert!(agreed([&stores[0].1, &stores[1].1]).iter().all(Result::is_ok));
         }
     }
 
