@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::stop::Stopped;
+
 /// Why a call failed. The command line maps each kind to an exit code.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -90,6 +92,19 @@ impl std::fmt::Display for Strangers {
     }
 }
 
+/// A connection that ended where the peer may have seen, before this party could, that a check of it would
+/// fail. Nobody can tell this from an accident, so another run is another attempt of a cheater's.
+#[derive(Debug)]
+pub struct Deniable(std::io::Error);
+
+impl std::fmt::Display for Deniable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; at this point a cheating peer knows whether it would be caught", self.0)
+    }
+}
+
+impl std::error::Error for Deniable {}
+
 impl From<Strangers> for Error {
     fn from(strangers: Strangers) -> Self {
         Error::Strangers(strangers)
@@ -97,6 +112,26 @@ impl From<Strangers> for Error {
 }
 
 impl Error {
+    /// Marks an end of the connection as one that a cheating peer may have chosen because it would have been
+    /// caught. This party's own wish to stop, and other errors, stay what they are.
+    #[must_use]
+    pub fn deniable(self) -> Self {
+        match self {
+            Error::Io(why)
+                if !why.get_ref().is_some_and(|inner| inner.is::<Stopped>() || inner.is::<Deniable>()) =>
+            {
+                Error::Io(std::io::Error::new(why.kind(), Deniable(why)))
+            }
+            other => other,
+        }
+    }
+
+    /// Returns whether the peer may have ended the connection because it would have been caught. Then another
+    /// run adds as much as this one to what is left to chance.
+    pub fn is_deniable(&self) -> bool {
+        matches!(self, Error::Io(why) if why.get_ref().is_some_and(|inner| inner.is::<Deniable>()))
+    }
+
     /// Returns whether it says that the peer failed this check.
     pub fn is_cheat(&self, check: impl Into<Cheat>) -> bool {
         matches!(self, Error::Peer(cheat) if *cheat == check.into())

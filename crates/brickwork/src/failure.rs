@@ -192,6 +192,7 @@ impl From<ProtocolError> for Error {
                 "do not run again with this peer before the cause is known; what this session used is not \
                  used again",
             ),
+            ProtocolError::Io(_) if error.is_deniable() => (ErrorKind::Network, DENIABLE_HINT),
             ProtocolError::Io(e) => (ErrorKind::Network, network_hint(e.kind())),
             ProtocolError::Mismatch(_) | ProtocolError::Refused(_) => (
                 ErrorKind::Mismatch,
@@ -247,6 +248,11 @@ impl From<ProtocolError> for Error {
         Error { check, ..Error::new(kind, system::translated(&error.to_string()), hint) }
     }
 }
+
+/// Advice where the peer may have gone away because it would have been caught.
+const DENIABLE_HINT: &str = "a bad line does this, and so does a peer that cheats until it is lucky. The \
+                             bound of a run holds for one run, and each run that ends so adds as much: find \
+                             out why the line broke before you run again";
 
 fn network_hint(kind: io::ErrorKind) -> &'static str {
     match kind {

@@ -68,15 +68,31 @@ impl Metered {
         self.before_exposing = act;
     }
 
-    /// Prepares for the next message, with which a party says what it cannot take back and the other one can
-    /// act on: a challenge, or the outcome of a comparison. Both parties call it: one before it sends that
-    /// message, and one when it has received it. Where stock is made, the step counts as an attempt of the
-    /// peer's from here on, durably.
+    /// Prepares for the next message, with which this party says what it cannot take back and the other one
+    /// can act on: a challenge, or the outcome of a comparison. Where stock is made, the step counts as an
+    /// attempt of the peer's from here on, durably. Elsewhere an end of the connection is
+    /// [deniable](Error::is_deniable) until [`Metered::cover`].
     ///
     /// # Errors
     /// [`Error::Vain`] if it would be one attempt too many; [`Error::Stock`] if the disk fails.
     pub fn expose(&mut self) -> Result<(), Error> {
+        self.channel.set_deniable(self.before_exposing.is_none());
+        self.exposed()
+    }
+
+    /// Notes that the peer has exposed itself so, by the message that was received last. It tells this party
+    /// nothing of a check on the peer, but where stock is made both logs have the entry.
+    ///
+    /// # Errors
+    /// As [`Metered::expose`].
+    pub fn exposed(&mut self) -> Result<(), Error> {
         self.before_exposing.as_mut().map_or(Ok(()), |act| act())
+    }
+
+    /// Says that the peer has nothing left to break off for: it has passed the check, or all that it can do
+    /// is done.
+    pub fn cover(&mut self) {
+        self.channel.set_deniable(false);
     }
 
     /// Begins or resumes a phase, to which what follows belongs and which may have run before: flights hold

@@ -52,6 +52,8 @@ pub struct Channel {
     tamper: Option<Tamper>,
     /// Those that nobody has taken, at most [`MAX_FLIGHTS`]: what comes then is not remembered.
     flights: Vec<Flight>,
+    /// True while the peer knows, before this party does, whether a check of it will fail.
+    deniable: bool,
 }
 
 impl Channel {
@@ -62,12 +64,22 @@ impl Channel {
     pub fn new(lanes: Vec<Box<dyn Stream>>) -> Self {
         let mut lanes = lanes.into_iter().map(Framed::new);
         let main = lanes.next().expect("a channel needs a stream");
-        Channel { main, further: lanes.collect(), tamper: None, flights: Vec::new() }
+        Channel { main, further: lanes.collect(), tamper: None, flights: Vec::new(), deniable: false }
     }
 
     /// Lets `tamper` alter every outgoing message. For tests of what a cheater can do.
     pub fn set_tamper(&mut self, tamper: Tamper) {
         self.tamper = Some(tamper);
+    }
+
+    /// Says whether the peer knows more about this party's next check than this party. If the connection ends
+    /// meanwhile, its error is [deniable](Error::is_deniable).
+    pub fn set_deniable(&mut self, deniable: bool) {
+        self.deniable = deniable;
+    }
+
+    fn blamed<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if self.deniable { result.map_err(Error::deniable) } else { result }
     }
 
     /// Gives the peer another timeout from now on, on all lanes: how long it may stall.
@@ -97,7 +109,11 @@ impl Channel {
     }
 
     /// Notes what goes one way and takes no longer than `act`.
-    fn flight<T>(&mut self, incoming: bool, act: impl FnOnce(&mut Self) -> T) -> T {
+    fn flight<T>(
+        &mut self,
+        incoming: bool,
+        act: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let passed = |channel: &Self| if incoming { channel.received_bytes() } else { channel.sent_bytes() };
         let (began, before) = (Instant::now(), passed(self));
         let result = act(self);
@@ -113,7 +129,7 @@ impl Channel {
             _ if is_full => {}
             _ => self.flights.push(Flight { incoming, began, ended, waited, bytes }),
         }
-        result
+        self.blamed(result)
     }
 
     /// Sends one message. It may stay in a buffer until [`Channel::flush`] or the next receive.
@@ -142,7 +158,8 @@ impl Channel {
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.main.flush()
+        let flushed = self.main.flush();
+        self.blamed(flushed)
     }
 
     /// Receives the message `tag` of exactly `payload.len()` bytes.

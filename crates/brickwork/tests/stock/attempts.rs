@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use brickwork::cut_and_choose::Upper;
 use brickwork::ot::Cot;
+use brickwork::session::Job;
 use brickwork::stock::Store;
 use brickwork::wire::{Channel, Tag};
 use brickwork::{authenticated, compgc, duplo, jimu, lego, semi_honest};
@@ -25,6 +26,9 @@ type Exposing = [Option<Tag>; 2];
 /// How a protocol fills a store with what two of the smallest programs take.
 type Fill<'f> = &'f (dyn Fn(Party, Channel, &Store) -> Result<(), Error> + Sync);
 
+/// The part of a party in a run.
+type Act<'a> = &'a (dyn Fn(Party, Channel) -> Result<(), Error> + Sync);
+
 /// A protocol: its name, what exposes a step at either party, and how it fills.
 type Protocol<'f> = (&'f str, Exposing, Fill<'f>);
 
@@ -37,6 +41,11 @@ fn connect(
     fill: Fill,
     gone: Option<(Party, usize)>,
 ) -> ([Result<(), Error>; 2], Vec<Sent>) {
+    talk(&|party, channel| fill(party, channel, &Store::open(&folders.of(party), &KEY)?), gone)
+}
+
+/// Both parties act; one party is gone before its message of this number.
+fn talk(act: Act, gone: Option<(Party, usize)>) -> ([Result<(), Error>; 2], Vec<Sent>) {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let (mut left, mut right) = memory_pair();
     for (party, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
@@ -50,9 +59,8 @@ fn connect(
         }));
     }
     let one = |party: Party, channel| {
-        let store = Store::open(&folders.of(party), &KEY)?;
-        let filled = catch_unwind(AssertUnwindSafe(|| fill(party, channel, &store)));
-        filled.unwrap_or_else(|_| Err(io::Error::other("it went away").into()))
+        let acted = catch_unwind(AssertUnwindSafe(|| act(party, channel)));
+        acted.unwrap_or_else(|_| Err(io::Error::other("it went away").into()))
     };
     let results = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(Party::Garbler, left));
@@ -167,4 +175,69 @@ fn row_04_a_broken_line_costs_what_it_can_have_taught() {
         let line = semi_honest::Stocked::open(party, channel, store, &terms(), Unobserved)?;
         line.preprocess(100)?.1.close().map(drop)
     }));
+}
+
+/// A run without stock is broken off by either party before each of its messages. The other one's error says
+/// that this is deniable from where it exposes itself until the peer's message that `covers` it. It has
+/// surely read that when it sends the one beside it.
+fn play_in_memory(name: &str, exposing: Exposing, covered: [Option<[Tag; 2]>; 2], act: Act) {
+    let (honest, sent) = talk(act, None);
+    assert!(honest.iter().all(Result::is_ok), "{name}: {honest:?}");
+    let mut ends = [[0; 2]; 2];
+    for party in BOTH {
+        let victim = BOTH[1 - party as usize];
+        for k in tried(&sent, party) {
+            let (results, sent) = talk(act, Some((party, k)));
+            let Err(error) = &results[victim as usize] else { continue };
+            assert!(matches!(error, Error::Io(_)), "{name}: {error}");
+            let of = |who: Party| sent.iter().filter(move |(of, _)| *of == who).map(|(_, tag)| *tag);
+            let said = |tag: Tag| of(victim).any(|other| other == tag);
+            let is_covered = covered[victim as usize].is_some_and(|[_, own]| said(own));
+            if covered[victim as usize].is_some_and(|[covers, _]| of(party).take(k).any(|tag| tag == covers))
+                && !is_covered
+            {
+                continue;
+            }
+            let is_exposed = exposing[victim as usize].is_some_and(said) && !is_covered;
+            assert_eq!(error.is_deniable(), is_exposed, "{name}: {victim:?}: {error}: {sent:?}");
+            ends[victim as usize][usize::from(is_exposed)] += 1;
+        }
+    }
+    for (victim, [plain, deniable]) in BOTH.into_iter().zip(ends) {
+        let exposes = exposing[victim as usize].is_some();
+        assert!(plain > 0 && exposes == (deniable > 0), "{name}: {victim:?}: {plain}, {deniable}");
+    }
+}
+
+/// Rows 4 and 6: without stock nothing is counted, so the error itself says that the peer may have broken off
+/// because it would have been caught.
+#[test]
+fn row_04_without_stock_a_deniable_end_says_so() {
+    let job = Job::new(program(0, Recipient::Both), 40, terms().identities);
+    let input = vec![false; WIDTH as usize];
+    let challenge = |tag| [None, Some(Tag(tag))];
+    play_in_memory("duplo", challenge(50), [None; 2], &|party, channel| match party {
+        Party::Garbler => duplo::garbler(channel, &job, &input, Unobserved).map(drop),
+        Party::Evaluator => duplo::evaluator(channel, &job, &input, Unobserved).map(drop),
+    });
+    play_in_memory("lego", challenge(203), [None; 2], &|party, channel| match party {
+        Party::Garbler => lego::garbler(channel, &job, &input, Unobserved).map(drop),
+        Party::Evaluator => lego::evaluator(channel, &job, &input, Unobserved).map(drop),
+    });
+    let unit = jimu::Unit::ALL[0];
+    play_in_memory("jimu", challenge(231), [None; 2], &|party, channel| match party {
+        Party::Garbler => jimu::garbler(channel, &job, unit, &input, Unobserved).map(drop),
+        Party::Evaluator => jimu::evaluator(channel, &job, unit, &input, Unobserved).map(drop),
+    });
+    let cot = Cot::default();
+    let exposing = [Some(Tag(131)), Some(Tag(132))];
+    let covered = [Some([Tag(132), Tag(133)]), Some([Tag(133), Tag(137)])];
+    play_in_memory("authenticated", exposing, covered, &|party, channel| match party {
+        Party::Garbler => authenticated::garbler(channel, &job, cot, &input, Unobserved).map(drop),
+        Party::Evaluator => authenticated::evaluator(channel, &job, cot, &input, Unobserved).map(drop),
+    });
+    play_in_memory("semi-honest", [None; 2], [None; 2], &|party, channel| match party {
+        Party::Garbler => semi_honest::garbler(channel, &job, 1, &input, Unobserved).map(drop),
+        Party::Evaluator => semi_honest::evaluator(channel, &job, 1, &input, Unobserved).map(drop),
+    });
 }

@@ -100,6 +100,7 @@ pub(super) fn compare(
             let known = hash_of_keys(member, Purpose::Known, place, &keys, asked);
             member.require(known[..].ct_eq(told), Cheat::Equality)?;
             member.require(announced(member, place, theirs) == promise, Cheat::Coin)?;
+            member.run.cover();
             Ok(coin(member, place, &own, theirs))
         }
         Party::Evaluator => {
@@ -113,6 +114,7 @@ pub(super) fn compare(
             member.require(expected[..].ct_eq(told), Cheat::Equality)?;
             let known = hash_of_keys(member, Purpose::Known, place, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
+            // And this party sees that the garbler won its bets when it goes on to the first opening.
             member.run.expose()?;
             member.run.channel.send(msg::COIN, &[&known[..], &own].concat())?;
             Ok(coin(member, place, theirs, &own))

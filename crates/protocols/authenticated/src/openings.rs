@@ -95,6 +95,7 @@ impl Member {
             }
         });
         self.require(hash.finish()[..].ct_eq(told), Cheat::Opening)?;
+        self.run.cover();
         values.iter_mut().zip(own).for_each(|(value, bit)| *value ^= bit);
         Ok(values)
     }

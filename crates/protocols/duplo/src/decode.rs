@@ -96,6 +96,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let Evaluator { core: EvaluatorCore { run, rng, hooks, session, .. }, delta_ka: known, stock, .. } =
         party;
     run.phase("decode");
+    run.cover();
     // Every offset has a lowest bit of 1.
     let recovered = known.colour();
     let delta_ka = Delta::new((**known ^ rng.delta().times(1 ^ recovered)).bits());

@@ -95,7 +95,7 @@ impl GarblerCommitted {
                 party.run.phase(phase);
                 seeds.extend(challenge::receive(&mut party.run.channel, batches)?);
             }
-            party.run.expose()?;
+            party.run.exposed()?;
         }
         let (ots, revealed) = ots.map(|ots| ots.receive_revealed(party)).transpose()?.unzip();
 

@@ -56,6 +56,7 @@ pub(super) fn evaluator(
     input: &[bool],
 ) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
+    party.run.cover();
     let known = recovery.is_known().unwrap_u8();
     let offset = compressed(party.labels.code(), &party.points.compression, recovery.offset())[0];
     let flips = circuit.read.bits(party, recovery.offset().word(0));

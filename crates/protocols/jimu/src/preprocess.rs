@@ -181,7 +181,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     party.run.channel.flush()?;
     let mut challenge = [0; SEED_BYTES];
     party.run.channel.receive_into(msg::CHALLENGE, &mut challenge)?;
-    party.run.expose()?;
+    party.run.exposed()?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
     Ok(Made { copies, inputs, wires: slots, ots, choice })
 }

@@ -81,6 +81,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
 ) -> Result<(Vec<bool>, bool), Error> {
     let Evaluator { run, rng, hooks, session, .. } = party;
     run.phase("decode");
+    run.cover();
     let Evaluated { given, outputs: labels, sigma, delta: known } = evaluated;
     // Every offset ends in 1.
     let recovered = known.colour();

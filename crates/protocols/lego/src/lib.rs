@@ -278,7 +278,7 @@ fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<
 fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
     party.run.phase("preprocess");
     let seeds = party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?;
-    party.run.expose()?;
+    party.run.exposed()?;
     Ok(split(&seeds))
 }
 
