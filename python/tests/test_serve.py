@@ -29,6 +29,7 @@ class Service:
 
     def __init__(self, command: str, folder: Path, role: str, text: str, token: str) -> None:
         config = folder / f"{role}.toml"
+        config.touch(mode=0o600)
         config.write_text(text)
         store: list[str | Path] = ["--store", folder / f"{role}.store", "--store-key", folder / "store.key"]
         self.token = token
