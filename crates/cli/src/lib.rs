@@ -102,10 +102,21 @@ pub fn main() -> ExitCode {
     }
     keep_memory_private();
     survive_limits_of_files();
+    print_no_caught_panic();
     match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
         Err(failure) => fail(failure, cli.json),
     }
+}
+
+/// A damaged index makes the database panic. The store turns that into an error, which is printed.
+fn print_no_caught_panic() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !brickwork::stock::is_caught() {
+            print(panic);
+        }
+    }));
 }
 
 /// Memory holds inputs, keys and offsets: it is not to be dumped when the process dies, nor read by another

@@ -92,8 +92,8 @@ struct Ls {
 struct Verify {
     #[command(flatten)]
     place: Place,
-    /// Give up the items that cannot be read, so that programs go on with the rest. A segment that may be put
-    /// back is better put back
+    /// Make a damaged index anew, and give up the items that cannot be read, so that programs go on with the
+    /// rest. A file that may be put back is better put back
     #[arg(long)]
     repair: bool,
 }
@@ -349,7 +349,13 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
 }
 
 fn verify(command: &Verify) -> Result<Report, Failure> {
-    let store = command.place.open()?;
+    let (store, lost) = match command.place.open() {
+        Err(failure) if command.repair => match command.place.key.rebuild(&command.place.path())? {
+            lost @ Some(_) => (command.place.open()?, lost),
+            None => return Err(failure),
+        },
+        opened => (opened?, None),
+    };
     let start = Instant::now();
     let (read, damage) = store.examine()?;
     let seconds = start.elapsed().as_secs_f64();
@@ -358,9 +364,14 @@ fn verify(command: &Verify) -> Result<Report, Failure> {
     let damaged = json!({ "damaged": damage.iter().map(damage_json).collect::<Vec<_>>() });
     let mut json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
     json["damaged"] = damaged["damaged"].clone();
-    let lines: String = damage.iter().map(damage_text).collect();
+    json["burned"] = json!(lost.as_ref().map(|lost| {
+        lost.iter().map(|(epoch, why)| json!({ "epoch": hex(epoch), "why": why })).collect::<Vec<_>>()
+    }));
+    let remade = lost.iter().map(|_| "The index was damaged and is made anew.\n".to_owned());
+    let burned = lost.iter().flatten().map(|(id, why)| format!("{} is burned: {why}\n", &hex(id)[..12]));
+    let lines: String = remade.chain(burned).chain(damage.iter().map(damage_text)).collect();
     match damage.first() {
-        None => Ok(Report::new(json, format!("All of it is as it was written: {size}, {speed}/s.\n"))),
+        None => Ok(Report::new(json, format!("{lines}All of it is as it was written: {size}, {speed}/s.\n"))),
         Some(_) if command.repair => {
             store.give_up(&damage)?;
             Ok(Report::new(json, format!("{lines}The rest is as it was written: {size}, {speed}/s.\n")))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
 use brickwork::duplo::Lacking;
-use brickwork::stock::{MAX_AGE, Store, StoreKey};
+use brickwork::stock::{Lost, MAX_AGE, Store, StoreKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
 
@@ -81,6 +81,11 @@ impl KeyArguments {
     pub fn open_existing(&self, directory: &Path) -> Result<Store, Failure> {
         must_exist(directory)?;
         self.open(directory)
+    }
+
+    /// Makes the index of a store anew, if it is damaged.
+    pub fn rebuild(&self, directory: &Path) -> Result<Option<Vec<Lost>>, Failure> {
+        Store::rebuild(directory, &self.key()?).map_err(not_opened)
     }
 
     /// Looks at a store that must exist, also while another process has it.

@@ -24,6 +24,13 @@ pub(super) struct BatchRow {
     pub given_up: Vec<Range<u64>>,
 }
 
+impl BatchRow {
+    /// Returns how many items this party has given up.
+    pub fn lost(&self) -> u64 {
+        self.given_up.iter().map(length).sum()
+    }
+}
+
 /// A batch and what is left of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {

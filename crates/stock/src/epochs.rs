@@ -77,14 +77,15 @@ impl Epoch {
 
 /// An entry as it stands in the index.
 #[derive(Serialize, Deserialize)]
-struct LogRow {
+pub(super) struct LogRow {
     entry: Entry,
     /// True if the peer alone had begun it.
     named: bool,
 }
 
 impl LogRow {
-    fn apply(&self, state: &mut State) -> Result<(), Error> {
+    /// Follows it.
+    pub fn apply(&self, state: &mut State) -> Result<(), Error> {
         if self.named { state.apply_named(&self.entry) } else { state.apply(&self.entry) }
     }
 }

@@ -84,11 +84,27 @@ fn first_in(folder: &Path, except: impl Fn(&Path) -> Result<bool, Error>) -> Res
     Ok(first)
 }
 
-/// Moves a file of a store's folder into one for unknown files, under a name that nothing there has.
+/// Moves a file that the store does not know into the folder for unknown files.
 ///
 /// # Errors
 /// [`Error::Stock`] if the disk fails.
 pub(super) fn move_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(), Error> {
+    let target = moved_aside(disk, directory, path)?;
+    tracing::warn!(
+        "{} is nothing that this store knows, and was moved to {}; if the index was restored from a copy, \
+         the file may belong to a newer one",
+        path.display(),
+        target.display()
+    );
+    Ok(())
+}
+
+/// Moves a file of a store's folder into the one for unknown files, under a name that nothing there has.
+/// Returns its path.
+///
+/// # Errors
+/// [`Error::Stock`] if the disk fails.
+pub(super) fn moved_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<PathBuf, Error> {
     let (unknown, name) = (directory.join(UNKNOWN), path.file_name().unwrap_or_default());
     make(&unknown)?;
     let mut target = unknown.join(name);
@@ -109,11 +125,5 @@ pub(super) fn move_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(
         .and_then(|()| disk.sync_directory(&unknown))
         .and_then(|()| disk.sync_directory(folder))
         .map_err(failed(path))?;
-    tracing::warn!(
-        "{} is nothing that this store knows, and was moved to {}; if the index was restored from a copy, \
-         the file may belong to a newer one",
-        path.display(),
-        target.display()
-    );
-    Ok(())
+    Ok(target)
 }

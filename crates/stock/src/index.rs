@@ -1,10 +1,13 @@
 //! The index: a database of rows, each sealed with what it is about.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use redb::backends::FileBackend;
+use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Database, Durability, StorageBackend, TableDefinition};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -45,7 +48,13 @@ pub(super) const FORMAT_VERSION: u32 = 13;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| match &error {
-        redb::Error::Io(io) => folder::of_disk(io, format!("{what}: {error}")),
+        // A file with another beginning is no database any more.
+        redb::Error::Io(io) if io.kind() != ErrorKind::InvalidData => {
+            folder::of_disk(io, format!("{what}: {error}"))
+        }
+        redb::Error::Corrupted(_) | redb::Error::Io(_) => Error::Stock(format!(
+            "{what}: {error}; `brickwork stock verify --repair` makes the index anew, of all that is whole"
+        )),
         _ => Error::Stock(format!("{what}: {error}")),
     }
 }
@@ -86,32 +95,102 @@ pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
 /// How often an index is read that changes meanwhile.
 const READINGS: u32 = 100;
 
-pub(super) fn index_file(file: File, disk: &Disk) -> Result<IndexFile, Error> {
-    let file = FileBackend::new(file).map_err(|error| failed("opening the index")(error.into()))?;
-    Ok(IndexFile { file, disk: disk.clone() })
+/// A database that is open.
+pub(super) struct Index {
+    database: Option<Database>,
+    /// True once it has found damage.
+    is_damaged: AtomicBool,
 }
 
-pub(super) fn database(backend: impl StorageBackend) -> Result<Database, Error> {
-    let open = || -> Result<Database, redb::Error> {
-        let mut database = Database::builder().create_with_backend(backend)?;
-        match database.check_integrity()? {
-            true => Ok(database),
-            false => Err(redb::Error::Corrupted("its checksums are wrong".into())),
+impl Index {
+    /// Opens a file, which has been checked or is empty.
+    pub fn of(file: File, disk: &Disk) -> Result<Self, Error> {
+        let open = || Self::new(IndexFile { file: FileBackend::new(file)?, disk: disk.clone() });
+        caught(open).map_err(failed("opening the index"))
+    }
+
+    /// Opens a copy of an index in memory, and checks all of it. The file itself stays as it is: the database
+    /// would repair it, and in doing so write it.
+    pub fn checked(bytes: &[u8]) -> Result<Self, Error> {
+        let check = || {
+            let mut index = Self::copy(bytes)?;
+            match caught(|| Ok(index.database.as_mut().map(Database::check_integrity).transpose()?)) {
+                Ok(Some(true)) => Ok(index),
+                checked => {
+                    index.is_damaged = true.into();
+                    checked.and(Err(redb::Error::Corrupted("its checksums are wrong".into())))
+                }
+            }
+        };
+        check().map_err(failed("opening the index"))
+    }
+
+    /// Opens a copy of an index in memory, whatever its state.
+    pub fn copy(bytes: &[u8]) -> Result<Self, redb::Error> {
+        let backend = InMemoryBackend::new();
+        backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, bytes))?;
+        caught(|| Self::new(backend))
+    }
+
+    fn new(backend: impl StorageBackend) -> Result<Self, redb::Error> {
+        let database = Some(Database::builder().create_with_backend(backend)?);
+        Ok(Index { database, is_damaged: false.into() })
+    }
+
+    /// Runs something with the database, for which damage is an error and no panic.
+    pub fn run<T>(&self, run: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+        let done = caught(|| run(self.database.as_ref().expect("it is there until it is dropped")));
+        if let Err(redb::Error::Corrupted(_)) = done {
+            self.is_damaged.store(true, Ordering::Relaxed);
         }
-    };
-    // The database takes some damage for a bug of its own and panics.
-    let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
-    opened
-        .unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
-        .map_err(failed("opening the index"))
+        done
+    }
+
+    /// Says that it is damaged.
+    pub fn give_up(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Index {
+    /// Closes the database. One that is damaged is left as it is: a panic in the middle of closing would end
+    /// the process.
+    fn drop(&mut self) {
+        let database = self.database.take();
+        if self.is_damaged.load(Ordering::Relaxed) {
+            std::mem::forget(database);
+            return;
+        }
+        let close = || {
+            drop(database);
+            Ok(())
+        };
+        let _ = caught(close);
+    }
+}
+
+thread_local! {
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether a panic of this thread is caught and becomes an error, so that nobody should print it.
+pub fn is_caught() -> bool {
+    CATCHING.get()
+}
+
+/// Runs a part of the database. It takes some damage for a bug of its own and panics: that is an error.
+fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    let before = CATCHING.replace(true);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    CATCHING.set(before);
+    result.unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
 }
 
 /// Makes an index with its format and empty tables.
 pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
     let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
     let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
-    let database = database(index_file(file, disk)?)?;
-    let write = || -> Result<(), redb::Error> {
+    let write = |database: &Database| -> Result<(), redb::Error> {
         let mut transaction = database.begin_write()?;
         transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
         transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
@@ -120,7 +199,7 @@ pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(
         }
         Ok(transaction.commit()?)
     };
-    write().map_err(failed("making the index"))
+    Index::of(file, disk)?.run(write).map_err(failed("making the index"))
 }
 
 /// Encodes what may be secret, in a buffer that does not grow, so that no copies are left behind.

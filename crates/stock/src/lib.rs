@@ -28,6 +28,7 @@ mod pair;
 mod peers;
 mod poison;
 mod range;
+mod rebuild;
 mod seal;
 mod segment;
 mod store;
@@ -44,7 +45,7 @@ pub use chain::Chain;
 pub use disk::{Change, Faults, NoFaults, free_bytes};
 pub use epochs::{Counted, Epoch, Loss};
 pub use forward::{Forward, Secrets};
-pub use index::encoded_secret;
+pub use index::{encoded_secret, is_caught};
 pub use lease::{Lease, PeerLock};
 pub use log::{
     Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Verdict,
@@ -54,6 +55,7 @@ pub use notes::Note;
 pub use opened::Checked;
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
+pub use rebuild::Lost;
 pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};

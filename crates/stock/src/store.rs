@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::backends::InMemoryBackend;
-use redb::{Database, Durability, ReadableDatabase, StorageBackend};
+use redb::{Database, Durability, ReadableDatabase};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::disk::{Disk, Faults, NoFaults};
 use super::folder::{self, failed};
 use super::index::{
-    FORMAT, FORMAT_KEY, FORMAT_VERSION, Row, RowChange, Rows, about, at_one_moment, database, encoded_secret,
-    erase_stack, failed as index_failed, index_file, make_index,
+    FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, Row, RowChange, Rows, about, at_one_moment, encoded_secret,
+    erase_stack, failed as index_failed, make_index,
 };
 use super::lease::Leases;
 use super::log::{EpochId, State};
@@ -44,7 +43,7 @@ pub(super) struct Shared {
     pub key: StoreKey,
     rows: seal::Rows,
     pub disk: Disk,
-    pub index: Owned<Database>,
+    pub index: Owned<Index>,
     /// Held while anything is changed: what an entry follows from is what it is written behind.
     changing: Mutex<()>,
     /// Of the epochs that were written to: the state, and the number of entries.
@@ -61,7 +60,22 @@ pub(super) struct Shared {
 }
 
 /// The lock of a store's folder. A fork has a copy of the file, so the lock would outlive this process's own.
-struct Lock(File, Process);
+pub(super) struct Lock(File, Process);
+
+impl Lock {
+    /// Locks a folder.
+    pub fn of(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(folder::LOCK);
+        let lock = private::options().create(true).truncate(false).open(&path).map_err(failed(&path))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                Error::Busy(format!("{} is in use by another process", directory.display()))
+            }
+            TryLockError::Error(error) => failed(&path)(error),
+        })?;
+        Ok(Lock(lock, Process::here()))
+    }
+}
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -112,16 +126,7 @@ impl Store {
         let disk = Disk(faults);
         folder::holds_store(directory)?;
         folder::make(directory)?;
-        let path = directory.join(folder::LOCK);
-        let lock = private::options().create(true).truncate(false).open(&path);
-        let lock = lock.map_err(failed(&path))?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => {
-                Error::Busy(format!("{} is in use by another process", directory.display()))
-            }
-            TryLockError::Error(error) => failed(&path)(error),
-        })?;
-
+        let lock = Lock::of(directory)?;
         let path = directory.join(folder::INDEX);
         // Asked again behind the lock.
         if !folder::holds_store(directory)? {
@@ -139,8 +144,9 @@ impl Store {
         folder::make(&directory.join(folder::SEGMENTS))?;
         folder::make(&directory.join(folder::KEYS))?;
         let file = File::options().read(true).write(true).open(&path).map_err(failed(&path))?;
-        let index = database(index_file(file, &disk)?)?;
-        let store = Self::of_index(directory, key, disk, index, Some(Lock(lock, Process::here())))?;
+        drop(Index::checked(&std::fs::read(&path).map_err(failed(&path))?)?);
+        let index = Index::of(file, &disk)?;
+        let store = Self::of_index(directory, key, disk, index, Some(lock))?;
         store.settle_keys()?;
         store.burn_what_is_lent()?;
         store.sweep()?;
@@ -184,20 +190,17 @@ impl Store {
     /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
     pub fn view(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
         folder::holds_store(directory)?;
-        let path = directory.join(folder::INDEX);
-        let backend = InMemoryBackend::new();
-        let bytes = at_one_moment(&path)?;
-        backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed(&path))?;
-        let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
+        let index = Index::checked(&at_one_moment(&directory.join(folder::INDEX))?)?;
+        let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), index, None)?;
         store.shared.poisoned.because("it was opened to be looked at, no more".into());
         Ok(store)
     }
 
-    fn of_index(
+    pub(super) fn of_index(
         directory: &Path,
         key: &StoreKey,
         disk: Disk,
-        index: Database,
+        index: Index,
         lock: Option<Lock>,
     ) -> Result<Self, Error> {
         let shared = Shared {
@@ -272,7 +275,7 @@ impl Store {
     /// Returns the rows whose keys begin with `prefix`, in order.
     pub(super) fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
         let index = self.shared.index.get()?;
-        let read = || -> Result<Vec<Row>, redb::Error> {
+        let read = |index: &Database| -> Result<Vec<Row>, redb::Error> {
             let transaction = index.begin_read()?;
             let table = transaction.open_table(table)?;
             let mut rows = Vec::new();
@@ -285,7 +288,10 @@ impl Store {
             }
             Ok(rows)
         };
-        read().map_err(index_failed("reading the index"))
+        index
+            .run(read)
+            .map_err(index_failed("reading the index"))
+            .inspect_err(|error| self.shared.poisoned.by(error))
     }
 
     pub(super) fn open_row<T: DeserializeOwned>(
@@ -313,7 +319,7 @@ impl Store {
         self.sound()?;
         let index = self.shared.index.get()?;
         erase_stack();
-        let write = || -> Result<(), redb::Error> {
+        let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
             for (table, key, sealed) in changes {
@@ -325,7 +331,10 @@ impl Store {
             }
             Ok(transaction.commit()?)
         };
-        write().map_err(index_failed("writing the index")).inspect_err(|error| self.shared.poisoned.by(error))
+        index
+            .run(write)
+            .map_err(index_failed("writing the index"))
+            .inspect_err(|error| self.shared.poisoned.by(error))
     }
 
     pub(super) fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {

@@ -1480,6 +1480,102 @@ fn row_23_an_altered_index_is_refused() {
     assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
 }
 
+/// Row 23: a damaged page of the index is an error and no panic. The index that is made anew has all of an
+/// epoch, or holds it as burned, and no item is taken twice.
+#[test]
+fn row_23_a_damaged_index_is_made_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let [sound, broken] = ["sound", "broken"].map(|name| root.path().join(name));
+    let store = filled(&sound);
+    assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
+    let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    // The last entry is a note of this party's own. It may be lost without a trace, and costs nothing.
+    let whole = |store: &Store| {
+        let state = store.state(&ID).unwrap();
+        format!("{:?}", (store.epochs(), state.shared(), state.head(), store.batches(&ID)))
+    };
+    let expected = whole(&store);
+    drop(store);
+    let good = fs::read(sound.join("index.redb")).unwrap();
+    let kinds: [fn(&mut [u8]); 3] =
+        [|page| page[7] ^= 4, |page| page[2048..].fill(0), |page| page.fill(0xa5)];
+    let used: Vec<usize> = (0..good.len()).filter(|&at| good[at] != 0).collect();
+    let pages: BTreeSet<usize> = used.iter().map(|at| at / 4096 * 4096).collect();
+    let mut bad: Vec<Vec<u8>> = Vec::new();
+    for (page, damage) in pages.into_iter().flat_map(|page| kinds.map(|kind| (page, kind))) {
+        bad.push(good.clone());
+        damage(&mut bad.last_mut().unwrap()[page..page + 4096]);
+    }
+    let step = if std::env::var_os(ALL_FLIPS).is_some() { 1 } else { used.len() / 100 };
+    for &at in used.iter().step_by(step) {
+        bad.push(good.clone());
+        bad.last_mut().unwrap()[at] ^= 1 << (at % 8);
+    }
+    let [mut kept, mut burned, mut gone] = [0; 3];
+    for bad in bad {
+        copy(&sound, &broken);
+        fs::write(broken.join("index.redb"), &bad).unwrap();
+        if Store::open(&broken, &KEY).is_ok() {
+            assert!(Store::rebuild(&broken, &KEY).unwrap().is_none());
+            continue;
+        }
+        // A view finds the same, and changes nothing.
+        refused(Store::view(&broken, &KEY), "index");
+        let lost = Store::rebuild(&broken, &KEY).unwrap().expect("it is damaged");
+        assert!(broken.join("unknown").join("index.redb").exists());
+        let store = Store::open(&broken, &KEY).unwrap();
+        match (store.epochs().unwrap().is_empty(), &lost[..]) {
+            (true, _) => gone += 1,
+            (false, []) => {
+                assert_eq!(whole(&store), expected);
+                assert_eq!(draw(&store, 7).unwrap(), [3, 4, 5, 6, 7, 8, 9]);
+                kept += 1;
+            }
+            (false, lost) => {
+                assert_eq!(lost[0].0, ID);
+                assert!(store.state(&ID).unwrap().burned().is_some() && store.secrets(&ID).is_err());
+                refused(store.append(&ID, &take(ONE, 1)), "");
+                burned += 1;
+            }
+        }
+    }
+    println!("counted: of damaged indexes {kept} cost nothing, {burned} the epoch, {gone} its row");
+    assert!(kept > burned + gone, "{kept} {burned} {gone}");
+}
+
+/// Row 23: an index that is made anew of an old log brings nothing back: the file of keys is ahead.
+#[test]
+fn row_23_an_old_log_is_not_made_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, index) = (root.path().join("store"), root.path().join("store").join("index.redb"));
+    let store = filled(&path);
+    drop(store);
+    let mut old = fs::read(&index).unwrap();
+    let store = Store::open(&path, &KEY).unwrap();
+    assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
+    let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    drop(store);
+    // The database finds no way into it, but all rows are whole.
+    old[..320].fill(0);
+    fs::write(&index, &old).unwrap();
+    let lost = Store::rebuild(&path, &KEY).unwrap().expect("it is damaged");
+    assert!(lost.len() == 1 && lost[0].1.contains("last entries"), "{lost:?}");
+    assert!(Store::open(&path, &KEY).unwrap().state(&ID).unwrap().burned().is_some());
+    // It cannot be told which version of a note is the last one.
+    let store = Store::open(&path, &KEY).unwrap();
+    store.write_notes(vec![store.note(b"runs", &7).unwrap()]).unwrap();
+    drop(store);
+    let mut noted = fs::read(&index).unwrap();
+    noted[..320].fill(0);
+    fs::write(&index, &noted).unwrap();
+    refused(Store::rebuild(&path, &KEY), "how often a service has run");
+    assert!(fs::read(&index).unwrap() == noted);
+    // Another key finds nothing.
+    fs::write(&index, &old).unwrap();
+    refused(Store::rebuild(&path, &StoreKey::from_bytes([8; 32])), "opens nothing");
+    assert!(fs::read(&index).unwrap() == old);
+}
+
 fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     for folder in ["", "segments", "keys"] {

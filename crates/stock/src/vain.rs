@@ -68,7 +68,8 @@ fn name_of(id: &EpochId, number: u64) -> [u8; 32] {
 }
 
 impl Attempts {
-    fn sum(&self) -> u128 {
+    /// Returns all that counts.
+    pub fn sum(&self) -> u128 {
         self.open.iter().fold(self.settled, |sum, (_, risk)| sum.saturating_add(*risk))
     }
 

@@ -791,6 +791,44 @@ fn row_23_a_missing_index_costs_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
+/// Row 23: a damaged index is code 6 without a word of a panic. It is made anew by the user's word, and
+/// programs go on with what is whole.
+#[test]
+fn row_23_a_damaged_index_is_repaired() {
+    let parties = Parties::new("millionaires.bwp");
+    parties.fill(&format!("{}=4", parties.file));
+    let index = Path::new(&parties.store("evaluator")).join("index.redb");
+    let good = std::fs::read(&index).expect("an index");
+    let command = |name: &str, more: &[&str]| {
+        let arguments = parties.stock("evaluator", name, more);
+        run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let mut refused = 0;
+    // The first page has the way to all others.
+    for page in (0..good.len()).step_by(4096).rev() {
+        let mut bad = good.clone();
+        bad[page..page + 300].fill(0xa5);
+        std::fs::write(&index, &bad).expect("an index");
+        let output = command("ls", &[]);
+        assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+        match output.status.code() {
+            Some(0) => {}
+            code => {
+                assert_eq!(code, Some(6), "{}", text(&output.stderr));
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 1);
+    let output = command("verify", &[]);
+    assert_eq!(output.status.code(), Some(6));
+    assert!(text(&output.stderr).contains("verify --repair"), "{}", text(&output.stderr));
+    let output = command("verify", &["--repair", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(object(&output)["burned"], json!([]));
+    parties.millionaires(&["--no-top-up"]);
+}
+
 /// Row 23: a flipped bit at either party costs no run. The damaged record is left out, and a program that
 /// lacks items then makes them. A segment that is lost is given up by the user's word.
 #[test]
