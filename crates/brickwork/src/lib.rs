@@ -83,13 +83,20 @@ pub use brickwork_stock as stock;
 pub use brickwork_wire as wire;
 
 pub mod cut;
+#[doc(hidden)]
+pub mod engine;
 mod failure;
+mod party;
 pub mod program;
 pub mod resources;
 pub mod system;
 mod values;
 
+pub use brickwork_session::Promise;
+pub use brickwork_wire::tls::{Identity, PublicKey};
+pub use engine::request::Protocol;
 pub use failure::{Error, ErrorKind};
+pub use party::{Party, Run, run_local};
 pub use program::{Program, SourceOptions};
 pub use values::{Inputs, Outputs, Value};
 

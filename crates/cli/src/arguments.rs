@@ -4,26 +4,24 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brickwork::authenticated::Authenticated;
+use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
-use brickwork::circuit::{Party, Program};
-use brickwork::compgc::{self, CompGc};
 use brickwork::cut::CutChoice;
-use brickwork::duplo::{self, Duplo};
-use brickwork::jimu::Jimu;
-use brickwork::lego::Lego;
+use brickwork::engine::request::{self, Line, Request};
 use brickwork::ot::Cot;
-use brickwork::plan::{self, Machine};
-use brickwork::semi_honest::SemiHonest;
-use brickwork::session::{Model, Protocol as _};
+use brickwork::session::Model;
 use brickwork::wire::tls;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
 
 use crate::decimal;
-use crate::failure::Failure;
 use crate::files;
-use crate::link::{self, Link};
+use crate::link;
+use crate::store::StoreArguments;
+
+pub use brickwork::compgc::Linking;
+pub use brickwork::engine::request::{Buckets, Parameters, Protocol, SECURITY, cot};
 
 /// The program that a command works on.
 #[derive(Args)]
@@ -124,15 +122,15 @@ fn scale(text: &str) -> Result<Scale, String> {
 
 /// What the parties must agree on, apart from the program.
 #[derive(Args, Clone)]
-pub struct Parameters {
+pub struct ParameterArguments {
     /// The protocol: duplo, authenticated, lego and jimu hold against a cheater, semi-honest and compgc only
     /// against a peer that follows it
-    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    #[arg(long, value_name = "NAME", default_value = "duplo", value_parser = protocols())]
     pub protocol: Protocol,
     /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
     /// but for the program that they were garbled for) or naive (all is garbled online); standard, if it is
     /// not given
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = linkings())]
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where more means fewer
     /// bytes and more to compute, or pcg with the fewest bytes for many gates, which both parties must say.
@@ -158,47 +156,18 @@ pub struct Parameters {
     pub executions: Executions,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Protocol {
-    Duplo,
-    SemiHonest,
-    #[value(name = "compgc")]
-    CompGc,
-    Jimu,
-    Lego,
-    Authenticated,
+/// Reads the name of a protocol.
+pub fn protocols() -> impl TypedValueParser<Value = Protocol> {
+    PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)).try_map(|name| name.parse::<Protocol>())
 }
 
-impl Protocol {
-    /// Names it as users do.
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Duplo => Duplo::NAME,
-            Protocol::SemiHonest => SemiHonest::NAME,
-            Protocol::CompGc => CompGc::NAME,
-            Protocol::Jimu => Jimu::NAME,
-            Protocol::Lego => Lego::NAME,
-            Protocol::Authenticated => Authenticated::NAME,
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Linking {
-    Standard,
-    Scmc,
-    Naive,
-}
-
-impl Linking {
-    /// Returns what the protocol calls it.
-    pub fn of_protocol(self) -> compgc::Linking {
-        match self {
-            Linking::Standard => compgc::Linking::Standard,
-            Linking::Scmc => compgc::Linking::Scmc,
-            Linking::Naive => compgc::Linking::Naive,
-        }
-    }
+/// Reads the name of a linking.
+fn linkings() -> impl TypedValueParser<Value = Linking> {
+    // In the order in which the help lists them.
+    let all = [Linking::Standard, Linking::Scmc, Linking::Naive];
+    PossibleValuesParser::new(all.map(Linking::name)).try_map(move |name| {
+        all.into_iter().find(|linking| linking.name() == name).ok_or("there is no such linking")
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -220,19 +189,11 @@ pub fn security(text: &str) -> Result<u32, String> {
     }
 }
 
-pub fn cot(name: &str) -> Result<Cot, String> {
-    let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
-    named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
-}
-
 /// Reads the peer that a protocol is to hold against.
 pub fn model(name: &str) -> Result<Model, String> {
     let named = [Model::SemiHonest, Model::Malicious].into_iter().find(|model| model.name() == name);
     named.ok_or_else(|| "a model is semi-honest or malicious".into())
 }
-
-/// Statistical security in bits, if nothing is said of it.
-pub const SECURITY: u32 = 40;
 
 /// Half-gates: the scheme that every protocol garbles with.
 #[derive(Clone, Copy)]
@@ -255,51 +216,38 @@ pub fn garbling(name: &str) -> Result<HalfGates, String> {
     }
 }
 
-impl Parameters {
+impl ParameterArguments {
+    /// Returns the parameters that these flags give.
+    pub fn of_request(&self) -> Parameters {
+        Parameters {
+            protocol: self.protocol,
+            linking: self.linking,
+            cot: self.cot,
+            commitments: self.commitments.is_some(),
+            security: self.security,
+            post_quantum: self.post_quantum,
+            executions: self.executions.executions,
+        }
+    }
+
     /// Returns the statistical security in bits.
     pub fn security(&self) -> u32 {
         self.security.unwrap_or(SECURITY)
     }
+}
 
-    /// Returns what masks are made of where nothing chooses: what was said, or what is fastest on most lines.
-    pub fn cot(&self) -> Cot {
-        self.cot.unwrap_or_default()
-    }
-
-    /// Returns how components are linked, of a protocol that links them.
-    pub fn linking(&self) -> compgc::Linking {
-        self.linking.unwrap_or(Linking::Standard).of_protocol()
-    }
-
-    /// Returns the protocol, and how it goes about it where both parties must have said the same.
-    pub fn way(&self) -> String {
-        let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
-        match self.protocol {
-            Protocol::CompGc => format!("{} --linking {}{base_ots}", CompGc::NAME, self.linking().name()),
-            Protocol::Authenticated => {
-                let cot = self.cot.map_or(String::new(), |cot| format!(" --cot {}", cot.name()));
-                format!("{}{cot}{base_ots}", Authenticated::NAME)
-            }
-            protocol => format!("{}{base_ots}", protocol.name()),
-        }
-    }
-
-    /// Returns the flags that say the same.
-    pub fn as_flags(&self) -> Vec<String> {
-        // There is one scheme, said or not.
-        let Self { protocol, linking, cot, scheme: _, commitments, security, post_quantum, executions } =
-            self;
-        let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
-        [format!("--protocol={}", protocol.name())]
-            .into_iter()
-            .chain(linking.map(|linking| format!("--linking={}", linking.of_protocol().name())))
-            .chain(cot.map(|cot| format!("--cot={}", cot.name())))
-            .chain(commitments)
-            .chain(security.map(|bits| format!("--security={bits}")))
-            .chain(post_quantum.then(|| "--post-quantum".into()))
-            .chain(executions.executions.map(|n| format!("--executions={n}")))
-            .collect()
-    }
+/// Returns the flags that give these parameters.
+pub fn as_flags(parameters: &Parameters) -> Vec<String> {
+    let Parameters { protocol, linking, cot, commitments, security, post_quantum, executions } = parameters;
+    [format!("--protocol={protocol}")]
+        .into_iter()
+        .chain(linking.map(|linking| format!("--linking={}", linking.name())))
+        .chain(cot.map(|cot| format!("--cot={}", cot.name())))
+        .chain(commitments.then(|| "--commitments=split".into()))
+        .chain(security.map(|bits| format!("--security={bits}")))
+        .chain(post_quantum.then(|| "--post-quantum".into()))
+        .chain(executions.map(|n| format!("--executions={n}")))
+        .collect()
 }
 
 /// How the garbler chooses what the evaluator then checks.
@@ -311,48 +259,22 @@ pub struct Choice {
         long,
         value_name = "fastest|standard",
         default_value = "fastest",
+        value_parser = buckets(),
         hide_default_value = true,
         hide_possible_values = true
     )]
     pub buckets: Buckets,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Buckets {
-    Fastest,
-    Standard,
+/// Reads which buckets are proposed.
+fn buckets() -> impl TypedValueParser<Value = Buckets> {
+    PossibleValuesParser::new(["fastest", "standard"]).map(|name| match name.as_str() {
+        "standard" => Buckets::Standard,
+        _ => Buckets::Fastest,
+    })
 }
 
 impl Choice {
-    /// Returns the parameters for a program.
-    pub fn choose(
-        &self,
-        program: &Program,
-        security: u32,
-        machine: &Machine,
-        link: &plan::Link,
-    ) -> Result<duplo::Parameters, Failure> {
-        Ok(match self.buckets {
-            Buckets::Fastest => duplo::cost::choose(program, security, machine, link)?,
-            Buckets::Standard => duplo::Parameters::choose(program, security)?,
-        })
-    }
-
-    /// Returns the parameters among which those of [`Self::choose`] are: other buckets of the component that
-    /// dominates.
-    pub fn candidates(
-        &self,
-        program: &Program,
-        security: u32,
-        machine: &Machine,
-        link: &plan::Link,
-    ) -> Result<Vec<duplo::Parameters>, Failure> {
-        Ok(match self.buckets {
-            Buckets::Fastest => duplo::cost::candidates(program, security, machine, link)?,
-            Buckets::Standard => duplo::Parameters::choose(program, security)?.alternatives(program)?,
-        })
-    }
-
     /// Returns the flag that says the same.
     pub fn as_flag(&self) -> &'static str {
         match self.buckets {
@@ -392,8 +314,8 @@ pub struct LineArguments {
 
 impl LineArguments {
     /// Returns what lies between the parties.
-    pub fn link(&self) -> Link {
-        Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
+    pub fn line(&self) -> Line {
+        Line { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 
@@ -426,6 +348,12 @@ impl Resources {
         Duration::from_secs(self.timeout.into())
     }
 
+    /// Returns the means that these flags give.
+    pub fn of_request(&self) -> request::Resources {
+        let Resources { threads, lanes, max_ram, .. } = *self;
+        request::Resources { threads, lanes, max_ram, timeout: self.timeout() }
+    }
+
     pub fn options(&self, party: Party) -> tls::Options {
         tls::Options { party, lanes: self.lanes, timeout: self.timeout() }
     }
@@ -450,6 +378,26 @@ pub fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "expected a size such as 4GiB or 500MB".into())
 }
 
+/// Returns the request that these flags of a party give.
+pub fn request(
+    parameters: &ParameterArguments,
+    resources: &Resources,
+    choice: &Choice,
+    cut: &CutArguments,
+    line: Line,
+    stock: &StoreArguments,
+) -> Request {
+    Request {
+        resources: resources.of_request(),
+        buckets: choice.buckets,
+        cut: cut.cut.clone(),
+        line,
+        stored: stock.store.is_some(),
+        lacking: stock.lacking(),
+        ..Request::new(parameters.of_request())
+    }
+}
+
 /// A link to be imitated.
 #[derive(Args)]
 pub struct LinkArguments {
@@ -463,8 +411,8 @@ pub struct LinkArguments {
 
 impl LinkArguments {
     /// Returns what is to be imitated.
-    pub fn link(&self) -> Link {
-        Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
+    pub fn line(&self) -> Line {
+        Line { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 

@@ -8,25 +8,27 @@ use brickwork::Program;
 use brickwork::at_most;
 use brickwork::circuit::Party;
 use brickwork::duplo::{self, Inventory, Lacking};
+use brickwork::engine::meeting::Sheet;
+use brickwork::engine::protocols::{self, Only, Proposed};
+use brickwork::engine::stocks::Stocks;
+use brickwork::engine::work::{Estimate, Work};
 use brickwork::plan::check_temporary_files;
+use brickwork::resources;
 use brickwork::stock::Store;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::CutArguments;
-use crate::arguments::{Address, Choice, Keep, LineArguments, Map, Parameters, Protocol, Reading, Resources};
+use crate::arguments::{
+    Address, Choice, Keep, LineArguments, Map, ParameterArguments, Protocol, Reading, Resources,
+};
+use crate::arguments::{CutArguments, request};
 use crate::failure::{Failure, code};
-use crate::meeting::Sheet;
-use crate::protocols::{self, Only, Proposed};
 use crate::report::{Report, bytes, hex, plural};
-use crate::stocks::Stocks;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::work::{Estimate, Flags, Work};
 use crate::{files, programs, values};
-use brickwork::resources;
 
 /// Find what would fail, before work starts
 ///
@@ -59,7 +61,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PUBKEY")]
     peer: Option<String>,
     #[command(flatten)]
-    parameters: Parameters,
+    parameters: ParameterArguments,
     #[command(flatten)]
     resources: Resources,
     #[command(flatten)]
@@ -155,7 +157,11 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
     let played = protocols::played(arguments.parameters.protocol);
-    protocols::allows(&flags(arguments).choices(false))?;
+    let request = {
+        let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
+        request(parameters, resources, choice, cut, arguments.line.line(), stock)
+    };
+    protocols::allows(&request)?;
     let role = arguments.role.map(Party::from);
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
@@ -192,7 +198,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
             let executions = arguments.parameters.executions.executions;
             let computed = played.program(program.given(), executions)?;
-            Some(Work::new(role, flags(arguments), program, computed, played.stocks(), own, peer))
+            Some(Work::new(role, &request, program, computed, played.stocks(), own, peer))
         }
         _ => None,
     };
@@ -242,17 +248,6 @@ fn address_flag(address: &Address) -> Option<&'static str> {
         (Some(_), _) => Some("--listen"),
         (None, Some(_)) => Some("--connect"),
         (None, None) => None,
-    }
-}
-
-fn flags(arguments: &Arguments) -> Flags<'_> {
-    Flags {
-        parameters: &arguments.parameters,
-        resources: &arguments.resources,
-        choice: &arguments.choice,
-        cut: &arguments.cut.cut,
-        line: &arguments.line,
-        stock: &arguments.stock,
     }
 }
 
@@ -370,14 +365,11 @@ struct Planned {
 
 /// Plans a run without stock, for an evaluator by what it would be offered that is the standard.
 fn plan(work: &Work) -> Result<(Planned, String), Failure> {
-    let played = protocols::played(work.flags.parameters.protocol);
+    let played = protocols::played(work.request.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
-    if let Some(Only { cost, .. }) = played.only_way(
-        work.given.given(),
-        executions,
-        &work.flags.choices(false),
-        &Estimate::of(&work.flags)?,
-    )? {
+    if let Some(Only { cost, .. }) =
+        played.only_way(work.given.given(), executions, work.request, &Estimate::of(work.request)?)?
+    {
         let memory = cost.memory_bytes(work.party);
         let disk = if work.party == Party::Evaluator { cost.disk_bytes } else { 0 };
         let planned = Planned { proposed: None, memory, disk };
@@ -385,7 +377,7 @@ fn plan(work: &Work) -> Result<(Planned, String), Failure> {
     }
     let (proposed, parameters, program, memory, disk) = match work.party {
         Party::Garbler => {
-            let estimate = Estimate::of(&work.flags)?;
+            let estimate = Estimate::of(work.request)?;
             let proposed = work.proposal(None, Some(&estimate))?;
             let parameters = proposed.parameters.clone().ok_or_else(|| Failure::fault("there is no plan"))?;
             let (program, memory) = (proposed.program.clone(), proposed.garbler_memory.unwrap_or_default());
@@ -443,7 +435,7 @@ fn stock(
 ) -> Result<(Option<Proposed>, String), Failure> {
     // The garbler proposes a cut that is there, if one is; an evaluator looks for the given one.
     let proposed = match work.party {
-        Party::Garbler if work.flags.parameters.protocol == Protocol::Duplo => {
+        Party::Garbler if work.request.parameters.protocol == Protocol::Duplo => {
             Some(work.proposal(store, None)?)
         }
         // What another protocol leaves no choice of is not proposed.
@@ -459,7 +451,7 @@ fn stock(
     let has = has(work, directory, store)?;
     let wanted = plural(work.executions().unwrap_or(1).into(), "execution");
     let lacks = format!("{has}, and this run takes what {wanted} need");
-    match work.flags.stock.lacking() {
+    match work.request.lacking {
         Lacking::Make => Ok((proposed, format!("{lacks}: what is lacking is made on the spot"))),
         Lacking::Refuse => Err(Failure::new(
             code::STOCK,
@@ -505,7 +497,7 @@ fn connection(
     // What is fastest may be another cut when it runs; what is in stock is there.
     let has_others = work.given.given().slot_count() > 1 || work.given.has_source();
     let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
-    let masks = protocols::played(work.flags.parameters.protocol).masks(work)?;
+    let masks = protocols::played(work.request.parameters.protocol).masks(work)?;
     let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open, masks)?;
     let mut met = if let Some(address) = &arguments.address.connect {
         tls::visit(address, identity, peer, &options, &sheet.encoded())?

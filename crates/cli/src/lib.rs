@@ -11,7 +11,6 @@ mod bench;
 mod cluster;
 mod commands;
 mod compile;
-mod cuts;
 mod decimal;
 mod demo_cheat;
 mod doctor;
@@ -25,10 +24,8 @@ mod info;
 mod keygen;
 mod leash;
 mod link;
-mod machine;
 mod maker;
 mod manual;
-mod meeting;
 mod outcome;
 mod page;
 #[doc(hidden)]
@@ -39,9 +36,9 @@ mod preprocess;
 mod programs;
 mod progress;
 mod proposal;
-mod protocols;
 mod python;
 mod report;
+mod requested;
 
 mod parse_errors;
 mod run;
@@ -51,13 +48,10 @@ mod simulate;
 mod source;
 mod standing;
 mod stock;
-mod stocked;
-mod stocks;
 mod store;
 mod table;
 mod terminal;
 mod values;
-mod work;
 mod worker;
 
 use std::io::{IsTerminal, Write};
@@ -76,7 +70,7 @@ use report::Report;
 use terminal::print;
 
 #[doc(hidden)]
-pub use machine::keep as keep_constants;
+pub use brickwork::engine::machine::keep as keep_constants;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {

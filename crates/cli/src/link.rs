@@ -14,26 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What lies between the parties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
-    /// In each direction; none is without limit.
-    pub bits_per_second: Option<u64>,
-    pub rtt: Duration,
-}
-
-impl Link {
-    /// Returns it as the planner takes it, with so many connections.
-    pub fn with_lanes(self, lanes: u8) -> brickwork::plan::Link {
-        let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
-        brickwork::plan::Link { bits_per_second, rtt_seconds: self.rtt.as_secs_f64(), lanes }
-    }
-
-    /// Returns whether there is nothing to imitate.
-    pub fn is_perfect(&self) -> bool {
-        *self == Link::default()
-    }
-}
+use brickwork::engine::request::Line;
 
 /// Bytes that are forwarded at a time.
 const CHUNK: usize = 16 << 10;
@@ -55,7 +36,7 @@ struct Direction {
 }
 
 impl Direction {
-    fn new(link: Link) -> Self {
+    fn new(link: Line) -> Self {
         Direction {
             seconds_a_byte: link.bits_per_second.map_or(0.0, |rate| 8.0 / rate as f64),
             free: Mutex::new(Instant::now()),
@@ -78,7 +59,7 @@ pub struct Relay {
 
 impl Relay {
     /// Starts to forward what comes in at an address of its own to `target`.
-    pub fn start(link: Link, target: &str) -> io::Result<Self> {
+    pub fn start(link: Line, target: &str) -> io::Result<Self> {
         let target: SocketAddr = target.parse().map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
@@ -114,7 +95,7 @@ impl Drop for Relay {
     }
 }
 
-fn connect(near: TcpStream, target: SocketAddr, link: Link, lines: &[Arc<Direction>; 2]) -> io::Result<()> {
+fn connect(near: TcpStream, target: SocketAddr, link: Line, lines: &[Arc<Direction>; 2]) -> io::Result<()> {
     // TCP's own handshake.
     thread::sleep(link.rtt);
     near.set_nonblocking(false)?;
@@ -130,7 +111,7 @@ fn connect(near: TcpStream, target: SocketAddr, link: Link, lines: &[Arc<Directi
 }
 
 /// Carries everything from one socket to the other until it ends.
-fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Link) {
+fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Line) {
     let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(CHUNKS);
     let delivery = thread::spawn(move || {
         while let Ok((at, bytes)) = arriving.recv() {
@@ -212,7 +193,7 @@ mod tests {
     }
 
     /// Sends `bytes` through a relay and waits for an echo of one byte.
-    fn round_trip(link: Link, bytes: usize) -> Duration {
+    fn round_trip(link: Line, bytes: usize) -> Duration {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = Relay::start(link, &listener.local_addr().unwrap().to_string()).unwrap();
         let peer = thread::spawn(move || {
@@ -237,9 +218,9 @@ mod tests {
     fn bytes_take_their_time() {
         // Lower bounds hold on every machine.
         let rtt = Duration::from_millis(40);
-        assert!(round_trip(Link { bits_per_second: None, rtt }, 10) >= 2 * rtt);
-        let slow = Link { bits_per_second: Some(80_000_000), rtt: Duration::ZERO };
+        assert!(round_trip(Line { bits_per_second: None, rtt }, 10) >= 2 * rtt);
+        let slow = Line { bits_per_second: Some(80_000_000), rtt: Duration::ZERO };
         assert!(round_trip(slow, 1 << 20) >= Duration::from_millis(100));
-        assert!(round_trip(Link::default(), 3 << 20) < Duration::from_secs(20));
+        assert!(round_trip(Line::default(), 3 << 20) < Duration::from_secs(20));
     }
 }

@@ -1,6 +1,7 @@
 //! What parties print of a run, from its JSON form, which is the same whether this process ran it or a child.
 
 use brickwork::plan::Cost;
+use brickwork::session::Promise;
 use serde_json::{Value, json};
 
 use crate::report::bytes;
@@ -43,6 +44,18 @@ pub fn phases_text(report: &Value, quiet: bool) -> String {
             bytes(number("garbler_sent_bytes")),
             bytes(number("evaluator_sent_bytes"))
         );
+    }
+    text
+}
+
+/// Returns the promise of a run in words, from the JSON of its report.
+pub fn promise_text(report: &Value) -> String {
+    let promise = serde_json::from_value::<Promise>(report["promise"].clone());
+    let mut text = promise.map_or(String::new(), |promise| promise.to_string());
+    if report["post_quantum"] == true {
+        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
+                 was hidden rests on discrete logarithms alone; that the peer is who its key says still \
+                 does (Ed25519)\n";
     }
     text
 }

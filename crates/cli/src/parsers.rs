@@ -6,8 +6,8 @@ use brickwork::circuit::Type;
 use serde_json::Value;
 
 use crate::preprocess;
+use crate::requested::Requested;
 use crate::serve::config;
-use crate::stocked::Requested;
 use crate::table;
 
 /// Returns a table with at most so many rows of this type: a value, and the number of rows. `None` if it is

@@ -6,8 +6,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use brickwork::circuit::{self, Party};
-use brickwork::ot::Cot;
+use brickwork::engine::meeting::Sheet;
+use brickwork::engine::protocols::{self, Done};
+use brickwork::engine::request::Request;
+use brickwork::engine::run::{self as engine, Place};
+use brickwork::engine::work::Work;
 use brickwork::program::gates_within;
+use brickwork::resources;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork::{ProtocolError as Error, SourceOptions};
@@ -18,20 +23,18 @@ use zeroize::Zeroizing;
 
 use crate::arguments::CutArguments;
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Reading, Resources,
+    Address, Choice, Keep, LineArguments, ParameterArguments, Parameters, ProgramArguments, Reading,
+    Resources, request,
 };
 use crate::audit::{Audit, AuditArguments};
 use crate::failure::Failure;
-use crate::meeting::Sheet;
-use crate::outcome::{cut_text, outputs_text, phases_text};
+use crate::outcome::{cost_json, cut_text, outputs_text, phases_text, promise_text};
 use crate::page::RunPageArguments;
-use crate::protocols::{self, Done, Ready};
+use crate::progress::watch;
 use crate::report::{Report, bit_string};
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::work::{Flags, Work};
 use crate::{files, leash, programs, values};
-use brickwork::resources;
 
 /// The arguments of either party.
 #[derive(Args)]
@@ -54,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
     #[command(flatten)]
-    parameters: Parameters,
+    parameters: ParameterArguments,
     #[command(flatten)]
     resources: Resources,
     #[command(flatten)]
@@ -161,56 +164,36 @@ fn take_part(
     // Of two parties in one process the evaluator warns their user.
     let warns = party == Party::Evaluator || !matches!(host, Host::Embedded { secrets: Given::All(..), .. });
     let (identity, input) = secrets(arguments, program.given(), party, &mut host)?;
-    let flags = Flags {
-        parameters: &arguments.parameters,
-        resources: &arguments.resources,
-        choice: &arguments.choice,
-        cut: &arguments.cut.cut,
-        line: &arguments.line,
-        stock: &arguments.stock,
+    let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
+    let request = Request {
+        audited: audit.is_some(),
+        ..request(parameters, resources, choice, cut, arguments.line.line(), stock)
     };
     let protocol = arguments.parameters.protocol;
     let played = protocols::played(protocol);
-    protocols::allows(&flags.choices(audit.is_some()))?;
+    protocols::allows(&request)?;
     if warns {
         protocols::warn(protocol);
     }
     let computed = played.program(program.given(), executions)?;
-    let work = Work::new(party, flags, &program, computed, played.stocks(), identity.public_key(), peer);
-    let mut ready = played.ready(&work)?;
+    let work = Work::new(party, &request, &program, computed, played.stocks(), identity.public_key(), peer);
+    let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+    let mut ready = played.ready(&work, store)?;
 
     let options = arguments.resources.options(party);
     let sheet = Sheet::of(&work, ready.offer(), false, played.masks(&work)?)?;
+    let listener;
     let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
-            Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut host)?)
+            listener = listen_at(address, &identity, peer, &options, quiet, &mut host)?;
+            Place::Listener(&listener)
         }
-        (None, Some(address)) => Place::Peer(address),
+        (None, Some(address)) => Place::Peer { address, identity: &identity, peer, options },
         (None, None) => return Err(no_address()),
     };
-    let (mut result, cpu_seconds) = loop {
-        let (channel, cot) = match &place {
-            Place::Listener(listener) => {
-                let waiting = Waiting { work: &work, sheet: &sheet, ready: &*ready };
-                waiting.for_the_peer(listener, arguments.keep.keep)?
-            }
-            Place::Peer(address) => {
-                let mut met = tls::meet(address, &identity, peer, &options, &sheet.encoded())?;
-                let cot = work.agree_to_run(&sheet, &mut met)?;
-                (met.channel, cot)
-            }
-        };
-        if let Some(cot) = cot {
-            ready.settle(cot)?;
-        }
-        let cpu_before = resources::cpu_seconds();
-        match ready.run(channel, &input, quiet) {
-            // This party agreed, and the peer did not; or the stores are no pair, which both see before
-            // either takes or burns anything. Any other error of a store is about this party's own, too.
-            Err(e @ (Error::Refused(_) | Error::Strangers(_))) if arguments.keep.keep => say_refused(&e),
-            result => break (result?, resources::cpu_seconds() - cpu_before),
-        }
-    };
+    let keep = arguments.keep.keep;
+    let (mut result, cpu_seconds) =
+        engine::run(&work, &mut *ready, &sheet, place, keep, &input, &watch(quiet))?;
     if let Some(audit) = audit {
         // The connection is closed: neither this nor how long it takes can be seen from there.
         audit.note(peer, &work.job.program.digest(), result.recovered);
@@ -221,7 +204,7 @@ fn take_part(
         _ => values::output_value(program.given(), party, executions, &result.outputs),
     };
     let made = result.made.take();
-    let mut report = report(&arguments.parameters, party, &value, &result, quiet);
+    let mut report = report(&request.parameters, party, &value, &result, quiet);
     if let Some(made) = made {
         report.json["made_on_the_spot"] = made.into();
     }
@@ -234,50 +217,6 @@ fn take_part(
         );
     }
     Ok(report)
-}
-
-/// A party that listens, and what it answers to those who come.
-struct Waiting<'a> {
-    work: &'a Work<'a>,
-    sheet: &'a Sheet,
-    ready: &'a dyn Ready,
-}
-
-impl Waiting<'_> {
-    /// Waits for the peer, and answers its visits. If it is to `keep` waiting, a peer that does not fit is
-    /// told why and does not end that; nothing has begun then, and nothing that depends on a secret was sent.
-    /// Returns what both make masks of, too, where that was to be agreed on.
-    fn for_the_peer(&self, listener: &Listener, keep: bool) -> Result<(Channel, Option<Cot>), Failure> {
-        let sheet = self.sheet.encoded();
-        loop {
-            let agreed = listener.meet(&sheet, None).and_then(|mut met| match met.visits {
-                true => {
-                    match self.ready.compare(self.sheet, &mut met) {
-                        Ok(same) => tracing::info!("the peer has compared: {same}"),
-                        Err(e) => tracing::warn!("the peer has compared: {e}"),
-                    }
-                    Ok(None)
-                }
-                false => self.work.agree_to_run(self.sheet, &mut met).map(|cot| Some((met.channel, cot))),
-            });
-            match agreed {
-                Ok(Some(agreed)) => return Ok(agreed),
-                Ok(None) => {}
-                Err(e @ (Error::Mismatch(_) | Error::Io(_))) if keep => say_refused(&e),
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-}
-
-/// Where the peer is met.
-enum Place<'a> {
-    Listener(Listener),
-    Peer(&'a str),
-}
-
-fn say_refused(why: &Error) {
-    tracing::warn!("refused the peer: {why}; waiting for it to come again");
 }
 
 /// What a party needs to know, and nobody else may: who it is, and the bits of its input.
@@ -359,14 +298,14 @@ pub fn connections<'a>(
     options: &'a tls::Options,
     quiet: bool,
 ) -> Result<impl Fn(Coming) -> Result<Channel, Error> + use<'a>, Failure> {
-    let place = match (&address.listen, &address.connect) {
-        (Some(address), _) => Place::Listener(listen(address, identity, peer, options, quiet)?),
-        (None, Some(address)) => Place::Peer(address),
-        (None, None) => return Err(no_address()),
-    };
-    Ok(move |coming| match (&place, coming) {
-        (Place::Listener(listener), Coming::First) => listener.accept(),
-        (Place::Listener(listener), Coming::Again) => {
+    let listener = address.listen.as_ref().map(|address| listen(address, identity, peer, options, quiet));
+    let listener = listener.transpose()?;
+    if listener.is_none() && address.connect.is_none() {
+        return Err(no_address());
+    }
+    Ok(move |coming| match (&listener, coming) {
+        (Some(listener), Coming::First) => listener.accept(),
+        (Some(listener), Coming::Again) => {
             let until = Instant::now() + options.timeout;
             loop {
                 let mut met = listener.meet(&[], Some(until))?;
@@ -376,7 +315,7 @@ pub fn connections<'a>(
                 met.channel.refuse("nobody compares anything here; stock is being made")?;
             }
         }
-        (Place::Peer(address), _) => tls::connect(address, identity, peer, options),
+        (None, _) => tls::connect(address.connect.as_deref().unwrap_or_default(), identity, peer, options),
     })
 }
 
@@ -397,22 +336,21 @@ pub fn no_address() -> Failure {
 fn report(parameters: &Parameters, party: Party, value: &Value, result: &Done, quiet: bool) -> Report {
     let role = files::role(party);
     let protocol = parameters.protocol;
+    // The prediction rests on an elliptic curve.
+    let predicted = result.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
     let json = json!({
         "role": role,
         "outputs": { role: value },
         "output_bits": { role: bit_string(&result.outputs) },
         "phases": result.phases,
-        // What is predicted rests on an elliptic curve.
-        "predicted": if parameters.post_quantum { &Value::Null } else { &result.predicted },
+        "predicted": predicted,
         "promise": result.promise,
         "cut": result.cut.to_string(),
         "and_gates": result.and_gates,
         "protocol": protocol.name(),
         "post_quantum": parameters.post_quantum,
     });
-    let human = outputs_text(&[(role, value)])
-        + &phases_text(&json, quiet)
-        + &cut_text(&json)
-        + &protocols::promise_text(&json);
+    let human =
+        outputs_text(&[(role, value)]) + &phases_text(&json, quiet) + &cut_text(&json) + &promise_text(&json);
     Report::new(json, human)
 }

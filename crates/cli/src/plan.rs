@@ -1,12 +1,21 @@
 //! `brickwork plan`: what a run will cost, without running it.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::time::Instant;
 
+use brickwork::cut::{Cut as Named, CutChoice};
 use brickwork::cut_and_choose::Bucketing;
 use brickwork::duplo::{self, Duplo};
-use brickwork::plan::Cost;
+use brickwork::engine::cuts::{self, Cuts, Decomposition, Pricing};
+use brickwork::engine::machine;
+use brickwork::engine::protocols::{self, Only};
+use brickwork::engine::request::{Request, Resources};
+use brickwork::engine::work::Estimate;
+use brickwork::plan::{Cost, Machine};
 use brickwork::program::gates_within;
+use brickwork::resources;
 use brickwork::session::Model;
 use brickwork::session::Protocol as _;
 use brickwork::{Program, circuit};
@@ -15,20 +24,15 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::CutArguments;
-use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, model};
+use crate::arguments::{Buckets, Choice, LinkArguments, ParameterArguments, ProgramArguments, model};
 use crate::cluster::predicted::{self, JobArguments};
-use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::page::PageArguments;
+use crate::programs;
 use crate::proposal::propose;
-use crate::protocols::{self, Only};
 use crate::report::{Report, bytes, plural, thousands};
 use crate::source::{self, SourceFlags};
-use crate::work::{Choices, Estimate};
-use crate::{machine, programs};
-use brickwork::cut::{Cut as Named, CutChoice};
-use brickwork::resources;
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -38,7 +42,7 @@ pub struct Arguments {
     #[command(flatten)]
     source: SourceFlags,
     #[command(flatten)]
-    parameters: Parameters,
+    parameters: ParameterArguments,
     #[command(flatten)]
     link: LinkArguments,
     /// Connections that carry bulk data in parallel
@@ -105,32 +109,51 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
              longer",
         ));
     }
-    let choices = Choices {
-        parameters: &arguments.parameters,
-        buckets: &arguments.choice,
-        cut: &wish,
-        lanes: arguments.lanes,
+    let request = Request {
+        resources: Resources { lanes: arguments.lanes, threads: arguments.threads, ..Resources::default() },
+        buckets: arguments.choice.buckets,
+        cut: wish,
+        line: arguments.link.line(),
         stored: arguments.stocked,
-        audited: false,
         drawn: arguments.svg.is_some(),
+        ..Request::new(arguments.parameters.of_request())
     };
     if arguments.model.is_none() {
-        protocols::allows(&choices)?;
+        protocols::allows(&request)?;
     }
-    let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
-    let link = arguments.link.link().with_lanes(arguments.lanes);
+    let machine = measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
+    let link = arguments.link.line().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
     if !arguments.job.workers.is_empty() {
-        return lanes(arguments, &program, &choices, &estimate, page.is_some());
+        return lanes(arguments, &program, &request, &estimate, page.is_some());
     }
     let report = match arguments.model {
-        Some(model) => propose(model, &program, &choices, &estimate)?,
-        None => planned(arguments, &program, &choices, estimate)?,
+        Some(model) => propose(model, &program, &request, &estimate)?,
+        None => planned(arguments, &program, &request, estimate)?,
     };
     if let Some(page) = page {
         page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
     Ok(report)
+}
+
+/// Returns the constants of this machine, and says on stderr if they have to be measured first.
+fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
+    let say = |text: &str| {
+        if !quiet {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    };
+    let mut start = None;
+    let machine = machine::measured(again, || {
+        say("measuring this machine …");
+        start = Some(Instant::now());
+    })?;
+    if let Some(start) = start {
+        say(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
+    }
+    Ok(machine)
 }
 
 /// Returns the program of a plan in the cut that its record names.
@@ -147,7 +170,7 @@ fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
 fn lanes(
     arguments: &Arguments,
     program: &Program,
-    choices: &Choices,
+    request: &Request,
     estimate: &Estimate,
     page: bool,
 ) -> Result<Report, Failure> {
@@ -164,7 +187,7 @@ fn lanes(
             "leave one of them out",
         ));
     }
-    let program = match choices.cut {
+    let program = match &request.cut {
         CutChoice::Fixed(cut) => program.cut(cut, gates_within(None))?,
         CutChoice::Fastest => (**program.given()).clone(),
     };
@@ -175,15 +198,15 @@ fn lanes(
 fn planned(
     arguments: &Arguments,
     program: &Program,
-    choices: &Choices,
+    request: &Request,
     estimate: Estimate,
 ) -> Result<Report, Failure> {
-    let (given, wish) = (&**program.given(), choices.cut);
+    let (given, wish) = (&**program.given(), &request.cut);
     let executions = arguments.parameters.executions.executions;
     let protocol = protocols::played(arguments.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
-        let only = protocol.only_way_from_stock(given, repetitions, choices, &estimate)?;
+        let only = protocol.only_way_from_stock(given, repetitions, request, &estimate)?;
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
@@ -197,14 +220,14 @@ fn planned(
         })?;
         return Ok(of_the_only_way(given, repetitions, &only, &estimate));
     }
-    if let Some(only) = protocol.only_way(given, repetitions, choices, &estimate)? {
+    if let Some(only) = protocol.only_way(given, repetitions, request, &estimate)? {
         return Ok(of_the_only_way(given, repetitions, &only, &estimate));
     }
     let Estimate { machine, link } = estimate;
     let pricing = Pricing {
         executions,
         security: arguments.parameters.security(),
-        choice: &arguments.choice,
+        buckets: arguments.choice.buckets,
         machine: &machine,
         link: &link,
     };
@@ -220,7 +243,7 @@ fn planned(
         "cot_reason": null,
         "promise": chosen.parameters.promise(repeated),
         "alternatives": alternatives,
-        "decompositions": cuts.json(),
+        "decompositions": cuts_json(&cuts),
         "executions": executions.unwrap_or(1),
         "and_gates": repeated.and_gates(),
         "link": link,
@@ -277,8 +300,8 @@ fn of_the_only_way(
 /// it took to make.
 fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>, Failure> {
     let Decomposition { program, parameters, .. } = chosen;
-    let &Pricing { security, choice, machine, link, .. } = pricing;
-    let candidates = choice.candidates(program, security, machine, link)?;
+    let &Pricing { security, buckets, machine, link, .. } = pricing;
+    let candidates = buckets.candidates(program, security, machine, link)?;
     // They differ in one component only, which the run's own cut may be among.
     let differs =
         |id: usize| candidates.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
@@ -418,4 +441,28 @@ fn cuts_text(cuts: &Cuts) -> String {
         text += "There are more cuts than were tried.\n";
     }
     text
+}
+
+fn decomposition_json(cut: &Decomposition) -> Value {
+    json!({
+        "cut": cut.cut.to_string(),
+        "flags": cut.cut.flags(),
+        "given": cut.is_given(),
+        "components": cut.components,
+        "slots": cut.slots,
+        "and_gates_a_slot": cut.ands_a_slot,
+        "seconds": cut.cost.seconds(),
+        "bytes": cut.cost.bytes(),
+        "memory_bytes": { "garbler": cut.cost.garbler_memory_bytes,
+            "evaluator": cut.cost.evaluator_memory_bytes },
+    })
+}
+
+fn cuts_json(cuts: &Cuts) -> Value {
+    let one = |(k, cut): (usize, &Decomposition)| {
+        let mut json = decomposition_json(cut);
+        json["chosen"] = (k == cuts.chosen).into();
+        json
+    };
+    cuts.tried.iter().enumerate().map(one).collect()
 }

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::Party;
+use brickwork::cut::Cut;
+use brickwork::engine::protocols;
+use brickwork::engine::stocked::{Asked, Stocked, Wishes};
 use brickwork::ot::Cot;
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::stock::MAX_WORKERS;
@@ -14,14 +17,14 @@ use serde_json::json;
 
 use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
 use crate::failure::Failure;
+use crate::files;
 use crate::maker::{self, Caller, Hired};
 use crate::outcome::phases_text;
 use crate::party::{Coming, connections};
+use crate::progress::watch;
 use crate::report::{Report, plural};
-use crate::stocked::{Asked, Requested, Stocked, Wishes};
+use crate::requested::Requested;
 use crate::store::{KeyArguments, MaxAge};
-use crate::{files, protocols};
-use brickwork::cut::Cut;
 
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]
@@ -125,7 +128,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let protocol = arguments.protocol;
     let wishes = Wishes {
         protocol,
-        map: &arguments.map.parties(),
         no_inputs: arguments.no_inputs,
         no_ots: arguments.no_ots,
         build: arguments.build,
@@ -141,7 +143,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let why = "its stock is made over one connection";
         protocols::says_nothing(protocol.name(), &[(true, "--workers", why)])?;
     }
-    let asked = Asked::of(&requested(arguments)?, &wishes)?;
+    let map = arguments.map.parties();
+    let requested = requested(arguments)?.into_iter().map(|one| one.load(&map));
+    let asked = Asked::of(&requested.collect::<Result<Vec<_>, _>>()?, &wishes)?;
     let peer = files::public_key(&arguments.peer)?;
     let (identity, pem) = files::identity_and_pem(&arguments.identity)?;
     maker::check(&arguments.makers, identity.public_key(), peer)?;
@@ -168,7 +172,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let (done, phases) = match workers {
         0 => {
             let cot = arguments.cot.unwrap_or_default();
-            let line = Stocked::open(protocol, cot, party, connect(Coming::First)?, &store, &terms, quiet)?;
+            let line =
+                Stocked::open(protocol, cot, party, connect(Coming::First)?, &store, &terms, &watch(quiet))?;
             let (done, line) = line.make(&asked)?;
             (done, line.close()?)
         }

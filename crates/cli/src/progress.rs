@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brickwork::session::{Observer, Protocol};
+use brickwork::session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How far a run is, for another thread to look at.
@@ -38,6 +38,11 @@ impl Progress {
     fn set(&self, change: impl FnOnce(&mut (&'static str, u64, u64))) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Returns a maker of bars, hidden if the user wants quiet.
+pub fn watch(quiet: bool) -> impl Fn(&'static [&'static str]) -> Box<dyn Observer> {
+    move |phases| Box::new(Bar::new(phases, quiet))
 }
 
 /// Shows the running phase.
@@ -76,15 +81,15 @@ impl Far {
 }
 
 impl Bar {
-    /// Makes a bar of this protocol, or none if the user wants quiet or stderr is no terminal.
-    pub fn of<P: Protocol>(quiet: bool) -> Self {
+    /// Makes a bar of a protocol with these phases, hidden if the user wants quiet or stderr is no terminal.
+    pub fn new(phases: &'static [&'static str], quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target);
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
         let seen = SEEN.with_borrow(Clone::clone);
-        let bar = Bar { bar, phases: P::PHASES, far: Far::default(), seen };
+        let bar = Bar { bar, phases, far: Far::default(), seen };
         bar.style("{msg:10} {spinner} {elapsed}");
         bar
     }
@@ -127,13 +132,14 @@ impl Drop for Bar {
 #[cfg(test)]
 mod tests {
     use brickwork::duplo::Duplo;
+    use brickwork::session::Protocol as _;
 
     use super::*;
 
     /// What a run really announces, on a bar.
     #[test]
     fn a_bar_runs_forward_only() {
-        let mut bar = Bar::of::<Duplo>(true);
+        let mut bar = Bar::new(Duplo::PHASES, true);
         let mut shown = Vec::new();
         let mut see = |bar: &Bar| shown.push((bar.bar.position(), bar.bar.length(), bar.bar.message()));
         for (phase, steps) in [

@@ -1,18 +1,17 @@
 //! `brickwork plan --model`: which protocol to take, of all that hold against such a peer.
 
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
+use brickwork::engine::protocols::{self, Only};
+use brickwork::engine::request::{Parameters, Protocol, Request};
+use brickwork::engine::work::Estimate;
 use brickwork::plan::{Cost, PhaseCost};
 use brickwork::session::{Model, Promise};
 use brickwork::{Program, circuit};
-use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
-use crate::arguments::{Parameters, Protocol};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
-use crate::protocols::{self, Only};
 use crate::report::{Report, plural, thousands};
-use crate::work::{Choices, Estimate};
 
 /// A way to run the program, and what it costs and promises.
 struct Candidate {
@@ -26,15 +25,15 @@ impl Candidate {
     fn of(
         way: Parameters,
         program: &Program,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
     ) -> Result<Self, Failure> {
         let protocol = protocols::played(way.protocol);
-        let choices = Choices { parameters: &way, ..*choices };
-        let allowed = protocols::allows(&choices);
+        let request = Request { parameters: way.clone(), ..request.clone() };
+        let allowed = protocols::allows(&request);
         allowed
             .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
-        let Only { cost, promise, .. } = protocol.priced(program, &choices, estimate)?;
+        let Only { cost, promise, .. } = protocol.priced(program, &request, estimate)?;
         Ok(Candidate { model: protocol.model(), cost, promise, way })
     }
 
@@ -119,23 +118,23 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
 pub fn propose(
     model: Model,
     program: &Program,
-    choices: &Choices,
+    request: &Request,
     estimate: &Estimate,
 ) -> Result<Report, Failure> {
-    let Parameters { security, executions, .. } = choices.parameters;
+    let Parameters { security, executions, .. } = &request.parameters;
     if security.is_some() && model == Model::SemiHonest {
         return Err(Failure::usage(
             "--security says nothing with --model semi-honest: who follows the protocol needs no bound",
             "leave --security out, or take --model malicious",
         ));
     }
-    let holding = Protocol::value_variants().iter().filter(|&&one| protocols::played(one).model() >= model);
-    let ways = holding.flat_map(|&one| protocols::ways(one, *security, executions.executions));
-    let candidates = ways.map(|way| Candidate::of(way, program, choices, estimate));
+    let holding = Protocol::ALL.iter().filter(|&&one| protocols::played(one).model() >= model);
+    let ways = holding.flat_map(|&one| protocols::ways(one, *security, *executions));
+    let candidates = ways.map(|way| Candidate::of(way, program, request, estimate));
     let candidates = candidates.collect::<Result<Vec<Candidate>, Failure>>()?;
     let place = best(&candidates).ok_or_else(|| Failure::fault("no protocol has a predicted time"))?;
     let reason = reason(model, &candidates, place);
-    let repetitions = executions.executions.unwrap_or(1);
+    let repetitions = executions.unwrap_or(1);
     let json = json!({
         "model": model.name(),
         "proposed": candidates[place].way.way(),

@@ -14,7 +14,12 @@ use std::time::Duration;
 
 use brickwork::ErrorKind;
 use brickwork::circuit::Party;
+use brickwork::cut::CutChoice;
+use brickwork::engine::protocols;
+use brickwork::engine::request::Line;
+use brickwork::engine::request::Request;
 use brickwork::stop::Stop;
+use brickwork::system;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_kernels::Secrets;
 use clap::Args;
@@ -22,21 +27,19 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::arguments::CutArguments;
-use crate::arguments::{Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{Choice, LinkArguments, ParameterArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{as_flags, request};
 use crate::audit::AuditArguments;
 use crate::failure::{Failure, code};
-use crate::link::{Link, Relay};
-use crate::outcome::{cut_text, outputs_text, phases_text};
+use crate::link::Relay;
+use crate::outcome::{cut_text, outputs_text, phases_text, promise_text};
 use crate::page::RunPageArguments;
 use crate::party::{Given, Host};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::work::Flags;
-use crate::{files, keygen, leash, party, programs, protocols};
-use brickwork::cut::CutChoice;
-use brickwork::system;
+use crate::{files, keygen, leash, party, programs};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -46,7 +49,7 @@ pub struct Arguments {
     #[command(flatten)]
     values: Values,
     #[command(flatten)]
-    parameters: Parameters,
+    parameters: ParameterArguments,
     #[command(flatten)]
     resources: Resources,
     #[command(flatten)]
@@ -94,17 +97,9 @@ fn run_as(
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // What is wrong with the flags, the program or the inputs shows here, before anything is started.
-    let LinkArguments { bandwidth, rtt } = arguments.link;
-    let flags = Flags {
-        parameters: &arguments.parameters,
-        resources: &arguments.resources,
-        choice: &arguments.choice,
-        cut: &arguments.cut.cut,
-        line: &LineArguments { bandwidth, rtt },
-        stock: &arguments.stock,
-    };
-    let choices = flags.choices(arguments.audit.audit.is_some());
-    protocols::allows(&choices)?;
+    let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
+    let request = request(parameters, resources, choice, cut, arguments.link.line(), stock);
+    protocols::allows(&Request { audited: arguments.audit.audit.is_some(), ..request.clone() })?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
@@ -116,9 +111,9 @@ fn run_as(
     };
     let both = Both {
         program: &named,
-        parameters: &arguments.parameters,
+        parameters: &request.parameters,
         resources: &arguments.resources,
-        link: arguments.link.link(),
+        link: arguments.link.line(),
         choice: &arguments.choice,
         cut: &arguments.cut.cut,
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
@@ -138,7 +133,7 @@ pub struct Both<'a> {
     pub program: &'a ProgramArguments,
     pub parameters: &'a Parameters,
     pub resources: &'a Resources,
-    pub link: Link,
+    pub link: Line,
     pub choice: &'a Choice,
     /// Into which components the program is cut.
     pub cut: &'a CutChoice,
@@ -309,7 +304,7 @@ impl Both<'_> {
         }
         flag("--rtt", format!("{}us", self.link.rtt.as_micros()));
         flags.extend(["--leash".into(), self.choice.as_flag().into(), format!("--cut={}", self.cut).into()]);
-        flags.extend(self.parameters.as_flags().into_iter().map(OsString::from));
+        flags.extend(as_flags(self.parameters).into_iter().map(OsString::from));
         flags.extend(self.program.map.as_flags().map(OsString::from));
         if let Some((directory, stock)) = self.stock {
             flags.extend(stock.as_flags(&directory.join(files::role(party))));
@@ -509,6 +504,6 @@ fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
         + &phases_text(&json, quiet)
         + &cut_text(&json)
-        + &protocols::promise_text(&json);
+        + &promise_text(&json);
     Report::new(json, human)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::engine::stocked::{Asked, FromStock, Job, Stocked, Wishes};
 use brickwork::ot::Cot;
 use brickwork::process::Process;
 use brickwork::program::repeated;
@@ -19,9 +20,10 @@ use serde_json::json;
 use crate::arguments::{Address, Protocol, Reading, Resources, SECURITY, security};
 use crate::failure::Failure;
 use crate::party::{Host, parsed};
+use crate::progress::watch;
 use crate::report::{Report, bit_string, hex};
+use crate::requested::Requested;
 use crate::session::{Given, Needs, Playing, has_sessions, meet};
-use crate::stocked::{Asked, FromStock, Job, Requested, Stocked, Wishes};
 use crate::store::StoreArguments;
 use crate::{files, programs, values};
 
@@ -124,7 +126,8 @@ impl Standing {
         let protocol = arguments.protocol;
         let line = match store {
             Some(store) => {
-                let line = Stocked::open(protocol, Cot::default(), party, channel, &store, &terms, true)?;
+                let line =
+                    Stocked::open(protocol, Cot::default(), party, channel, &store, &terms, &watch(true))?;
                 Line::Stocked(line, arguments.stock)
             }
             None => Line::Made(Playing::begin(protocol, party, channel, &terms, needs(&programs), true)?),
@@ -156,10 +159,10 @@ impl Standing {
     /// Makes stock: words `FILE[:NAME]=COUNT`.
     pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
         self.here()?;
-        let requested = words.iter().map(|word| Requested::parse(word)).collect::<Result<Vec<_>, _>>()?;
+        let requested = words.iter().map(|word| Requested::parse(word)?.load(&InputMap::new()));
+        let requested = requested.collect::<Result<Vec<_>, _>>()?;
         let wishes = Wishes {
             protocol: self.protocol,
-            map: &InputMap::new(),
             no_inputs: false,
             no_ots: false,
             build: None,
@@ -325,10 +328,9 @@ impl Arguments {
                 "leave --program out; `fill` makes stock beforehand",
             ));
         }
-        let map = &InputMap::new();
         let level = self.security.is_some();
         let (protocol, build, cut) = (self.protocol, None, None);
-        Wishes { protocol, map, no_inputs: false, no_ots: false, build, cut, level }.check()?;
+        Wishes { protocol, no_inputs: false, no_ots: false, build, cut, level }.check()?;
         self.stock.open(folder).map(Some)
     }
 

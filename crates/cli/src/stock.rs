@@ -6,10 +6,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use brickwork::at_most;
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::Upper;
+use brickwork::engine::protocols;
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::inventory::{BatchInventory, Inventory};
 use brickwork::session::stock::meeting::BY_USER;
 use brickwork::stock::{Account, Damage, Entry, EpochId, PairId, Relation, Store};
+use brickwork::system;
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -18,8 +20,7 @@ use crate::arguments::Map;
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
-use crate::{files, programs, protocols};
-use brickwork::system;
+use crate::{files, programs};
 
 /// Look after a store
 #[derive(Args)]

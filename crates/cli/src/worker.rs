@@ -28,6 +28,8 @@ use brickwork::jobs::lane::{self, Attempt, Lane, Means};
 use brickwork::jobs::place;
 use brickwork::jobs::terms::Terms;
 use brickwork::process::Owned;
+use brickwork::resources;
+use brickwork::session::Protocol as _;
 use brickwork::session::{Promise, TABLE_MEMORY};
 use brickwork::stock::Store;
 use brickwork::stop::Stop;
@@ -44,7 +46,6 @@ use crate::progress::Bar;
 use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
 use crate::{files, parse_errors, print, programs, values};
-use brickwork::resources;
 
 /// Most bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -216,7 +217,7 @@ impl Worker {
             (None, None) => return Ok(()),
         };
         let terms = lane::session_terms(&self.terms, self.means)?;
-        let bar = Bar::of::<brickwork::duplo::Duplo>(true);
+        let bar = Bar::new(brickwork::duplo::Duplo::PHASES, true);
         let lane = Lane::open(&self.attempt, self.party, channel, &place, &terms, bar)?;
         self.met = Some((lane, place.store().clone()));
         Ok(())

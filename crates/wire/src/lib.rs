@@ -5,11 +5,12 @@
 //!
 //! A [`Channel`] has a main stream, on which the messages of the protocol travel in order. It may have
 //! further lanes over which bulk data of known length goes in parallel. [`tls`] makes channels over the
-//! network, [`memory_pair`] within the process.
+//! network, [`memory_pair`] within the process, and [`over`] over a line of the caller's.
 #![forbid(unsafe_code)]
 
 mod frame;
 mod memory;
+mod own;
 pub mod tls;
 
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
 pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 pub use memory::{Crossings, counting_pair, memory_lanes, memory_pair};
+pub use own::over;
 
 /// A hook that may alter a message on its way out; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;

@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
         rounds.push(round);
     }
-    let link = arguments.link.link();
+    let link = arguments.link.line();
     let json = json!({
         "program": program.name(),
         "and_gates": program.and_gates(),
@@ -120,7 +120,7 @@ fn round(
     };
     let begun = Instant::now();
     let (left, right) = memory_pair();
-    let link = arguments.link.link();
+    let link = arguments.link.line();
     let one = |config: &Config, channel: Channel| -> Result<(Outcome, Vec<Value>), Failure> {
         let mut stands = |_: &_| {};
         let mut crew = Processes::new(config, &[], &mut stands).imitate(link);

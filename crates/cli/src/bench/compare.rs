@@ -5,10 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
+use brickwork::cut::CutChoice;
+use brickwork::engine::protocols;
+use brickwork::engine::request::Request;
 use brickwork::session::Model;
 use brickwork_kernels::Kernel;
 use brickwork_report::chart;
-use clap::{Args, ValueEnum as _};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::each::{Probes, stock};
@@ -20,11 +23,8 @@ use crate::arguments::{
 use crate::failure::Failure;
 use crate::page::PageArguments;
 use crate::programs;
-use crate::protocols;
 use crate::report::{Report, plural, thousands};
 use crate::run::Both;
-use crate::work::Choices;
-use brickwork::cut::CutChoice;
 
 /// Run every protocol on the same program and inputs, in turn, and compare what they take and promise
 #[derive(Args)]
@@ -67,21 +67,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
     let executions = arguments.executions.executions;
     let named = match &*arguments.protocols {
-        [] => Protocol::value_variants(),
+        [] => &Protocol::ALL,
         named => named,
     };
     let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));
     let ways: Vec<Parameters> = ways.collect();
     for way in &ways {
-        let allowed = protocols::allows(&Choices {
-            parameters: way,
-            buckets: &BUCKETS,
-            cut: &CUT,
-            lanes: arguments.resources.lanes,
-            stored: false,
-            audited: false,
-            drawn: false,
-        });
+        let resources = arguments.resources.of_request();
+        let allowed = protocols::allows(&Request { resources, ..Request::new(way.clone()) });
         allowed.map_err(|failure| failure.advise("leave it out, or name --protocols that take it"))?;
     }
     let mut rounds = vec![Vec::new(); ways.len()];
@@ -107,7 +100,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             row["stock"] = stock(&arguments.program, way, threads).map_err(within)?;
         }
     }
-    let link = arguments.link.link();
+    let link = arguments.link.line();
     let json = json!({
         "program": program.name(),
         "and_gates": program.and_gates() * u64::from(executions.unwrap_or(1)),
@@ -134,7 +127,7 @@ fn both<'a>(arguments: &'a Arguments, way: &'a Parameters) -> Both<'a> {
         program: &arguments.program,
         parameters: way,
         resources: &arguments.resources,
-        link: arguments.link.link(),
+        link: arguments.link.line(),
         choice: &BUCKETS,
         cut: &CUT,
         stock: None,

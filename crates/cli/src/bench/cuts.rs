@@ -8,6 +8,9 @@ use brickwork::SourceOptions;
 use brickwork::circuit::Program;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::library::{aes, matrix, papers};
+use brickwork::cut::{Cut, CutChoice};
+use brickwork::engine::cuts::{Decomposition, Pricing, Rivals, rivals};
+use brickwork::engine::machine;
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::Args;
@@ -15,16 +18,12 @@ use serde_json::{Value, json};
 
 use super::median::median;
 use super::protocol::measure;
-use crate::arguments::{
-    Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
-};
-use crate::cuts::{Decomposition, Pricing, Rivals, rivals};
+use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security};
 use crate::failure::Failure;
 use crate::files::Folder;
+use crate::programs;
 use crate::report::Report;
 use crate::run::Both;
-use crate::{machine, programs};
-use brickwork::cut::{Cut, CutChoice};
 
 /// Time programs as they are cut beside the cut that a run would take, or the best other one
 #[derive(Args)]
@@ -127,11 +126,11 @@ fn stem(file: &Path) -> String {
 fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
     let program = programs::load_with(file, &InputMap::default(), &SourceOptions::default())?;
     let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
-    let link = arguments.link.link().with_lanes(arguments.resources.lanes);
+    let link = arguments.link.line().with_lanes(arguments.resources.lanes);
     let pricing = Pricing {
         executions: None,
         security: arguments.security,
-        choice: &arguments.choice,
+        buckets: arguments.choice.buckets,
         machine: &machine,
         link: &link,
     };
@@ -172,14 +171,13 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
             protocol: Protocol::Duplo,
             linking: None,
             cot: None,
-            scheme: None,
-            commitments: None,
+            commitments: false,
             security: Some(arguments.security),
             post_quantum: false,
-            executions: Executions { executions: None },
+            executions: None,
         },
         resources: &arguments.resources,
-        link: arguments.link.link(),
+        link: arguments.link.line(),
         choice: &arguments.choice,
         cut: &CutChoice::Fixed(cut.clone()),
         stock: None,

@@ -6,19 +6,21 @@ use std::num::NonZeroU32;
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc;
+use brickwork::cut::{Cut, CutChoice};
+use brickwork::engine::protocols::{self, cut_of_a_run};
+use brickwork::engine::stocked::{Asked, Stocked, Wishes};
 use brickwork::program::repeated;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::protocol::Trial;
 use super::stock::{Folders, Parties};
-use crate::arguments::{Buckets, Choice, Executions, Parameters, ProgramArguments, Protocol, SECURITY};
+use crate::arguments::{Buckets, Choice, Parameters, ProgramArguments, Protocol, SECURITY};
 use crate::failure::Failure;
 use crate::programs;
-use crate::protocols::{self, cut_of_a_run};
+use crate::progress::watch;
+use crate::requested::Requested;
 use crate::run::Both;
-use crate::stocked::{Asked, Requested, Stocked, Wishes};
-use brickwork::cut::{Cut, CutChoice};
 
 /// Bits that a program has more of: sixteen words of 64.
 const MORE: u32 = 1024;
@@ -111,7 +113,7 @@ impl<'p> Probes<'p> {
     /// may be others for hardly more inputs. Beside these stand as `other_buckets` the names of those whose
     /// runs have buckets of other sizes all the same.
     pub fn run(&self, both: &Both, reports: &[Value; 2]) -> Result<Value, Failure> {
-        let executions = both.parameters.executions.executions;
+        let executions = both.parameters.executions;
         // Another cut of the program would be another program: the one that the file gives is compared.
         let (given, standard) = (CutChoice::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
         let (mut both, mut alone) = (*both, (bytes(reports), buckets(reports)));
@@ -129,8 +131,7 @@ impl<'p> Probes<'p> {
             others.extend((buckets(&ran) != sizes).then_some(name));
         }
         let twice = Some(2 * executions.unwrap_or(1));
-        let parameters =
-            Parameters { executions: Executions { executions: twice }, ..both.parameters.clone() };
+        let parameters = Parameters { executions: twice, ..both.parameters.clone() };
         let trial = Trial::draw(self.program, twice)?;
         let ran = trial.run(&Both { parameters: &parameters, ..both }, true)?;
         others.extend((buckets(&ran) != sizes).then_some("and_gate"));
@@ -164,7 +165,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
     if !keeps {
         return Ok(Value::Null);
     }
-    let count = way.executions.executions.unwrap_or(1);
+    let count = way.executions.unwrap_or(1);
     // Of what a run makes.
     let cut = match way.protocol {
         Protocol::Jimu => {
@@ -175,9 +176,9 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         _ => None,
     };
     let requested = Requested { file: program.file.clone(), name: None, count };
+    let requested = requested.load(&program.map.parties())?;
     let wishes = Wishes {
         protocol: way.protocol,
-        map: &program.map.parties(),
         no_inputs: false,
         no_ots: false,
         build: None::<NonZeroU32>,
@@ -190,8 +191,8 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
     parties.connect(|party, channel| {
         let store = folders.open(party)?;
         let cot = way.cot();
-        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, true)?;
-        line.make(&asked)?.1.close().map(drop)
+        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, &watch(true))?;
+        Ok(line.make(&asked)?.1.close().map(drop)?)
     })?;
     let [garbler, evaluator] = folders.bytes()?;
     Ok(json!({ "garbler": garbler, "evaluator": evaluator }))

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
+use brickwork::cut::{Cut, CutChoice};
 use brickwork::jimu::{self, Jimu, Unit};
+use brickwork::resources::thread_cpu_seconds;
 use brickwork::session::Protocol as _;
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
@@ -16,16 +18,12 @@ use serde_json::{Value, json};
 
 use super::median::median;
 use super::protocol::measure;
-use crate::arguments::{
-    Buckets, Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources,
-};
+use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, Protocol, Resources};
 use crate::failure::Failure;
 use crate::files::Folder;
 use crate::programs;
 use crate::report::{Report, thousands};
 use crate::run::Both;
-use brickwork::cut::{Cut, CutChoice};
-use brickwork::resources::thread_cpu_seconds;
 
 /// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]
@@ -243,14 +241,13 @@ fn measured(
             cot: None,
             protocol: Protocol::Jimu,
             linking: None,
-            scheme: None,
-            commitments: None,
+            commitments: false,
             security: Some(40),
             post_quantum: false,
-            executions: Executions { executions },
+            executions,
         },
         resources: &arguments.resources,
-        link: arguments.link.link(),
+        link: arguments.link.line(),
         choice: &Choice { buckets: Buckets::Fastest },
         cut: &CutChoice::Fixed(row.cut.clone()),
         stock: None,

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::median::median;
 use crate::arguments::CutArguments;
-use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Resources};
+use crate::arguments::{Choice, LinkArguments, ParameterArguments, ProgramArguments, Resources};
 use crate::failure::Failure;
+use crate::outcome::promise_text;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
 use crate::run::Both;
-use crate::{files, programs, protocols, values};
+use crate::{files, programs, values};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -21,7 +22,7 @@ pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
     #[command(flatten)]
-    parameters: Parameters,
+    parameters: ParameterArguments,
     #[command(flatten)]
     resources: Resources,
     #[command(flatten)]
@@ -38,25 +39,26 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
+    let parameters = arguments.parameters.of_request();
     let both = Both {
         program: &arguments.program,
-        parameters: &arguments.parameters,
+        parameters: &parameters,
         resources: &arguments.resources,
-        link: arguments.link.link(),
+        link: arguments.link.line(),
         choice: &arguments.choice,
         cut: &arguments.cut.cut,
         stock: None,
         audit: None,
     };
     let json = measure(&both, &program, arguments.rounds, quiet)?;
-    let promise = protocols::promise_text(&json);
+    let promise = promise_text(&json);
     let human = text(&program, &json) + &promise;
     Ok(Report::new(json, human))
 }
 
 /// Returns what `program`, which `both` run, takes on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
-    let executions = both.parameters.executions.executions;
+    let executions = both.parameters.executions;
     let mut rounds = Vec::new();
     for round in 1..=count {
         // A warning of the first round is one of them all.

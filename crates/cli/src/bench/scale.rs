@@ -7,15 +7,15 @@ use std::sync::Arc;
 use brickwork::circuit::Circuit;
 use brickwork::circuit::library::{aes, papers};
 use brickwork::duplo;
+use brickwork::engine::machine;
 use brickwork::plan::{Link, Machine};
+use brickwork_report::chart::{self, Axis, Chart, Point, Series};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::LinkArguments;
 use crate::failure::Failure;
-use crate::machine;
 use crate::report::Report;
-use brickwork_report::chart::{self, Axis, Chart, Point, Series};
 
 /// Predict how cost grows up to 10^12 AND gates
 #[derive(Args)]
@@ -40,8 +40,8 @@ const GATES: std::ops::RangeInclusive<i32> = 4..=12;
 const COMPARED: f64 = 1e9;
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let machine = machine::measured(false, true)?.with_threads(arguments.threads);
-    let link = arguments.link.link().with_lanes(1);
+    let machine = machine::measured(false, || {})?.with_threads(arguments.threads);
+    let link = arguments.link.line().with_lanes(1);
     let components = components()?;
     let mut rows = Vec::new();
     for (name, circuit) in &components {

@@ -3,6 +3,7 @@
 use brickwork::Security;
 use brickwork::circuit::Program;
 use brickwork::duplo::cost::{script_from_stock, script_of_filling};
+use brickwork::engine::work::Estimate;
 use brickwork::plan::{self, Lanes, Stretch, Surroundings};
 use clap::Args;
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::link;
 use crate::report::{Report, bytes, plural, thousands};
-use crate::work::Estimate;
 
 /// What is said of a job of many lanes.
 #[derive(Args)]

@@ -13,12 +13,15 @@ use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::{Party, Port, Program, Recipient, value};
 use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
 use brickwork::ot::Cot;
+use brickwork::resources;
+use brickwork::session::Protocol as _;
 use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{PhaseReport, Promise, TABLE_MEMORY, Terms};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, PublicKey};
 use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
+use course::{Planned, Way};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -30,8 +33,7 @@ use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, plural};
 use crate::{files, values};
-use brickwork::resources;
-use course::{Planned, Way};
+
 pub use needs::Needs;
 
 /// Compute in steps with the peer: later steps depend on what earlier ones gave, and on what they kept secret
@@ -77,7 +79,7 @@ pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
     let name = protocol.name();
     match protocol {
         Protocol::Duplo | Protocol::Authenticated => Ok(()),
-        Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego | Protocol::Jimu => Err(Failure::usage(
+        _ => Err(Failure::usage(
             format!("a session of --protocol {name} runs from stock, and in Python"),
             "take --protocol duplo or authenticated, or give --store there",
         )),
@@ -209,12 +211,12 @@ impl Playing {
         quiet: bool,
     ) -> Result<Self, Error> {
         if protocol == Protocol::Authenticated {
-            let (bar, request) = (Bar::of::<Authenticated>(quiet), needs.of_masks());
+            let (bar, request) = (Bar::new(Authenticated::PHASES, quiet), needs.of_masks());
             let session =
                 authenticated::Session::begin(party, channel, terms, Cot::default(), &request, bar)?;
             return Ok(Playing::Masked(Box::new(session)));
         }
-        let (bar, request) = (Bar::of::<Duplo>(quiet), needs.of_duplo());
+        let (bar, request) = (Bar::new(Duplo::PHASES, quiet), needs.of_duplo());
         Ok(match party {
             Party::Garbler => {
                 Playing::Garbler(Box::new(Garbler::setup(channel, terms, bar)?.fill(&request)?))

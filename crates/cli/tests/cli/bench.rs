@@ -494,6 +494,11 @@ fn the_star_is_the_fastest_or_says_why_not() {
                     assert!(star.seconds - 0.0005 <= 1.1 * (least + 0.0005), "{human}");
                     "fewer bytes"
                 }
+                _ if remark.contains(" is not found so soon; --cut ") => {
+                    let fastest = fastest.expect("one is the fastest");
+                    assert!(remark.contains(&format!("and {fastest} is not found so soon")), "{human}");
+                    "no time"
+                }
                 _ => {
                     let fastest = fastest.expect("one is the fastest");
                     assert!(remark.contains(&format!("; {fastest} is predicted to take ")), "{human}");
@@ -519,7 +524,9 @@ fn the_star_is_the_fastest_or_says_why_not() {
             }
         }
     }
-    assert_eq!(met, BTreeSet::from(["a cut", "buckets", "fewer bytes", "the error of predictions"]));
+    // The constants of the machine decide whether a run keeps a cut that is not the fastest, and why.
+    ["no time", "the error of predictions"].map(|reason| met.remove(reason));
+    assert_eq!(met, BTreeSet::from(["a cut", "buckets", "fewer bytes"]));
     // What the user asks for is no choice of the planner's, and given is kept unless the gain is large.
     let plan = |cut: &str| good(&["plan", &example("cbc-mac-16.bwp"), "--cut", cut]).1;
     assert_eq!(plan("whole")["cut_reason"], "--cut says whole");

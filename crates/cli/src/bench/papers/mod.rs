@@ -12,8 +12,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use brickwork::cut::{Cut, CutChoice};
 use brickwork::duplo;
+use brickwork::engine::machine;
 use brickwork::program::repeated;
+use brickwork::resources;
+use brickwork::system;
 use brickwork_report::chart;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -21,15 +25,11 @@ use serde_json::{Value, json};
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
-use crate::arguments::{Choice, Executions, Parameters, ProgramArguments, Protocol, Resources};
+use crate::arguments::{Choice, Parameters, ProgramArguments, Protocol, Resources};
 use crate::failure::Failure;
 use crate::files::Folder;
-use crate::machine;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
-use brickwork::cut::{Cut, CutChoice};
-use brickwork::resources;
-use brickwork::system;
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -184,9 +184,9 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     let program = row.workload.program()?;
     let executions = (row.executions > 1).then_some(row.executions);
     let repeated = repeated(&program, executions)?;
-    let machine = machine::measured(false, true)?.with_threads(arguments.resources.threads);
+    let machine = machine::measured(false, || {})?.with_threads(arguments.resources.threads);
     let link = row.link.with_lanes(arguments.resources.lanes);
-    let parameters = match arguments.choice.choose(&repeated, 40, &machine, &link) {
+    let parameters = match arguments.choice.buckets.choose(&repeated, 40, &machine, &link) {
         Ok(parameters) => parameters,
         // More wires than one session can have.
         Err(failure) => return Ok(Err(failure.message().into())),
@@ -225,11 +225,10 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
             protocol: Protocol::Duplo,
             linking: None,
             cot: None,
-            scheme: None,
-            commitments: None,
+            commitments: false,
             security: Some(40),
             post_quantum: false,
-            executions: Executions { executions },
+            executions,
         },
         resources: &arguments.resources,
         link: row.link,

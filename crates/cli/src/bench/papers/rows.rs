@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
+use brickwork::engine::request::Line;
 use clap::ValueEnum;
 
 use crate::arguments::{Choice, Resources};
-use crate::link::Link;
 
 /// A table or figure of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,11 +83,11 @@ impl Workload {
 }
 
 /// Two processes of this machine.
-const LOOPBACK: Link = Link { bits_per_second: None, rtt: Duration::ZERO };
+const LOOPBACK: Line = Line { bits_per_second: None, rtt: Duration::ZERO };
 
 /// The networks of the paper.
-const LAN: Link = Link { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
-const WAN: Link = Link { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
+const LAN: Line = Line { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
+const WAN: Line = Line { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
 
 /// A row of a table, with the paper's milliseconds of an execution before its inputs are there, and from then
 /// on.
@@ -95,7 +95,7 @@ pub struct Row {
     pub table: Table,
     pub workload: Workload,
     pub executions: u32,
-    pub link: Link,
+    pub link: Line,
     pub paper: Option<[f64; 2]>,
 }
 

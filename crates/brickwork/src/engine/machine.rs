@@ -3,19 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
-use brickwork::plan::{self, Machine};
 use brickwork_kernels::Kernel;
 
-use crate::failure::Failure;
+use crate::failure::Error;
+use crate::plan::{self, Machine};
 
 /// Largest file with the constants of a machine.
 const MAX_MACHINE_BYTES: u64 = 1 << 16;
 
 /// Returns the constants that a run goes by: those that were measured, if they were; or else an estimate, for
 /// which nobody waits.
-pub fn at_hand() -> Result<Machine, Failure> {
+pub fn at_hand() -> Result<Machine, Error> {
     match kept() {
         Some(machine) => Ok(machine),
         None => Ok(plan::estimated()?),
@@ -23,31 +22,23 @@ pub fn at_hand() -> Result<Machine, Failure> {
 }
 
 /// Returns the constants of this machine: measured once for each version and kernel, and kept in the user's
-/// folder of caches.
-pub fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
+/// folder of caches. `again` measures in any case, which takes a few seconds; `measuring` is called before.
+///
+/// # Errors
+/// As [`plan::measured`].
+pub fn measured(again: bool, measuring: impl FnOnce()) -> Result<Machine, Error> {
     if !again && let Some(machine) = kept() {
         return Ok(machine);
     }
-    if !quiet {
-        eprint_line("measuring this machine …");
-    }
-    let start = Instant::now();
+    measuring();
     let machine = plan::measured()?;
     // Later calls of this process use the same constants, also if no file can keep them.
     *MEASURED.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine.clone());
-    if !quiet {
-        eprint_line(&format!("measured in {:.1} s", start.elapsed().as_secs_f64()));
-    }
     if let Some(folder) = caches() {
         // A cache that cannot be written is no cache.
         let _ = keep(&folder, &machine);
     }
     Ok(machine)
-}
-
-fn eprint_line(text: &str) {
-    // A closed stderr is no reason to stop.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
 }
 
 /// The constants that this process has measured.

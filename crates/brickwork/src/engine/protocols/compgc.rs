@@ -1,25 +1,22 @@
 //! CompGC at the command line: for parties that trust each other to follow it, and want little to be left for
 //! the time when the inputs are there.
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::compgc::{self, CompGc, Stocked, WARNING};
-use brickwork::program::repeated;
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Model, Protocol, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use clap::ValueEnum;
-use serde_json::Value;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_compgc::{self as compgc, CompGc, Stocked, WARNING};
+use brickwork_session::Observer;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::{Model, Protocol, Terms};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
-use crate::arguments::{Buckets, Linking, Parameters};
-use crate::failure::Failure;
-use crate::outcome::cost_json;
-use crate::progress::Bar;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_here};
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::request::{Buckets, Parameters, Request};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work, fits_here};
+use crate::failure::Error;
+use crate::program::repeated;
 
 impl Played for CompGc {
     fn model(&self) -> Model {
@@ -35,33 +32,32 @@ impl Played for CompGc {
     }
 
     fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
-        let linkings = Linking::value_variants().iter();
-        linkings.map(|&linking| Parameters { linking: Some(linking), ..wishes.clone() }).collect()
+        compgc::Linking::ALL.map(|linking| Parameters { linking: Some(linking), ..wishes.clone() }).into()
     }
 
-    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        let parameters = choices.parameters;
+    fn allows(&self, request: &Request) -> Result<(), Error> {
+        let parameters = &request.parameters;
         let nothing = [
             (
                 parameters.security.is_some(),
                 "--security",
                 "nothing is opened and checked, so there is no 2^-S",
             ),
-            (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
-            (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (parameters.commitments, "--commitments", "nothing is committed to"),
+            (request.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
             (
-                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
+                !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
                 "what is garbled and linked are the components of the file",
             ),
-            (choices.lanes > 1, "--lanes", "it sends over one connection"),
-            (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
-            (choices.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
+            (request.audited, "--audit", "no cheat of the garbler's would be seen"),
+            (request.drawn, "--svg", "there is nothing to choose"),
         ];
         says_nothing(CompGc::NAME, &nothing)?;
         let linking = parameters.linking();
-        if choices.stored && linking != compgc::Linking::Standard {
-            return Err(Failure::usage(
+        if request.stored && linking != compgc::Linking::Standard {
+            return Err(Error::usage(
                 format!(
                     "--store says nothing with --linking {}: {}, so there is nothing that a store could hold \
                      for any program",
@@ -78,10 +74,10 @@ impl Played for CompGc {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
-        let linking = choices.parameters.linking();
+    ) -> Result<Option<Only>, Error> {
+        let linking = request.parameters.linking();
         let program = repeated(program, Some(executions))?;
         let cost = compgc::cost::predict(&program, linking, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, compgc::promise(linking))))
@@ -91,9 +87,9 @@ impl Played for CompGc {
         &self,
         program: &Program,
         executions: u32,
-        _: &Choices,
+        _: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
+    ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
         // One that both stores share: what another run left over is used up first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
@@ -104,20 +100,18 @@ impl Played for CompGc {
         Some(self)
     }
 
-    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        Ok(repeated(given, executions)?)
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {
+        repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let Estimate { machine, link } = Estimate::of(&work.flags)?;
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let Estimate { machine, link } = Estimate::of(work.request)?;
         let cost =
-            compgc::cost::predict(&work.job.program, work.flags.parameters.linking(), &machine, &link)?;
-        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
-        let stock = work.flags.stock;
-        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+            compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
+        fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
-        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
-        let linking = work.flags.parameters.linking();
+        let predicted = store.is_none().then_some(cost);
+        let linking = work.request.parameters.linking();
         Ok(Box::new(Member::<CompGc, _> {
             work,
             proposal: linking,
@@ -139,7 +133,7 @@ impl Stocks for CompGc {
         party: Party,
         terms: &Terms,
         (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, ProtocolError> {
         compgc::in_stock(store, party, terms, program)
     }
 
@@ -149,15 +143,15 @@ impl Stocks for CompGc {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ProtocolError> {
         compgc::compare_stores(channel, store, role, terms)
     }
 
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
         compgc::inventory(store)
     }
 
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
         compgc::executions(part, store, program)
     }
 
@@ -167,9 +161,15 @@ impl Stocks for CompGc {
 }
 
 /// Runs a program on what is in the store.
-fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
-    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+fn take(
+    work: &Work,
+    store: &Store,
+    channel: Channel,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+) -> Result<Taken, ProtocolError> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
+    let (done, line) = line.run(&work.job.program, input, work.request.lacking)?;
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,

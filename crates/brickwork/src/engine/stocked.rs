@@ -3,74 +3,46 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brickwork::authenticated::{self, Authenticated};
-use brickwork::circuit::formats::InputMap;
-use brickwork::circuit::{Component, Party, Program};
-use brickwork::compgc::{self, CompGc};
-use brickwork::duplo::{self, Duplo, Request};
-use brickwork::jimu::{self, Jimu};
-use brickwork::lego::{self, Lego};
-use brickwork::ot::Cot;
-use brickwork::program::repeated;
-use brickwork::semi_honest::{self, SemiHonest};
-use brickwork::session::steps::Step;
-use brickwork::session::stock::{self, Lacking, Preprocessed};
-use brickwork::session::{PhaseReport, Promise, Protocol as _, Terms, Unobserved};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use serde::Deserialize;
+use brickwork_authenticated::{self as authenticated, Authenticated};
+use brickwork_circuit::{Component, Party, Program};
+use brickwork_compgc::{self as compgc, CompGc};
+use brickwork_duplo::{self as duplo, Duplo, Request};
+use brickwork_jimu::{self as jimu, Jimu};
+use brickwork_lego::{self as lego, Lego};
+use brickwork_primitives::ot::Cot;
+use brickwork_report::words::plural;
+use brickwork_semi_honest::{self as semi_honest, SemiHonest};
+use brickwork_session::steps::Step;
+use brickwork_session::stock::{self, Lacking, Preprocessed};
+use brickwork_session::{PhaseReport, Promise, Protocol as _, Terms, Unobserved};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 
-use crate::arguments::Protocol;
-use crate::failure::Failure;
-use crate::programs;
-use crate::progress::Bar;
-use crate::protocols::{self, says_nothing};
-use crate::report::plural;
-use brickwork::cut::Cut;
+use crate::cut::Cut;
+use crate::engine::Watch;
+use crate::engine::protocols::{self, says_nothing};
+use crate::engine::request::Protocol;
+use crate::failure::Error;
+use crate::program::repeated;
 
-/// A component that is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A component that is asked for, or all of a program.
+#[derive(Clone, Debug)]
 pub struct Requested {
-    pub file: PathBuf,
-    /// All components of the program if there is none.
+    /// The name of the program's file, for messages.
+    pub file: String,
+    /// The program.
+    pub program: Arc<Program>,
+    /// The component; all components of the program if there is none.
     pub name: Option<String>,
+    /// How often the component will be used, or the program run.
     pub count: u32,
-}
-
-impl Requested {
-    /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
-    ///
-    /// # Errors
-    /// If it is neither.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
-        let bad = || {
-            Failure::usage(
-                format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"),
-                "COUNT is how often the component will be used, or how often the program will be run; \
-                 `brickwork info FILE` lists the names",
-            )
-        };
-        let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
-        let count = count.parse().map_err(|_| bad())?;
-        // A file's own name may hold a colon.
-        match what.rsplit_once(':') {
-            Some((file, name)) if !Path::new(what).is_file() && !file.is_empty() => {
-                Ok(Requested { file: file.into(), name: Some(name.into()), count })
-            }
-            _ if what.is_empty() => Err(bad()),
-            _ => Ok(Requested { file: what.into(), name: None, count }),
-        }
-    }
 }
 
 /// What else is said of the stock to be made.
 pub struct Wishes<'a> {
     pub protocol: Protocol,
-    pub map: &'a InputMap,
     /// No authenticators for inputs and private outputs, and no OTs.
     pub no_inputs: bool,
     pub no_ots: bool,
@@ -87,7 +59,7 @@ impl Wishes<'_> {
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), Error> {
         let name = self.protocol.name();
         let build = (self.build.is_some(), "--build", "it solders within the run");
         let level = (self.level, "--security", "nothing is opened and checked, so there is no 2^-S");
@@ -143,18 +115,18 @@ impl Asked {
     ///
     /// # Errors
     /// As [`Wishes::check`]; if a file or a component is not there, or too much is asked for.
-    pub fn of(requested: &[Requested], wishes: &Wishes) -> Result<Self, Failure> {
+    pub fn of(requested: &[Requested], wishes: &Wishes) -> Result<Self, Error> {
         wishes.check()?;
         if requested.is_empty() {
             let hint = "give --component FILE:NAME=COUNT, or a --list of them";
-            return Err(Failure::usage("nothing is asked for", hint));
+            return Err(Error::usage("nothing is asked for", hint));
         }
         if requested.iter().any(|requested| requested.count == 0) {
             let hint = "give how often each component will be used";
-            return Err(Failure::usage("a count of 0 asks for nothing", hint));
+            return Err(Error::usage("a count of 0 asks for nothing", hint));
         }
         Ok(match wishes.protocol {
-            Protocol::SemiHonest => Asked::Ots(ots(requested, wishes)?),
+            Protocol::SemiHonest => Asked::Ots(ots(requested)?),
             Protocol::CompGc => Asked::Copies(copies(requested, wishes)?),
             Protocol::Authenticated => Asked::Masked(masked(requested, wishes)?),
             Protocol::Lego => Asked::Gates(gates(requested, wishes)?, built(requested, wishes)?),
@@ -189,7 +161,7 @@ impl Asked {
 }
 
 /// Copies of components and OTs that are asked for.
-fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, Failure> {
+fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, Error> {
     let mut all = compgc::Request::default();
     for Request { components, ots, .. } in steps(requested, wishes)? {
         components.iter().for_each(|(component, count)| all.add(component, *count));
@@ -202,9 +174,9 @@ fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, F
 }
 
 /// Components that are asked for, and masks for the inputs of both parties.
-fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Request, Failure> {
+fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Request, Error> {
     let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
-    for (file, (program, requested)) in &by_file(requested, wishes)? {
+    for (file, (program, requested)) in &by_file(requested) {
         let executions = add(&mut components, file, program, requested)?;
         let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
         all.inputs += if wishes.no_inputs { 0 } else { executions * inputs };
@@ -217,7 +189,7 @@ fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Req
 }
 
 /// Gates, inputs and OTs that are asked for.
-fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Failure> {
+fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Error> {
     let mut all = lego::Request::default();
     for Request { components, garbler_wires, ots } in steps(requested, wishes)? {
         let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
@@ -231,15 +203,15 @@ fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Fail
     }
 }
 
-fn without_gates() -> Failure {
-    Failure::usage(
+fn without_gates() -> Error {
+    Error::usage(
         "nothing is asked for: the components have no AND gates",
         "give components with AND gates, or leave --no-inputs out",
     )
 }
 
 /// Gates or components, wires of the garbler and OTs that are asked for of jimu.
-fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Failure> {
+fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Error> {
     let mut all = jimu::Request::default();
     for Request { components, ots, .. } in steps(requested, wishes)? {
         let mut more = jimu::Request { ots: ots.unwrap_or(0) as u64, ..Default::default() };
@@ -251,11 +223,10 @@ fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Fai
         }
         all = all.and(&more)?;
     }
-    for Requested { file, name, count } in requested.iter().filter(|_| !wishes.no_inputs) {
-        let program = programs::circuit(file, wishes.map)?;
+    for Requested { program, name, count, .. } in requested.iter().filter(|_| !wishes.no_inputs) {
         let executions = match name {
             None => *count as usize,
-            Some(_) => executions_of(&program, name.as_deref(), *count),
+            Some(_) => executions_of(program, name.as_deref(), *count),
         };
         let inputs = program.input_width(Party::Garbler) as u64;
         let one = jimu::Request { inputs, ..Default::default() };
@@ -272,44 +243,36 @@ fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
 }
 
 /// Programs that are to be built of gates, each so often.
-fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
+fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Error> {
     let mut programs = Vec::new();
-    for Requested { file, name, count } in requested {
+    for Requested { file, program, name, count } in requested {
         let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };
         let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
         if !whole || !count.is_multiple_of(executions) {
-            return Err(Failure::usage(
-                format!(
-                    "--build={executions} builds whole programs, and {count} is asked for of {}",
-                    file.display()
-                ),
+            return Err(Error::usage(
+                format!("--build={executions} builds whole programs, and {count} is asked for of {}", file),
                 "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
             ));
         }
-        let program = programs::circuit(file, wishes.map)?;
-        // What runs is named alike: one execution is the program as it is.
-        let program = repeated(&program, (executions > 1).then_some(executions))?;
+        // A run names its program alike: one execution is the program as it is.
+        let program = repeated(program, (executions > 1).then_some(executions))?;
         programs.push((program, count / executions));
     }
     Ok(programs)
 }
 
 /// OTs that the executions of programs take that are asked for.
-fn ots(requested: &[Requested], wishes: &Wishes) -> Result<usize, Failure> {
+fn ots(requested: &[Requested]) -> Result<usize, Error> {
     let mut all = 0usize;
-    for Requested { file, name, count } in requested {
+    for Requested { file, program, name, count } in requested {
         if let Some(name) = name {
-            return Err(Failure::usage(
-                format!(
-                    "{}:{name}: no component is made ahead of time with --protocol semi-honest",
-                    file.display()
-                ),
+            return Err(Error::usage(
+                format!("{}:{name}: no component is made ahead of time with --protocol semi-honest", file),
                 "give FILE=COUNT: the OTs of so many executions of the program are made",
             ));
         }
-        let program = programs::circuit(file, wishes.map)?;
         // Each may run by itself.
-        let each = semi_honest::ots(&program, 1)?;
+        let each = semi_honest::ots(program, 1)?;
         let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
         all = more.filter(|all| *all <= MAX_OTS).ok_or_else(too_many_ots)?;
     }
@@ -319,35 +282,30 @@ fn ots(requested: &[Requested], wishes: &Wishes) -> Result<usize, Failure> {
 /// OTs of one command, at most: 17 GB at the evaluator.
 const MAX_OTS: usize = 1 << 30;
 
-fn too_many_ots() -> Failure {
-    Failure::usage(
+fn too_many_ots() -> Error {
+    Error::usage(
         format!("more than {MAX_OTS} OTs are asked for"),
         "ask for fewer executions at a time; what is there stays, and can be added to",
     )
 }
 
 /// Programs by their file, with what is requested of them.
-type ByFile<'w> = BTreeMap<&'w Path, (Arc<Program>, Vec<&'w Requested>)>;
+type ByFile<'w> = BTreeMap<&'w str, (&'w Arc<Program>, Vec<&'w Requested>)>;
 
-fn by_file<'w>(requested: &'w [Requested], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
-    let mut by_file: ByFile = BTreeMap::new();
-    for w in requested {
-        if !by_file.contains_key(w.file.as_path()) {
-            by_file.insert(&w.file, (programs::circuit(&w.file, wishes.map)?, Vec::new()));
-        }
-        if let Some((_, all)) = by_file.get_mut(w.file.as_path()) {
-            all.push(w);
-        }
+fn by_file(requested: &[Requested]) -> ByFile<'_> {
+    let mut by_file = ByFile::new();
+    for one in requested {
+        by_file.entry(&one.file).or_insert_with(|| (&one.program, Vec::new())).1.push(one);
     }
-    Ok(by_file)
+    by_file
 }
 
 /// A step for each component, and one for what inputs and private outputs need.
-fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
+fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
     let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for (file, (program, requested)) in &by_file(requested, wishes)? {
+    for (file, (program, requested)) in &by_file(requested) {
         let executions = add(&mut components, file, program, requested)?;
         evaluator_inputs += executions * program.input_width(Party::Evaluator);
         prepared.garbler_wires += executions * Request::of(program).garbler_wires;
@@ -367,10 +325,10 @@ fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Failu
 /// Adds what is requested of a program's components. Returns the executions of the program that this is for.
 fn add(
     components: &mut Vec<(Component, usize)>,
-    file: &Path,
+    file: &str,
     program: &Program,
     requested: &[&Requested],
-) -> Result<usize, Failure> {
+) -> Result<usize, Error> {
     let slots = program.slots_by_component();
     let mut executions = 0;
     for w in requested {
@@ -384,7 +342,7 @@ fn add(
         if named.is_empty() {
             let name = w.name.as_deref().unwrap_or_default();
             let hint = "`brickwork info FILE` lists a program's components";
-            return Err(Failure::input(format!("{} has no component {name}", file.display()), hint));
+            return Err(Error::input(format!("{} has no component {name}", file), hint));
         }
         for (component, &slots) in named {
             let uses = if w.name.is_some() { count } else { count * slots };
@@ -439,35 +397,35 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-        quiet: bool,
-    ) -> Result<Self, Failure> {
+        watch: &Watch,
+    ) -> Result<Self, Error> {
         protocols::warn(protocol);
         Ok(match protocol {
             Protocol::SemiHonest => {
-                let bar = Bar::of::<SemiHonest>(quiet);
-                let line = semi_honest::Stocked::open(party, channel, store, terms, bar)?;
+                let observer = watch(SemiHonest::PHASES);
+                let line = semi_honest::Stocked::open(party, channel, store, terms, observer)?;
                 Stocked::SemiHonest(Box::new(line))
             }
             Protocol::CompGc => {
-                let bar = Bar::of::<CompGc>(quiet);
-                Stocked::CompGc(Box::new(compgc::Stocked::open(party, channel, store, terms, bar)?))
+                let observer = watch(CompGc::PHASES);
+                Stocked::CompGc(Box::new(compgc::Stocked::open(party, channel, store, terms, observer)?))
             }
             Protocol::Lego => {
-                let bar = Bar::of::<Lego>(quiet);
-                Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, bar)?))
+                let observer = watch(Lego::PHASES);
+                Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, observer)?))
             }
             Protocol::Jimu => {
-                let bar = Bar::of::<Jimu>(quiet);
-                Stocked::Jimu(Box::new(jimu::Stocked::open(party, channel, store, terms, bar)?))
+                let observer = watch(Jimu::PHASES);
+                Stocked::Jimu(Box::new(jimu::Stocked::open(party, channel, store, terms, observer)?))
             }
             Protocol::Authenticated => {
-                let bar = Bar::of::<Authenticated>(quiet);
-                let line = authenticated::Stocked::open(party, channel, store, terms, cot, bar)?;
+                let observer = watch(Authenticated::PHASES);
+                let line = authenticated::Stocked::open(party, channel, store, terms, cot, observer)?;
                 Stocked::Authenticated(Box::new(line))
             }
             _ => {
-                let bar = Bar::of::<Duplo>(quiet);
-                Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, bar)?))
+                let observer = watch(Duplo::PHASES);
+                Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, observer)?))
             }
         })
     }
@@ -482,7 +440,7 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let purpose = duplo::purpose_of_workers(workers);
         let line = duplo::Stocked::open_for(purpose, party, channel, store, terms, Unobserved)?;
         Ok(Stocked::Duplo(Box::new(line)))
@@ -498,13 +456,13 @@ impl Stocked {
         asked: &Asked,
         workers: Vec<Channel>,
         makers: Vec<Channel>,
-    ) -> Result<(Preprocessed, Vec<Vec<PhaseReport>>, Self), Failure> {
+    ) -> Result<(Preprocessed, Vec<Vec<PhaseReport>>, Self), Error> {
         match (self, asked) {
             (Stocked::Duplo(line), Asked::Steps(steps)) => {
                 let (done, phases, line) = line.preprocess_by_makers(steps, workers, makers)?;
                 Ok((done, phases, Stocked::Duplo(Box::new(line))))
             }
-            _ => Err(Failure::fault("stock of another protocol is asked for")),
+            _ => Err(Error::fault("stock of another protocol is asked for")),
         }
     }
 
@@ -512,7 +470,7 @@ impl Stocked {
     ///
     /// # Errors
     /// Those of the protocol; a mistake of usage if it is asked for what another one keeps.
-    pub fn make(self, asked: &Asked) -> Result<(Preprocessed, Self), Failure> {
+    pub fn make(self, asked: &Asked) -> Result<(Preprocessed, Self), Error> {
         Ok(match (self, asked) {
             (Stocked::Duplo(line), Asked::Steps(steps)) => {
                 line.preprocess(steps).map(|(done, line)| (done, Stocked::Duplo(Box::new(line))))?
@@ -538,7 +496,7 @@ impl Stocked {
             (Stocked::Jimu(line), Asked::Hashed(request)) => {
                 line.preprocess(request).map(|(done, line)| (done, Stocked::Jimu(Box::new(line))))?
             }
-            _ => return Err(Failure::fault("stock of another protocol is asked for")),
+            _ => return Err(Error::fault("stock of another protocol is asked for")),
         })
     }
 
@@ -546,7 +504,7 @@ impl Stocked {
     ///
     /// # Errors
     /// Those of the protocol; a mistake of usage if it has no steps that carry something on.
-    pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Failure> {
+    pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
         Ok(match self {
             Stocked::Duplo(line) => {
                 let (done, line) = line.run(job.step()?, input, lacking)?;
@@ -580,7 +538,7 @@ impl Stocked {
     ///
     /// # Errors
     /// If the peer went away.
-    pub fn close(self) -> Result<Vec<PhaseReport>, Failure> {
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         Ok(match self {
             Stocked::Duplo(line) => line.close()?,
             Stocked::SemiHonest(line) => line.close()?,
@@ -594,7 +552,7 @@ impl Stocked {
 
 impl Job<'_> {
     /// The step; a program, as often as it runs, is one.
-    fn step(&self) -> Result<Step, Failure> {
+    fn step(&self) -> Result<Step, Error> {
         Ok(match self {
             Job::Step(step) => (*step).clone(),
             Job::Program(program, times) => (&Arc::new(repeated(program, *times)?)).into(),
@@ -602,10 +560,10 @@ impl Job<'_> {
     }
 
     /// The program and how often, of a job that carries nothing on and keeps nothing.
-    fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Failure> {
+    fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Error> {
         match self {
             Job::Program(program, times) => Ok((program, *times)),
-            Job::Step(_) => Err(Failure::usage(
+            Job::Step(_) => Err(Error::usage(
                 format!("a session of {protocol} carries nothing on, and keeps nothing"),
                 "take --protocol duplo, or let both learn what comes between",
             )),
@@ -613,8 +571,8 @@ impl Job<'_> {
     }
 
     /// The program as often as it runs, of such a job.
-    fn repeated(&self, protocol: &str) -> Result<Program, Failure> {
+    fn repeated(&self, protocol: &str) -> Result<Program, Error> {
         let (program, times) = self.plain(protocol)?;
-        Ok(repeated(program, times)?)
+        repeated(program, times)
     }
 }

@@ -1,24 +1,22 @@
 //! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
 //! components in buckets under offsets of their own. A store may hold both.
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::jimu::{self, Jimu, Stocked, Unit};
-use brickwork::program::{fits, repeated};
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Model, Protocol, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use serde_json::Value;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_jimu::{self as jimu, Jimu, Stocked, Unit};
+use brickwork_session::Observer;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::{Model, Protocol, Terms};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
-use crate::arguments::Buckets;
-use crate::failure::Failure;
-use crate::outcome::cost_json;
-use crate::progress::Bar;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_here};
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::request::{Buckets, Request};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work, fits_here};
+use crate::failure::Error;
+use crate::program::{fits, repeated};
 
 /// What is cut and chosen, where it is said.
 fn said(wish: &CutChoice) -> Option<Unit> {
@@ -30,12 +28,12 @@ fn said(wish: &CutChoice) -> Option<Unit> {
 }
 
 /// What is cut and chosen within a run: both parties say it, or take what sends fewer bytes.
-fn unit(wish: &CutChoice, program: &Program, security: u32) -> Result<Unit, Failure> {
+fn unit(wish: &CutChoice, program: &Program, security: u32) -> Result<Unit, Error> {
     said(wish).map_or_else(|| Ok(jimu::cost::choose(program, security)?), Ok)
 }
 
 /// Returns how a run cuts a program where nothing is said.
-pub fn cut_of_a_run(program: &Program, security: u32) -> Result<Cut, Failure> {
+pub fn cut_of_a_run(program: &Program, security: u32) -> Result<Cut, Error> {
     Ok(cut_of(unit(&CutChoice::Fastest, program, security)?))
 }
 
@@ -51,9 +49,9 @@ fn cut_of(unit: Unit) -> Cut {
 const BYTES_A_GATE: u64 = 32;
 
 /// Refuses executions that cannot be laid out gate by gate here.
-fn gates_fit(program: &Program, executions: u32) -> Result<(), Failure> {
+fn gates_fit(program: &Program, executions: u32) -> Result<(), Error> {
     let gates = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64);
-    Ok(fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())?)
+    fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())
 }
 
 impl Played for Jimu {
@@ -65,23 +63,23 @@ impl Played for Jimu {
         "prepare"
     }
 
-    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        let parameters = choices.parameters;
+    fn allows(&self, request: &Request) -> Result<(), Error> {
+        let parameters = &request.parameters;
         let nothing = [
-            (parameters.commitments.is_some(), "--commitments", "wires are hashed, not committed to"),
+            (parameters.commitments, "--commitments", "wires are hashed, not committed to"),
             (parameters.linking.is_some(), "--linking", "wires are soldered"),
             (
-                choices.buckets.buckets == Buckets::Standard,
+                request.buckets == Buckets::Standard,
                 "--buckets",
                 "the buckets follow from the program and the security",
             ),
             (
-                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given | Cut::Gates)),
+                !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given | Cut::Gates)),
                 "--cut",
                 "it cuts by the components of the file (given) or by AND gates (gates)",
             ),
-            (choices.lanes > 1, "--lanes", "it sends over one connection"),
-            (choices.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
+            (request.drawn, "--svg", "there is nothing to choose"),
         ];
         says_nothing(Jimu::NAME, &nothing)
     }
@@ -90,15 +88,15 @@ impl Played for Jimu {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
-        if matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Gates)) {
+    ) -> Result<Option<Only>, Error> {
+        if matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Gates)) {
             gates_fit(program, executions)?;
         }
         let program = repeated(program, Some(executions))?;
-        let security = choices.parameters.security();
-        let unit = unit(choices.cut, &program, security)?;
+        let security = request.parameters.security();
+        let unit = unit(&request.cut, &program, security)?;
         let (cost, promise) =
             jimu::cost::predict(&program, unit, security, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, promise)))
@@ -108,15 +106,15 @@ impl Played for Jimu {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
-        let unit = said(choices.cut).unwrap_or(Unit::Gates);
+    ) -> Result<Option<Only>, Error> {
+        let unit = said(&request.cut).unwrap_or(Unit::Gates);
         if unit == Unit::Gates {
             gates_fit(program, executions)?;
         }
         let program = repeated(program, Some(executions))?;
-        let security = choices.parameters.security();
+        let security = request.parameters.security();
         let Estimate { machine, link } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, unit, 1, security, machine, link)?;
         Ok(Some(Only::new(cost, jimu::stock_promise(&program, unit, security)?)))
@@ -126,17 +124,15 @@ impl Played for Jimu {
         Some(self)
     }
 
-    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        Ok(repeated(given, executions)?)
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {
+        repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let Estimate { machine, link } = Estimate::of(&work.flags)?;
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let Estimate { machine, link } = Estimate::of(work.request)?;
         let (program, security) = (&work.job.program, work.job.security);
-        let stock = work.flags.stock;
-        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
-        let unit = match (&store, said(work.flags.cut)) {
-            (None, _) => unit(work.flags.cut, program, security)?,
+        let unit = match (&store, said(&work.request.cut)) {
+            (None, _) => unit(&work.request.cut, program, security)?,
             (Some(_), Some(unit)) => unit,
             // As far as this party knows; both look when they have compared their stores.
             (Some(store), None) => {
@@ -148,9 +144,9 @@ impl Played for Jimu {
             }
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
-        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
-        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Jimu, Unit> {
             work,
             proposal: unit,
@@ -172,7 +168,7 @@ impl Stocks for Jimu {
         party: Party,
         terms: &Terms,
         (program, _, cut): (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, ProtocolError> {
         jimu::in_stock(store, party, terms, program, said(cut))
     }
 
@@ -182,15 +178,15 @@ impl Stocks for Jimu {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ProtocolError> {
         jimu::compare_stores(channel, store, role, terms)
     }
 
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
         jimu::inventory(store)
     }
 
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
         jimu::executions(part, store, program)
     }
 
@@ -200,9 +196,15 @@ impl Stocks for Jimu {
 }
 
 /// Runs a program on what is in the store.
-fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
-    let (cut, lacking) = (said(work.flags.cut), work.flags.stock.lacking());
+fn take(
+    work: &Work,
+    store: &Store,
+    channel: Channel,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+) -> Result<Taken, ProtocolError> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
+    let (cut, lacking) = (said(&work.request.cut), work.request.lacking);
     let (done, line) = line.run(&work.job.program, cut, input, lacking)?;
     let cut = cut_of(Unit::of(&done.promise));
     Ok(Taken {

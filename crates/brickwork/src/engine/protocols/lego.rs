@@ -1,23 +1,21 @@
 //! LEGO at the command line: it holds against a cheater, and garbles AND gates that fit any program.
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::lego::{self, Lego, Stocked};
-use brickwork::program::repeated;
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Model, Protocol, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use serde_json::Value;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_lego::{self as lego, Lego, Stocked};
+use brickwork_session::Observer;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::{Model, Protocol, Terms};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
-use crate::arguments::Buckets;
-use crate::failure::Failure;
-use crate::outcome::cost_json;
-use crate::progress::Bar;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_here};
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::request::{Buckets, Request};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work, fits_here};
+use crate::failure::Error;
+use crate::program::repeated;
 
 impl Played for Lego {
     fn model(&self) -> Model {
@@ -28,21 +26,21 @@ impl Played for Lego {
         "evaluate"
     }
 
-    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
+    fn allows(&self, request: &Request) -> Result<(), Error> {
         let nothing = [
-            (choices.parameters.linking.is_some(), "--linking", "it solders wires that are committed to"),
+            (request.parameters.linking.is_some(), "--linking", "it solders wires that are committed to"),
             (
-                choices.buckets.buckets == Buckets::Standard,
+                request.buckets == Buckets::Standard,
                 "--buckets",
                 "its buckets are those with the fewest bytes",
             ),
             (
-                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
+                !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
                 "every AND gate is garbled by itself, in whatever component it lies",
             ),
-            (choices.lanes > 1, "--lanes", "it sends over one connection"),
-            (choices.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
+            (request.drawn, "--svg", "there is nothing to choose"),
         ];
         says_nothing(Lego::NAME, &nothing)
     }
@@ -51,11 +49,11 @@ impl Played for Lego {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
+    ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
-        let parameters = lego::parameters(&program, choices.parameters.security())?;
+        let parameters = lego::parameters(&program, request.parameters.security())?;
         let cost = lego::cost::predict(&program, &parameters, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, parameters.promise())))
     }
@@ -64,11 +62,11 @@ impl Played for Lego {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
+    ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
-        let security = choices.parameters.security();
+        let security = request.parameters.security();
         let Estimate { machine, link } = estimate;
         let stock = lego::cost::Stock::Gates { epochs: 1 };
         let cost = lego::cost::predict_from_stock(&program, stock, security, machine, link)?;
@@ -79,19 +77,17 @@ impl Played for Lego {
         Some(self)
     }
 
-    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        Ok(repeated(given, executions)?)
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {
+        repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let Estimate { machine, link } = Estimate::of(&work.flags)?;
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let Estimate { machine, link } = Estimate::of(work.request)?;
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
-        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
-        let stock = work.flags.stock;
-        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
-        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Lego, ()> {
             work,
             proposal: parameters,
@@ -113,7 +109,7 @@ impl Stocks for Lego {
         party: Party,
         terms: &Terms,
         (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, ProtocolError> {
         lego::in_stock(store, party, terms, program)
     }
 
@@ -123,15 +119,15 @@ impl Stocks for Lego {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ProtocolError> {
         lego::compare_stores(channel, store, role, terms)
     }
 
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
         lego::inventory(store)
     }
 
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
         lego::executions(part, store, program)
     }
 
@@ -141,9 +137,15 @@ impl Stocks for Lego {
 }
 
 /// Runs a program on what is in the store.
-fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
-    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+fn take(
+    work: &Work,
+    store: &Store,
+    channel: Channel,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+) -> Result<Taken, ProtocolError> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
+    let (done, line) = line.run(&work.job.program, input, work.request.lacking)?;
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,

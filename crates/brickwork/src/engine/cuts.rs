@@ -9,15 +9,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use brickwork::duplo;
-use brickwork::plan::{self, Cost, Link, Machine};
-use brickwork::program::{gates_within, repeated};
-use brickwork::{Program, circuit};
-use serde_json::{Value, json};
+use brickwork_circuit as circuit;
+use brickwork_duplo as duplo;
 
-use crate::arguments::Choice;
-use crate::failure::Failure;
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::request::Buckets;
+use crate::failure::Error;
+use crate::plan::{self, Cost, Link, Machine};
+use crate::program::Program;
+use crate::program::{gates_within, repeated};
 
 /// Compilations that are tried at most, and predicted seconds of this work.
 const MOST_TRIED: usize = 40;
@@ -40,17 +40,17 @@ const LARGEST_WHOLE: u64 = 8 << 20;
 pub struct Pricing<'a> {
     pub executions: Option<u32>,
     pub security: u32,
-    pub choice: &'a Choice,
+    pub buckets: Buckets,
     pub machine: &'a Machine,
     pub link: &'a Link,
 }
 
 impl Pricing<'_> {
     /// A cut that takes so many seconds to make, by prediction, also at the evaluator.
-    fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Failure> {
+    fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Error> {
         let repeated = repeated(&program, self.executions)?;
         let parameters = self
-            .choice
+            .buckets
             .choose(&repeated, self.security, self.machine, self.link)?
             .of_decomposition(&cut.name());
         let cost = duplo::cost::predict(&repeated, &parameters, self.machine, self.link)
@@ -94,21 +94,6 @@ pub struct Decomposition {
 impl Decomposition {
     pub fn is_given(&self) -> bool {
         self.cut == Cut::Given
-    }
-
-    pub fn json(&self) -> Value {
-        json!({
-            "cut": self.cut.to_string(),
-            "flags": self.cut.flags(),
-            "given": self.is_given(),
-            "components": self.components,
-            "slots": self.slots,
-            "and_gates_a_slot": self.ands_a_slot,
-            "seconds": self.cost.seconds(),
-            "bytes": self.cost.bytes(),
-            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes,
-                "evaluator": self.cost.evaluator_memory_bytes },
-        })
     }
 }
 
@@ -159,15 +144,6 @@ impl Cuts {
             ),
         })
     }
-
-    pub fn json(&self) -> Value {
-        let one = |(k, cut): (usize, &Decomposition)| {
-            let mut json = cut.json();
-            json["chosen"] = (k == self.chosen).into();
-            json
-        };
-        self.tried.iter().enumerate().map(one).collect()
-    }
 }
 
 /// What is tried: a cut to make, a cost to compare by.
@@ -186,7 +162,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(program: &'a Program, pricing: &'a Pricing, patience: Patience) -> Result<Self, Failure> {
+    fn new(program: &'a Program, pricing: &'a Pricing, patience: Patience) -> Result<Self, Error> {
         let given = pricing.of(Cut::Given, (**program.given()).clone(), 0.0)?;
         let (seen, asked) = (HashSet::from([program.digest()]), HashSet::from([Cut::Given]));
         let (bytes, gates) = (program.source_bytes(), program.gates());
@@ -221,7 +197,7 @@ impl<'a> Search<'a> {
     }
 
     /// What cannot be made is no cut; two that give the same program are one.
-    fn attempt(&mut self, cut: Cut) -> Result<(), Failure> {
+    fn attempt(&mut self, cut: Cut) -> Result<(), Error> {
         let seconds = self.seconds_of(&cut);
         if !self.affords(seconds) || !self.asked.insert(cut.clone()) {
             return Ok(());
@@ -250,7 +226,7 @@ impl<'a> Search<'a> {
         functions.iter().flat_map(|function| best.one_flag_away(function)).collect()
     }
 
-    fn of_source(&mut self) -> Result<(), Failure> {
+    fn of_source(&mut self) -> Result<(), Error> {
         for cut in outermost(self.program) {
             self.attempt(cut)?;
         }
@@ -279,7 +255,7 @@ fn outermost(program: &Program) -> [Cut; 2] {
 
 impl Search<'_> {
     /// Everything that is worth it.
-    fn all(&mut self) -> Result<(), Failure> {
+    fn all(&mut self) -> Result<(), Error> {
         match self.program.has_source() {
             true => self.of_source(),
             false if self.program.given().slot_count() > 1 => self.attempt(Cut::Whole),
@@ -288,7 +264,7 @@ impl Search<'_> {
     }
 
     /// A cut that is wished for, whatever it costs; its place.
-    fn fixed(&mut self, cut: &Cut, max_gates: u64) -> Result<usize, Failure> {
+    fn fixed(&mut self, cut: &Cut, max_gates: u64) -> Result<usize, Error> {
         let program = self.program.cut(cut, max_gates)?;
         if *cut != Cut::Given {
             self.asked.insert(cut.clone());
@@ -307,7 +283,7 @@ impl Search<'_> {
     }
 
     /// Decides which cut a run takes by this wish, with this memory; its place.
-    fn decide(&mut self, wish: &CutChoice, memory: Option<u64>) -> Result<usize, Failure> {
+    fn decide(&mut self, wish: &CutChoice, memory: Option<u64>) -> Result<usize, Error> {
         match wish {
             CutChoice::Fixed(cut) => self.fixed(cut, gates_within(memory)),
             CutChoice::Fastest => {
@@ -324,7 +300,7 @@ pub fn with(
     program: &Program,
     pricing: &Pricing,
     memory: Option<u64>,
-) -> Result<Cuts, Failure> {
+) -> Result<Cuts, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     let chosen = search.decide(wish, memory)?;
     search.patience = Patience::Thorough;
@@ -348,7 +324,7 @@ pub struct Rivals {
 
 /// Looks for cuts as a run does. What a run has no time for is shown all the same: in one piece, or all
 /// inlined.
-pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Failure> {
+pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     search.all()?;
     let is_other_chosen = search.best_within(None) != 0;
@@ -361,7 +337,7 @@ pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Failure> {
         }
     }
     let mut tried = search.tried.into_iter();
-    let given = tried.next().ok_or_else(|| Failure::fault("no cut was tried"))?;
+    let given = tried.next().ok_or_else(|| Error::fault("no cut was tried"))?;
     let other = tried.min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()));
     Ok(Rivals { given, other, is_other_chosen })
 }
@@ -372,7 +348,7 @@ pub fn choose(
     program: &Program,
     pricing: &Pricing,
     memory: Option<u64>,
-) -> Result<Decomposition, Failure> {
+) -> Result<Decomposition, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     let place = search.decide(wish, memory)?;
     Ok(search.tried.swap_remove(place))
@@ -382,8 +358,8 @@ pub fn choose(
 /// given one.
 pub fn in_stock(
     program: &Program,
-    is_there: impl Fn(&circuit::Program) -> Result<bool, Failure>,
-) -> Result<(Cut, circuit::Program), Failure> {
+    is_there: impl Fn(&circuit::Program) -> Result<bool, Error>,
+) -> Result<(Cut, circuit::Program), Error> {
     if !is_there(program.given())? {
         let others = match program.has_source() {
             true => outermost(program).to_vec(),

@@ -1,13 +1,13 @@
 //! What a protocol does with stores, as the command looks after them.
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::session::Terms;
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_session::Terms;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 
-use brickwork::cut::CutChoice;
+use crate::cut::CutChoice;
 
 /// A protocol that keeps stock.
 pub trait Stocks {
@@ -22,7 +22,7 @@ pub trait Stocks {
         party: Party,
         terms: &Terms,
         run: (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error>;
+    ) -> Result<bool, ProtocolError>;
 
     /// Compares both stores, and changes nothing. Returns how many parts both may use.
     ///
@@ -34,19 +34,19 @@ pub trait Stocks {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error>;
+    ) -> Result<usize, ProtocolError>;
 
     /// Lists what a store holds of it.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error>;
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError>;
 
     /// Counts the executions of a program that a part of a store makes.
     ///
     /// # Errors
     /// As [`Stocks::inventory`].
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error>;
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError>;
 
     /// Returns whether stock is for a level of statistical security.
     fn has_levels(&self) -> bool;

@@ -1,22 +1,21 @@
 //! Yao's protocol with half-gates at the command line: for parties that trust each other to follow it.
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::semi_honest::{self, Executions, Ots, SemiHonest, Stocked, WARNING};
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Model, Protocol, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_report::words::plural;
+use brickwork_semi_honest::{self as semi_honest, Executions, Ots, SemiHonest, Stocked, WARNING};
+use brickwork_session::Observer;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::{Model, Protocol, Terms};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
-use crate::arguments::Buckets;
-use crate::failure::Failure;
-use crate::outcome::cost_json;
-use crate::progress::Bar;
-use crate::report::plural;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_here};
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::request::{Buckets, Request};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work, fits_here};
+use crate::failure::Error;
 
 /// What a run costs with OTs from there.
 fn only_way(
@@ -24,7 +23,7 @@ fn only_way(
     executions: u32,
     ots: Ots,
     Estimate { machine, link }: &Estimate,
-) -> Result<Option<Only>, Failure> {
+) -> Result<Option<Only>, Error> {
     let cost = semi_honest::cost::predict(program, executions as usize, ots, machine, link)?;
     Ok(Some(Only::new(cost, semi_honest::promise())))
 }
@@ -45,25 +44,25 @@ impl Played for SemiHonest {
         "prepare"
     }
 
-    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        let parameters = choices.parameters;
+    fn allows(&self, request: &Request) -> Result<(), Error> {
+        let parameters = &request.parameters;
         let nothing = [
             (
                 parameters.security.is_some(),
                 "--security",
                 "nothing is opened and checked, so there is no 2^-S",
             ),
-            (parameters.commitments.is_some(), "--commitments", "nothing is committed to"),
+            (parameters.commitments, "--commitments", "nothing is committed to"),
             (parameters.linking.is_some(), "--linking", "the program is garbled as a whole"),
-            (choices.buckets.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (request.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
             (
-                !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
+                !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
                 "every gate is garbled once, in whatever component it lies",
             ),
-            (choices.lanes > 1, "--lanes", "it streams over one connection"),
-            (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
-            (choices.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "it streams over one connection"),
+            (request.audited, "--audit", "no cheat of the garbler's would be seen"),
+            (request.drawn, "--svg", "there is nothing to choose"),
         ];
         says_nothing(SemiHonest::NAME, &nothing)
     }
@@ -72,9 +71,9 @@ impl Played for SemiHonest {
         &self,
         program: &Program,
         executions: u32,
-        _: &Choices,
+        _: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
+    ) -> Result<Option<Only>, Error> {
         only_way(program, executions, Ots::Made, estimate)
     }
 
@@ -82,9 +81,9 @@ impl Played for SemiHonest {
         &self,
         program: &Program,
         executions: u32,
-        _: &Choices,
+        _: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
+    ) -> Result<Option<Only>, Error> {
         only_way(program, executions, ONE_PART, estimate)
     }
 
@@ -92,27 +91,25 @@ impl Played for SemiHonest {
         Some(self)
     }
 
-    fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Failure> {
+    fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Error> {
         // Executions are streamed: memory does not grow with them.
         Ok(given.clone())
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let estimate = Estimate::of(&work.flags)?;
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let estimate = Estimate::of(work.request)?;
         let executions = work.executions().unwrap_or(1) as usize;
-        let stock = work.flags.stock;
-        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         let ots = if store.is_some() { ONE_PART } else { Ots::Made };
         let Estimate { machine, link } = &estimate;
         let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
-        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
+        fits_here(&cost, work.party, work.request.resources.max_ram)?;
         Ok(Box::new(Member::<SemiHonest, _> {
             work,
             proposal: Executions(executions),
             limits: Executions(executions),
             cut: Cut::Given,
             executions: executions as u64,
-            predicted: cost_json(&cost),
+            predicted: Some(cost),
             recovered: |()| false,
             stock: store.map(|store| (store, take as Take)),
         }))
@@ -126,7 +123,7 @@ impl Stocks for SemiHonest {
         party: Party,
         terms: &Terms,
         (program, executions, _): (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, ProtocolError> {
         semi_honest::in_stock(store, party, terms, program, executions as usize)
     }
 
@@ -136,15 +133,15 @@ impl Stocks for SemiHonest {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ProtocolError> {
         semi_honest::compare_stores(channel, store, role, terms)
     }
 
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
         semi_honest::inventory(store)
     }
 
-    fn executions(&self, part: &Inventory, _: &Store, program: &Program) -> Result<u64, Error> {
+    fn executions(&self, part: &Inventory, _: &Store, program: &Program) -> Result<u64, ProtocolError> {
         let left: u64 = part.batches.iter().map(|batch| batch.left).sum();
         Ok(if part.is_lost() { 0 } else { left / semi_honest::ots(program, 1)? as u64 })
     }
@@ -155,10 +152,16 @@ impl Stocks for SemiHonest {
 }
 
 /// Runs a program with OTs from the store.
-fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+fn take(
+    work: &Work,
+    store: &Store,
+    channel: Channel,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+) -> Result<Taken, ProtocolError> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
     let executions = work.executions().unwrap_or(1) as usize;
-    let (done, line) = line.run(&work.job.program, executions, input, work.flags.stock.lacking())?;
+    let (done, line) = line.run(&work.job.program, executions, input, work.request.lacking)?;
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,

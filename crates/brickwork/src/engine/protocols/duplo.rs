@@ -4,28 +4,29 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
-use brickwork::plan;
-use brickwork::program::{gates_within, repeated};
-use brickwork::session::{Model, Protocol, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
-use serde_json::Value;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_duplo::{self as duplo, Duplo, FromStock, Limits, Proposal, Stocked};
+use brickwork_session::Observer;
+use brickwork_session::{Model, Protocol, Terms};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
+use brickwork_wire::tls::Met;
 
 use super::seam::{Done, Only, Played, Ready};
-use crate::cuts::{self, Decomposition, Pricing};
-use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
-use crate::outcome::cost_json;
-use crate::progress::Bar;
-use crate::report::hex;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_memory};
-use brickwork::cut::{Cut, CutChoice};
-use brickwork::resources;
+use crate::cut::{Cut, CutChoice};
+use crate::engine::Watch;
+use crate::engine::cuts::{self, Decomposition, Pricing};
+use crate::engine::hex;
+use crate::engine::meeting::{Offer, Sheet};
+use crate::engine::request::Request;
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work, fits_memory};
+use crate::failure::Error;
+use crate::plan;
+use crate::plan::Cost;
+use crate::program::{gates_within, repeated};
+use crate::resources;
 
 /// The proposal of the garbler.
 pub struct Proposed {
@@ -54,11 +55,11 @@ impl Proposed {
 impl Work<'_> {
     /// Returns what this garbler proposes: a cut that is in stock, or else the best one that is made for the
     /// occasion.
-    pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
-        let Work { flags, given, job, .. } = self;
-        let (executions, wish) = (self.executions(), flags.cut);
+    pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Error> {
+        let Work { request, given, job, .. } = self;
+        let (executions, wish) = (self.executions(), &request.cut);
         let Some(Estimate { machine, link }) = estimate else {
-            let is_there = |program: &Program| -> Result<bool, Failure> {
+            let is_there = |program: &Program| -> Result<bool, Error> {
                 let Some(store) = store else { return Ok(true) };
                 Ok(duplo::in_stock(store, self.party, &job.terms(), &repeated(program, executions)?)?)
             };
@@ -76,11 +77,11 @@ impl Work<'_> {
                 evaluator_memory: None,
             });
         };
-        let pricing = Pricing { executions, security: job.security, choice: flags.choice, machine, link };
+        let pricing = Pricing { executions, security: job.security, buckets: request.buckets, machine, link };
         let Decomposition { cut, program, parameters, cost, seconds, .. } =
             cuts::choose(wish, given, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
-        fits_memory(memory, flags.resources.max_ram)?;
+        fits_memory(memory, request.resources.max_ram)?;
         Ok(Proposed {
             cut,
             program: Arc::new(program),
@@ -101,13 +102,13 @@ impl Played for Duplo {
         "evaluate"
     }
 
-    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        match (choices.parameters.linking, choices.cut) {
-            (Some(_), _) => Err(Failure::usage(
+    fn allows(&self, request: &Request) -> Result<(), Error> {
+        match (request.parameters.linking, &request.cut) {
+            (Some(_), _) => Err(Error::usage(
                 "--linking says nothing with --protocol duplo: it solders wires that are committed to",
                 "leave --linking out, or take --protocol compgc",
             )),
-            (None, CutChoice::Fixed(Cut::Gates)) => Err(Failure::usage(
+            (None, CutChoice::Fixed(Cut::Gates)) => Err(Error::usage(
                 "--cut gates says nothing with --protocol duplo: it checks components",
                 "choose another --cut, or take --protocol jimu",
             )),
@@ -115,7 +116,7 @@ impl Played for Duplo {
         }
     }
 
-    fn only_way(&self, _: &Program, _: u32, _: &Choices, _: &Estimate) -> Result<Option<Only>, Failure> {
+    fn only_way(&self, _: &Program, _: u32, _: &Request, _: &Estimate) -> Result<Option<Only>, Error> {
         Ok(None)
     }
 
@@ -123,19 +124,19 @@ impl Played for Duplo {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
-        let program = match choices.cut {
+    ) -> Result<Option<Only>, Error> {
+        let program = match &request.cut {
             CutChoice::Fixed(Cut::Given) | CutChoice::Fastest => repeated(program, Some(executions))?,
             CutChoice::Fixed(cut) => {
-                return Err(Failure::usage(
+                return Err(Error::usage(
                     format!("--stocked says nothing with --cut {cut}: a run takes the cut that is in stock"),
                     "leave one of them out",
                 ));
             }
         };
-        let security = choices.parameters.security().into();
+        let security = request.parameters.security().into();
         let script = duplo::cost::script_from_stock(&program, Some(1), security)?;
         let promised = duplo::cost::stock_parameters(&program, 1, security)?.promise(&program);
         let cost = plan::predict(&script, &estimate.machine, &estimate.link);
@@ -144,19 +145,19 @@ impl Played for Duplo {
 
     fn priced(
         &self,
-        program: &brickwork::Program,
-        choices: &Choices,
+        program: &crate::program::Program,
+        request: &Request,
         Estimate { machine, link }: &Estimate,
-    ) -> Result<Only, Failure> {
+    ) -> Result<Only, Error> {
         let pricing = Pricing {
-            executions: choices.parameters.executions.executions,
-            security: choices.parameters.security(),
-            choice: choices.buckets,
+            executions: request.parameters.executions,
+            security: request.parameters.security(),
+            buckets: request.buckets,
             machine,
             link,
         };
         let Decomposition { program, parameters, cost, .. } =
-            cuts::choose(choices.cut, program, &pricing, resources::available_bytes())?;
+            cuts::choose(&request.cut, program, &pricing, resources::available_bytes())?;
         Ok(Only::new(cost, parameters.promise(&program)))
     }
 
@@ -164,14 +165,12 @@ impl Played for Duplo {
         Some(self)
     }
 
-    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        Ok(repeated(given, executions)?)
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {
+        repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let stock = work.flags.stock;
-        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
-        let estimate = if store.is_some() { None } else { Some(Estimate::of(&work.flags)?) };
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let estimate = if store.is_some() { None } else { Some(Estimate::of(work.request)?) };
         let proposal = match work.party {
             Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
             Party::Evaluator => None,
@@ -188,7 +187,7 @@ impl Stocks for Duplo {
         party: Party,
         terms: &Terms,
         (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, ProtocolError> {
         duplo::in_stock(store, party, terms, program)
     }
 
@@ -198,15 +197,20 @@ impl Stocks for Duplo {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ProtocolError> {
         duplo::compare_stores(channel, store, role, terms)
     }
 
-    fn inventory(&self, store: &Store) -> Result<Vec<duplo::Inventory>, Error> {
+    fn inventory(&self, store: &Store) -> Result<Vec<duplo::Inventory>, ProtocolError> {
         duplo::inventory(store)
     }
 
-    fn executions(&self, part: &duplo::Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    fn executions(
+        &self,
+        part: &duplo::Inventory,
+        store: &Store,
+        program: &Program,
+    ) -> Result<u64, ProtocolError> {
         duplo::executions(part, store, program)
     }
 
@@ -218,11 +222,12 @@ impl Stocks for Duplo {
 /// Returns the evaluator's part: all executions of the program in the cut that the garbler names.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if this party wants another cut, or cannot make this one.
-fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Program>, Error> {
-    let refused = |why: String| Error::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));
+/// [`ProtocolError::Mismatch`] if this party wants another cut, or cannot make this one.
+fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Program>, ProtocolError> {
+    let refused =
+        |why: String| ProtocolError::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));
     let cut = Cut::of_name(name).map_err(refused)?;
-    match work.flags.cut {
+    match &work.request.cut {
         CutChoice::Fixed(own) if *own != cut => Err(refused(format!("this party wants --cut {own}"))),
         _ => {
             let made = work.given.cut(&cut, gates_within(work.memory));
@@ -247,7 +252,7 @@ impl Ready for Member<'_> {
         self.proposal.as_ref().map(Proposed::offer)
     }
 
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, ProtocolError> {
         self.work.compare(
             own,
             met,
@@ -256,38 +261,54 @@ impl Ready for Member<'_> {
         )
     }
 
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Bar::of::<Duplo>(quiet);
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
+        let observer = watch(Duplo::PHASES);
         match self.work.party {
-            Party::Garbler => self.garble(channel, input, bar),
-            Party::Evaluator => self.evaluate(channel, input, bar),
+            Party::Garbler => self.garble(channel, input, observer),
+            Party::Evaluator => self.evaluate(channel, input, observer),
         }
     }
 }
 
 impl Member<'_> {
-    fn garble(&mut self, channel: Channel, input: &[bool], bar: Bar) -> Result<Done, Error> {
+    fn garble(
+        &mut self,
+        channel: Channel,
+        input: &[bool],
+        observer: Box<dyn Observer>,
+    ) -> Result<Done, ProtocolError> {
         let Member { work, store, proposal, .. } = self;
         let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
-            return Err(Error::Usage("there is no proposal".into()));
+            return Err(ProtocolError::Usage("there is no proposal".into()));
         };
         match (store, parameters) {
             (None, Some(parameters)) => {
                 let proposal = Proposal { program: program.clone(), parameters: parameters.clone() };
-                let report = Duplo::garbler(channel, &work.job, &proposal, input, Box::new(bar))?;
+                let report = Duplo::garbler(channel, &work.job, &proposal, input, observer)?;
                 let (cut, seconds) = (cut.clone(), *seconds);
                 self.at_once(report, cut, seconds)
             }
             (Some(store), _) => {
-                let session =
-                    Stocked::open_proposing(channel, store, &work.job.terms(), program, &cut.name(), bar)?;
+                let session = Stocked::open_proposing(
+                    channel,
+                    store,
+                    &work.job.terms(),
+                    program,
+                    &cut.name(),
+                    observer,
+                )?;
                 from_stock(work, session, cut.clone(), program.clone(), input)
             }
-            (None, None) => Err(Error::Usage("there is neither a store nor a plan".into())),
+            (None, None) => Err(ProtocolError::Usage("there is neither a store nor a plan".into())),
         }
     }
 
-    fn evaluate(&mut self, channel: Channel, input: &[bool], bar: Bar) -> Result<Done, Error> {
+    fn evaluate(
+        &mut self,
+        channel: Channel,
+        input: &[bool],
+        observer: Box<dyn Observer>,
+    ) -> Result<Done, ProtocolError> {
         let work = self.work;
         let (cutting, executions) = (Cell::new(0.0), work.executions());
         let decompose = |name: &str| {
@@ -296,16 +317,16 @@ impl Member<'_> {
             cutting.set(resources::cpu_seconds() - begun);
             program
         };
-        let cut = |name: &str| Cut::of_name(name).map_err(Error::Mismatch);
+        let cut = |name: &str| Cut::of_name(name).map_err(ProtocolError::Mismatch);
         match &mut self.store {
             Some(store) => {
-                let session = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+                let session = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
                 let (program, name) = session.proposed(&work.job.program, Some(&decompose))?;
                 from_stock(work, session, cut(&name)?, program, input)
             }
             None => {
                 let limits = Limits { memory_bytes: work.memory, decompose: Some(&decompose) };
-                let report = Duplo::evaluator(channel, &work.job, &limits, input, Box::new(bar))?;
+                let report = Duplo::evaluator(channel, &work.job, &limits, input, observer)?;
                 let cut = cut(&report.proposal.parameters.decomposition)?;
                 self.at_once(report, cut, cutting.get())
             }
@@ -313,13 +334,12 @@ impl Member<'_> {
     }
 
     /// Returns the result of a run for which all was made; the cut took so many seconds.
-    fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, Error> {
+    fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, ProtocolError> {
         let estimate = self.estimate.as_ref();
         Ok(Done {
             cut,
             and_gates: report.proposal.program.and_gates(),
-            predicted: estimate
-                .map_or(Value::Null, |estimate| predicted(estimate, &report.proposal, cutting)),
+            predicted: estimate.map(|estimate| predicted(estimate, &report.proposal, cutting)),
             promise: report.promise,
             outputs: report.outputs,
             phases: report.phases,
@@ -330,9 +350,9 @@ impl Member<'_> {
 }
 
 /// Returns the estimate of this proposal, which took so many seconds to be cut.
-fn predicted(estimate: &Estimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Value {
+fn predicted(estimate: &Estimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Cost {
     let cost = duplo::cost::predict(program, parameters, &estimate.machine, &estimate.link);
-    cost_json(&cost.with_work("preprocess", cutting))
+    cost.with_work("preprocess", cutting)
 }
 
 /// Runs the program on stock.
@@ -342,10 +362,10 @@ fn from_stock(
     cut: Cut,
     program: Arc<Program>,
     input: &[bool],
-) -> Result<Done, Error> {
-    let (done, session) = session.expect(&program)?.run(&program, input, work.flags.stock.lacking())?;
+) -> Result<Done, ProtocolError> {
+    let (done, session) = session.expect(&program)?.run(&program, input, work.request.lacking)?;
     let FromStock { outputs, kept: _, recovered, promise, made } = done;
     let made = Some(made.map(|made| made.to_string()));
     let (and_gates, phases) = (program.and_gates(), session.close()?);
-    Ok(Done { cut, and_gates, outputs, phases, promise, predicted: Value::Null, recovered, made })
+    Ok(Done { cut, and_gates, outputs, phases, promise, predicted: None, recovered, made })
 }

@@ -9,23 +9,20 @@ mod lego;
 mod seam;
 mod semi_honest;
 
-use brickwork::ProtocolError as Error;
-use brickwork::authenticated::Authenticated;
-use brickwork::circuit::Program;
-use brickwork::compgc::CompGc;
-use brickwork::duplo::Duplo;
-use brickwork::jimu::Jimu;
-use brickwork::lego::Lego;
-use brickwork::semi_honest::SemiHonest;
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Model, Promise};
-use brickwork::stock::Store;
-use clap::ValueEnum;
-use serde_json::Value;
+use brickwork_authenticated::Authenticated;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::Program;
+use brickwork_compgc::CompGc;
+use brickwork_duplo::Duplo;
+use brickwork_jimu::Jimu;
+use brickwork_lego::Lego;
+use brickwork_semi_honest::SemiHonest;
+use brickwork_session::Model;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_stock::Store;
 
-use crate::arguments::{Executions, Parameters, Protocol};
-use crate::failure::Failure;
-use crate::work::Choices;
+use super::request::{Parameters, Protocol, Request};
+use crate::failure::Error;
 
 pub use duplo::Proposed;
 pub use jimu::cut_of_a_run;
@@ -35,9 +32,9 @@ pub use seam::{Done, Only, Played, Ready, says_nothing};
 ///
 /// # Errors
 /// If the store cannot be read or was altered.
-pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
+pub fn inventory(store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
     let mut all = Vec::new();
-    for stocks in Protocol::value_variants().iter().filter_map(|protocol| played(*protocol).stocks()) {
+    for stocks in Protocol::ALL.into_iter().filter_map(|protocol| played(protocol).stocks()) {
         all.extend(stocks.inventory(store)?);
     }
     all.sort_by_key(|part| part.epoch.created);
@@ -48,10 +45,9 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
 ///
 /// # Errors
 /// As [`inventory`].
-pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
-    let made_by = |protocol: &&Protocol| protocol.name() == part.epoch.protocol;
-    let stocks =
-        Protocol::value_variants().iter().find(made_by).and_then(|protocol| played(*protocol).stocks());
+pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
+    let made_by = |protocol: &Protocol| protocol.name() == part.epoch.protocol;
+    let stocks = Protocol::ALL.into_iter().find(made_by).and_then(|protocol| played(protocol).stocks());
     stocks.map_or(Ok(0), |stocks| stocks.executions(part, store, program))
 }
 
@@ -79,46 +75,26 @@ pub fn warn(protocol: Protocol) {
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
-pub fn allows(choices: &Choices) -> Result<(), Failure> {
-    if choices.parameters.post_quantum && choices.stored {
-        return Err(Failure::usage(
+pub fn allows(request: &Request) -> Result<(), Error> {
+    if request.parameters.post_quantum && request.stored {
+        return Err(Error::usage(
             "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \
              curve",
             "leave --store or --post-quantum out",
         ));
     }
-    let protocol = choices.parameters.protocol;
-    if choices.parameters.cot.is_some() && protocol != Protocol::Authenticated {
+    let protocol = request.parameters.protocol;
+    if request.parameters.cot.is_some() && protocol != Protocol::Authenticated {
         let why = "it has one kind of correlated OTs";
         return says_nothing(protocol.name(), &[(true, "--cot", why)]);
     }
-    played(protocol).allows(choices)
-}
-
-/// Returns the promise of a run in words, from the JSON of its report.
-pub fn promise_text(report: &Value) -> String {
-    let promise = serde_json::from_value::<Promise>(report["promise"].clone());
-    let mut text = promise.map_or(String::new(), |promise| promise.to_string());
-    if report["post_quantum"] == true {
-        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
-                 was hidden rests on discrete logarithms alone; that the peer is who its key says still \
-                 does (Ed25519)\n";
-    }
-    text
+    played(protocol).allows(request)
 }
 
 /// Returns all ways in which a protocol runs a program so often; one that holds against a cheater does so up
 /// to 2^-S with this S.
 pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<Parameters> {
     let played = played(protocol);
-    played.ways(&Parameters {
-        protocol,
-        linking: None,
-        cot: None,
-        scheme: None,
-        commitments: None,
-        post_quantum: false,
-        security: security.filter(|_| played.model() == Model::Malicious),
-        executions: Executions { executions },
-    })
+    let security = security.filter(|_| played.model() == Model::Malicious);
+    played.ways(&Parameters { security, executions, ..Parameters::new(protocol) })
 }

@@ -1,22 +1,23 @@
 //! What a protocol is to the command.
 
-use brickwork::circuit::{self, Party};
-use brickwork::ot::Cot;
-use brickwork::plan::Cost;
-use brickwork::session::{Model, PhaseReport, Promise, Protocol};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
-use brickwork::{Program, ProtocolError as Error};
-use serde_json::Value;
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{self as circuit, Party};
+use brickwork_primitives::ot::Cot;
+use brickwork_session::Observer;
+use brickwork_session::{Model, PhaseReport, Promise, Protocol};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
+use brickwork_wire::tls::Met;
 
-use crate::arguments::Parameters;
-use crate::failure::Failure;
-use crate::meeting::{Masks, Offer, Sheet};
-use crate::progress::Bar;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work};
-use brickwork::cut::Cut;
+use crate::cut::Cut;
+use crate::engine::Watch;
+use crate::engine::meeting::{Masks, Offer, Sheet};
+use crate::engine::request::{Parameters, Request};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work};
+use crate::failure::Error;
+use crate::plan::Cost;
+use crate::program::Program;
 
 /// A protocol, as the command plays it.
 pub trait Played {
@@ -41,7 +42,7 @@ pub trait Played {
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
-    fn allows(&self, choices: &Choices) -> Result<(), Failure>;
+    fn allows(&self, request: &Request) -> Result<(), Error>;
 
     /// Returns what a run costs and promises, where the protocol leaves nothing to choose; none where the
     /// garbler proposes how it is done, which is then what `plan` compares.
@@ -52,18 +53,18 @@ pub trait Played {
         &self,
         program: &circuit::Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure>;
+    ) -> Result<Option<Only>, Error>;
 
     /// Returns what a run of the given program costs and promises, done as the garbler would propose it.
     ///
     /// # Errors
     /// As [`Played::only_way`].
-    fn priced(&self, program: &Program, choices: &Choices, estimate: &Estimate) -> Result<Only, Failure> {
-        let executions = choices.parameters.executions.executions.unwrap_or(1);
-        let only = self.only_way(program.given(), executions, choices, estimate)?;
-        only.ok_or_else(|| Failure::fault("a protocol with a choice prices it"))
+    fn priced(&self, program: &Program, request: &Request, estimate: &Estimate) -> Result<Only, Error> {
+        let executions = request.parameters.executions.unwrap_or(1);
+        let only = self.only_way(program.given(), executions, request, estimate)?;
+        only.ok_or_else(|| Error::fault("a protocol with a choice prices it"))
     }
 
     /// Does what [`Played::only_way`] does, of a run that takes what it can from a store; none where that is
@@ -75,9 +76,9 @@ pub trait Played {
         &self,
         _program: &circuit::Program,
         _executions: u32,
-        _choices: &Choices,
+        _request: &Request,
         _estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
+    ) -> Result<Option<Only>, Error> {
         Ok(None)
     }
 
@@ -85,7 +86,7 @@ pub trait Played {
     ///
     /// # Errors
     /// As [`Played::only_way`].
-    fn masks(&self, _work: &Work) -> Result<Option<Masks>, Failure> {
+    fn masks(&self, _work: &Work) -> Result<Option<Masks>, Error> {
         Ok(None)
     }
 
@@ -98,14 +99,13 @@ pub trait Played {
     ///
     /// # Errors
     /// If there would be too much of it.
-    fn program(&self, given: &circuit::Program, executions: Option<u32>)
-    -> Result<circuit::Program, Failure>;
+    fn program(&self, given: &circuit::Program, executions: Option<u32>) -> Result<circuit::Program, Error>;
 
     /// Gets a party ready, as far as that is possible without its peer.
     ///
     /// # Errors
     /// Whatever would make the run fail later.
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure>;
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error>;
 }
 
 /// The only way in which a run can be done.
@@ -129,9 +129,9 @@ impl Only {
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
-pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), Failure> {
+pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), Error> {
     match flags.iter().find(|(given, ..)| *given) {
-        Some((_, flag, why)) => Err(Failure::usage(
+        Some((_, flag, why)) => Err(Error::usage(
             format!("{flag} says nothing with --protocol {protocol}: {why}"),
             format!("leave {flag} out, or take --protocol duplo"),
         )),
@@ -154,7 +154,7 @@ pub struct Taken {
 }
 
 /// Runs a protocol on a store.
-pub type Take = fn(&Work, &Store, Channel, &[bool], Bar) -> Result<Taken, Error>;
+pub type Take = fn(&Work, &Store, Channel, &[bool], Box<dyn Observer>) -> Result<Taken, ProtocolError>;
 
 /// A party of a protocol that takes what it is offered, and makes all it needs within the run unless it has
 /// stock.
@@ -169,7 +169,7 @@ pub struct Member<'w, P: Protocol, L> {
     /// How often the program is executed; 1 if the program is that of all executions.
     pub executions: u64,
     /// What the run is expected to take.
-    pub predicted: Value,
+    pub predicted: Option<Cost>,
     /// Whether an evaluator has its outputs of the garbler's input, which cheated.
     pub recovered: fn(&P::Aside) -> bool,
     /// Where its stock is, if it takes from one.
@@ -181,22 +181,22 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
         None
     }
 
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, ProtocolError> {
         let store = self.stock.as_ref().map(|(store, _)| store);
         self.work.compare(own, met, Some(&self.work.job.program), store)
     }
 
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Bar::of::<P>(quiet);
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
+        let observer = watch(P::PHASES);
         let Work { party, job, .. } = self.work;
         let stocked = self.stock.is_some();
         let Taken { outputs, phases, promise, recovered, made, cut } = match &self.stock {
-            Some((store, take)) => take(self.work, store, channel, input, bar)?,
+            Some((store, take)) => take(self.work, store, channel, input, observer)?,
             None => {
-                let bar = Box::new(bar);
+                let observer = observer;
                 let report = match party {
-                    Party::Garbler => P::garbler(channel, job, &self.proposal, input, bar)?,
-                    Party::Evaluator => P::evaluator(channel, job, &self.limits, input, bar)?,
+                    Party::Garbler => P::garbler(channel, job, &self.proposal, input, observer)?,
+                    Party::Evaluator => P::evaluator(channel, job, &self.limits, input, observer)?,
                 };
                 Taken {
                     outputs: report.outputs,
@@ -229,14 +229,14 @@ pub trait Ready {
     /// Answers a visitor, who compares all that can be compared without a run. Returns what both agree on.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] with what differs; [`Error::Stock`] if stores do not go together.
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error>;
+    /// [`ProtocolError::Mismatch`] with what differs; [`ProtocolError::Stock`] if stores do not go together.
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, ProtocolError>;
 
     /// Takes what both parties make masks of.
     ///
     /// # Errors
     /// If this party cannot.
-    fn settle(&mut self, _cot: Cot) -> Result<(), Failure> {
+    fn settle(&mut self, _cot: Cot) -> Result<(), Error> {
         Ok(())
     }
 
@@ -244,7 +244,7 @@ pub trait Ready {
     ///
     /// # Errors
     /// What the protocol's are.
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error>;
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError>;
 }
 
 /// What a run gave, whatever its protocol.
@@ -254,7 +254,7 @@ pub struct Done {
     /// The promise of the run.
     pub promise: Promise,
     /// What was predicted of the run, likewise; null if nothing was.
-    pub predicted: Value,
+    pub predicted: Option<Cost>,
     /// Into which components the program was cut.
     pub cut: Cut,
     /// Of all executions.

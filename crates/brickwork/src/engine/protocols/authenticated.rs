@@ -1,29 +1,28 @@
 //! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled
 //! once.
 
-use brickwork::ProtocolError as Error;
-use brickwork::authenticated::{self, Authenticated, Stocked};
-use brickwork::circuit::{Party, Program};
-use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
-use brickwork::ot::Cot;
-use brickwork::plan::Cost;
-use brickwork::program::repeated;
-use brickwork::session::stock::inventory::Inventory;
-use brickwork::session::{Model, Promise, Protocol, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
-use serde_json::Value;
+use brickwork_authenticated::{self as authenticated, Authenticated, Stocked};
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Program};
+use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
+use brickwork_primitives::ot::Cot;
+use brickwork_session::Observer;
+use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::{Model, Promise, Protocol, Terms};
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
+use brickwork_wire::tls::Met;
 
 use super::seam::{Done, Member, Only, Played, Ready, Take, Taken, says_nothing};
-use crate::arguments::{Buckets, Parameters};
-use crate::failure::Failure;
-use crate::meeting::{Masks, Offer, Sheet};
-use crate::outcome::cost_json;
-use crate::progress::Bar;
-use crate::stocks::Stocks;
-use crate::work::{Choices, Estimate, Work, fits_here};
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::Watch;
+use crate::engine::meeting::{Masks, Offer, Sheet};
+use crate::engine::request::{Buckets, Parameters, Request};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::{Estimate, Work, fits_here};
+use crate::failure::Error;
+use crate::plan::Cost;
+use crate::program::repeated;
 
 impl Played for Authenticated {
     fn model(&self) -> Model {
@@ -38,23 +37,19 @@ impl Played for Authenticated {
         Cot::ALL.map(|cot| Parameters { cot: Some(cot), ..wishes.clone() }).into()
     }
 
-    fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        let parameters = choices.parameters;
-        let cut = !matches!(choices.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given));
-        let buckets = choices.buckets.buckets == Buckets::Standard;
+    fn allows(&self, request: &Request) -> Result<(), Error> {
+        let parameters = &request.parameters;
+        let cut = !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given));
+        let buckets = request.buckets == Buckets::Standard;
         says_nothing(
             Authenticated::NAME,
             &[
-                (
-                    parameters.commitments.is_some(),
-                    "--commitments",
-                    "masks have macs, nothing is committed to",
-                ),
+                (parameters.commitments, "--commitments", "masks have macs, nothing is committed to"),
                 (parameters.linking.is_some(), "--linking", "it solders wires by their masks"),
                 (buckets, "--buckets", "its buckets are the cheapest that the security allows"),
                 (cut, "--cut", "a component is garbled once, whatever its size"),
-                (choices.lanes > 1, "--lanes", "it sends over one connection"),
-                (choices.drawn, "--svg", "there is nothing to choose"),
+                (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
+                (request.drawn, "--svg", "there is nothing to choose"),
             ],
         )
     }
@@ -63,10 +58,10 @@ impl Played for Authenticated {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
-        let (program, parameters) = (repeated(program, Some(executions))?, choices.parameters);
+    ) -> Result<Option<Only>, Error> {
+        let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let Priced { cost, promise, reason, .. } =
             priced(&program, parameters.security(), parameters.cot, estimate)?;
         Ok(Some(Only { cost, promise, cot_reason: reason }))
@@ -76,10 +71,10 @@ impl Played for Authenticated {
         &self,
         program: &Program,
         executions: u32,
-        choices: &Choices,
+        request: &Request,
         estimate: &Estimate,
-    ) -> Result<Option<Only>, Failure> {
-        let (program, parameters) = (repeated(program, Some(executions))?, choices.parameters);
+    ) -> Result<Option<Only>, Error> {
+        let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let (security, Estimate { machine, link }) = (parameters.security(), estimate);
         // One that both stores share: what another run left over is used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
@@ -87,10 +82,10 @@ impl Played for Authenticated {
         Ok(Some(Only::new(cost, promised)))
     }
 
-    fn masks(&self, work: &Work) -> Result<Option<Masks>, Failure> {
+    fn masks(&self, work: &Work) -> Result<Option<Masks>, Error> {
         let (cot, said) = wish(work);
         let Priced { cot, .. } =
-            priced(&work.job.program, work.job.security, cot, &Estimate::of(&work.flags)?)?;
+            priced(&work.job.program, work.job.security, cot, &Estimate::of(work.request)?)?;
         Ok(Some(Masks { cot: cot.name().into(), said }))
     }
 
@@ -98,18 +93,16 @@ impl Played for Authenticated {
         Some(self)
     }
 
-    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
-        Ok(repeated(given, executions)?)
+    fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {
+        repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
-        let estimate = Estimate::of(&work.flags)?;
+    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let estimate = Estimate::of(work.request)?;
         let Priced { cot, cost, .. } = priced(&work.job.program, work.job.security, wish(work).0, &estimate)?;
-        fits_here(&cost, work.party, work.flags.resources.max_ram)?;
-        let stock = work.flags.stock;
-        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // What a run from stock sends depends on what is in stock.
-        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        let predicted = store.is_none().then_some(cost);
         let member = Member::<Authenticated, Cot> {
             work,
             proposal: cot,
@@ -138,11 +131,16 @@ struct Priced {
 
 /// Prices a run whose masks are made of what was said; or else, of those that are hardly slower than the
 /// fastest, of what sends least.
-fn priced(program: &Program, security: u32, said: Option<Cot>, estimate: &Estimate) -> Result<Priced, Error> {
+fn priced(
+    program: &Program,
+    security: u32,
+    said: Option<Cot>,
+    estimate: &Estimate,
+) -> Result<Priced, ProtocolError> {
     let Estimate { machine, link } = estimate;
     let price = |cot| {
         let (cost, promise) = authenticated::cost::predict(program, security, cot, machine, link)?;
-        Ok::<_, Error>(Priced { cot, cost, promise, reason: None })
+        Ok::<_, ProtocolError>(Priced { cot, cost, promise, reason: None })
     };
     if let Some(cot) = said {
         return price(cot);
@@ -151,7 +149,7 @@ fn priced(program: &Program, security: u32, said: Option<Cot>, estimate: &Estima
     let fastest = all.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
     let good = all.into_iter().filter(|one| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest);
     let chosen = good.min_by_key(|one| one.cost.bytes());
-    let chosen = chosen.ok_or_else(|| Error::Usage("a run takes no time that is known".into()))?;
+    let chosen = chosen.ok_or_else(|| ProtocolError::Usage("a run takes no time that is known".into()))?;
     let reason = match chosen.cost.seconds() > fastest {
         false => "they are predicted to be fastest on this line".into(),
         true => format!(
@@ -165,8 +163,8 @@ fn priced(program: &Program, security: u32, said: Option<Cot>, estimate: &Estima
 /// What this party was told to make masks of, and whether the peer has to take the same. What an epoch of a
 /// store is begun with is not chosen by the line of one run.
 fn wish(work: &Work) -> (Option<Cot>, bool) {
-    let parameters = work.flags.parameters;
-    match work.flags.stock.store.is_some() {
+    let parameters = &work.request.parameters;
+    match work.request.stored {
         true => (Some(parameters.cot()), true),
         false => (parameters.cot, parameters.cot.is_some()),
     }
@@ -183,22 +181,22 @@ impl Ready for Masked<'_> {
         self.member.offer()
     }
 
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, ProtocolError> {
         self.member.compare(own, met)
     }
 
-    fn settle(&mut self, cot: Cot) -> Result<(), Failure> {
+    fn settle(&mut self, cot: Cot) -> Result<(), Error> {
         let Member { work, predicted, proposal, limits, .. } = &mut self.member;
         if *proposal != cot {
             let priced = priced(&work.job.program, work.job.security, Some(cot), &self.estimate)?;
-            fits_here(&priced.cost, work.party, work.flags.resources.max_ram)?;
-            (*proposal, *limits, *predicted) = (cot, cot, cost_json(&priced.cost));
+            fits_here(&priced.cost, work.party, work.request.resources.max_ram)?;
+            (*proposal, *limits, *predicted) = (cot, cot, Some(priced.cost));
         }
         Ok(())
     }
 
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        self.member.run(channel, input, quiet)
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
+        self.member.run(channel, input, watch)
     }
 }
 
@@ -210,7 +208,7 @@ impl Stocks for Authenticated {
         party: Party,
         terms: &Terms,
         (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, ProtocolError> {
         authenticated::in_stock(store, party, terms, program)
     }
 
@@ -220,15 +218,15 @@ impl Stocks for Authenticated {
         store: Option<&Store>,
         role: Party,
         terms: &Terms,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, ProtocolError> {
         authenticated::compare_stores(channel, store, role, terms)
     }
 
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
         authenticated::inventory(store)
     }
 
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
         authenticated::executions(part, store, program)
     }
 
@@ -238,10 +236,16 @@ impl Stocks for Authenticated {
 }
 
 /// Runs a program on what is in the store.
-fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
-    let (terms, cot) = (work.job.terms(), work.flags.parameters.cot());
-    let line = Stocked::open(work.party, channel, store, &terms, cot, bar)?;
-    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+fn take(
+    work: &Work,
+    store: &Store,
+    channel: Channel,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+) -> Result<Taken, ProtocolError> {
+    let (terms, cot) = (work.job.terms(), work.request.parameters.cot());
+    let line = Stocked::open(work.party, channel, store, &terms, cot, observer)?;
+    let (done, line) = line.run(&work.job.program, input, work.request.lacking)?;
     Ok(Taken {
         outputs: done.outputs,
         phases: line.close()?,

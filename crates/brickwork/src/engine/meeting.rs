@@ -13,24 +13,24 @@
 
 use std::sync::Arc;
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Port, Program, Type};
-use brickwork::ot::Cot;
-use brickwork::program::{gates_within, repeated};
-use brickwork::session::PROTOCOL_VERSION;
-use brickwork::session::stock::Lacking;
-use brickwork::stock::Store;
-use brickwork::wire::tls::Met;
-use brickwork::wire::{Channel, Tag};
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Party, Port, Program, Type};
+use brickwork_primitives::ot::Cot;
+use brickwork_report::words::{bytes, plural};
+use brickwork_session::PROTOCOL_VERSION;
+use brickwork_session::stock::Lacking;
+use brickwork_stock::Store;
+use brickwork_wire::tls::Met;
+use brickwork_wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{self, Parameters};
-use crate::failure::Failure;
-use crate::files;
-use crate::report::{bytes, hex, plural};
-use crate::stocks::Stocks;
-use crate::work::Work;
-use brickwork::cut::{Cut, CutChoice};
+use crate::cut::{Cut, CutChoice};
+use crate::engine::request::{self, Parameters};
+use crate::engine::stocks::Stocks;
+use crate::engine::work::Work;
+use crate::engine::{hex, role};
+use crate::failure::Error;
+use crate::program::{gates_within, repeated};
 
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
@@ -103,32 +103,27 @@ impl From<String> for Refusal {
 impl Sheet {
     /// Makes the sheet of a party, which would make masks of these. A garbler may have a proposal; if it is
     /// `open`, it is not the last word.
-    pub fn of(
-        work: &Work,
-        proposal: Option<Offer>,
-        open: bool,
-        masks: Option<Masks>,
-    ) -> Result<Self, Failure> {
+    pub fn of(work: &Work, proposal: Option<Offer>, open: bool, masks: Option<Masks>) -> Result<Self, Error> {
         let source = work.given.source_digest();
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| work.given.inputs(party).to_vec());
         // Types that are nested too deeply for a reader of JSON are not told, either.
         let is_legible = |text: Vec<u8>| serde_json::from_slice::<[[Vec<Port>; 2]; 1]>(&text).is_ok();
         let text = serde_json::to_vec(&[&inputs]);
         let is_told = text.is_ok_and(|text| text.len() <= MAX_INPUTS_BYTES && is_legible(text));
-        let cut = match work.flags.cut {
+        let cut = match &work.request.cut {
             CutChoice::Fastest => None,
             CutChoice::Fixed(cut) => Some(cut.to_string()),
         };
         // What masks are made of stands by itself, as either party may leave it to the other.
-        let way = Parameters { cot: None, ..work.flags.parameters.clone() };
+        let way = Parameters { cot: None, ..work.request.parameters.clone() };
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
             name: way.way(),
             masks,
-            role: files::role(work.party).into(),
+            role: role(work.party).into(),
             security: work.job.security,
             executions: work.executions(),
-            store: work.flags.stock.store.is_some(),
+            store: work.request.stored,
             program: hex(&work.given.digest()),
             inputs: is_told.then_some(inputs),
             source: source.map(|digest| hex(&digest)),
@@ -262,7 +257,7 @@ impl Sheet {
             (false, true) => evaluators,
             _ => garblers,
         };
-        let cot = arguments::cot(&taken.cot).map_err(|_| "a party names OTs that are none".to_owned())?;
+        let cot = request::cot(&taken.cot).map_err(|_| "a party names OTs that are none".to_owned())?;
         match cot == Cot::Pcg && !(garblers.said && evaluators.said) {
             true => Err(format!("{}: it rests on LPN besides, so that both must say it", differ())),
             false => Ok(Some(cot)),
@@ -325,7 +320,7 @@ impl Work<'_> {
         visits: bool,
     ) -> Result<Option<Arc<Program>>, Refusal> {
         let cut: Cut = offer.cut.parse().map_err(|_| "the garbler names a cut that is none".to_owned())?;
-        if let CutChoice::Fixed(only) = self.flags.cut
+        if let CutChoice::Fixed(only) = &self.request.cut
             && *only != cut
         {
             return Err(format!("the evaluator wants --cut {only}, and the garbler proposes {cut}").into());
@@ -372,7 +367,7 @@ impl Work<'_> {
 
     /// Looks at the sheet of a peer that wants to run; tells it if it does not fit. Returns what both make
     /// masks of, where that was to be agreed on.
-    pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<Option<Cot>, Error> {
+    pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<Option<Cot>, ProtocolError> {
         let fits = self.fits(own, &met.sheet, false).and_then(|_| match &met.sheet[..] {
             [] => Ok(None),
             theirs => Ok(own.masks_with(&Sheet::read(theirs)?)?),
@@ -384,15 +379,15 @@ impl Work<'_> {
     /// what both agree on, in words.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] with what differs, at both parties; [`Error::Stock`] if the stores do not go
-    /// together.
+    /// [`ProtocolError::Mismatch`] with the difference, at both parties; [`ProtocolError::Stock`] if the
+    /// stores do not go together.
     pub fn compare(
         &self,
         own: &Sheet,
         met: &mut Met,
         proposed: Option<&Arc<Program>>,
         store: Option<&Store>,
-    ) -> Result<String, Error> {
+    ) -> Result<String, ProtocolError> {
         let channel = &mut met.channel;
         if met.sheet.is_empty() {
             let why = "the peer does not say what it is about to do".to_owned();
@@ -423,21 +418,25 @@ impl Work<'_> {
     }
 
     /// What the protocol does with stores.
-    fn stocks(&self) -> Result<&dyn Stocks, Error> {
-        let name = self.flags.parameters.protocol.name();
-        self.stocks.ok_or_else(|| Error::Usage(format!("--protocol {name} keeps no stock")))
+    fn stocks(&self) -> Result<&dyn Stocks, ProtocolError> {
+        let name = self.request.parameters.protocol.name();
+        self.stocks.ok_or_else(|| ProtocolError::Usage(format!("--protocol {name} keeps no stock")))
     }
 
     /// Returns whether a store has what this run takes, of this program.
-    pub fn has(&self, store: &Store, program: &Program) -> Result<bool, Error> {
+    pub fn has(&self, store: &Store, program: &Program) -> Result<bool, ProtocolError> {
         let executions = self.executions().unwrap_or(1);
-        let run = (program, executions, self.flags.cut);
+        let run = (program, executions, &self.request.cut);
         self.stocks()?.has(store, self.party, &self.job.terms(), run)
     }
 
     /// What keeps this party from running the program on its stock.
-    fn lacks(&self, store: Option<&Store>, program: Option<&Arc<Program>>) -> Result<Option<String>, Error> {
-        let Some(program) = program.filter(|_| self.flags.stock.lacking() == Lacking::Refuse) else {
+    fn lacks(
+        &self,
+        store: Option<&Store>,
+        program: Option<&Arc<Program>>,
+    ) -> Result<Option<String>, ProtocolError> {
+        let Some(program) = program.filter(|_| self.request.lacking == Lacking::Refuse) else {
             return Ok(None);
         };
         let enough = match store {
@@ -447,16 +446,16 @@ impl Work<'_> {
         Ok((!enough).then(|| {
             format!(
                 "the {}'s stock does not have what this run takes, and --no-top-up makes nothing on the spot",
-                files::role(self.party)
+                role(self.party)
             )
         }))
     }
 }
 
 /// Says that this party does not begin, and why.
-fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, Error> {
+fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, ProtocolError> {
     tell(channel, &there);
-    Err(Error::Mismatch(here))
+    Err(ProtocolError::Mismatch(here))
 }
 
 fn tell(channel: &mut Channel, why: &str) {
@@ -467,7 +466,7 @@ fn tell(channel: &mut Channel, why: &str) {
 }
 
 /// Says that this party agrees, and hears whether the peer does.
-fn agreed(channel: &mut Channel) -> Result<(), Error> {
+fn agreed(channel: &mut Channel) -> Result<(), ProtocolError> {
     channel.send(AGREED, &[])?;
     channel.receive_first_into(AGREED, &mut [])
 }

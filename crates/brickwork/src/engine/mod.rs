@@ -1,0 +1,34 @@
+//! The engine: all that is decided between a request and a protocol's run, for commands, services and Python.
+//!
+//! A [`request::Request`] says which protocol and by which means. [`work::Work`] is a party's part in it,
+//! with its program. The protocol, found in [`protocols`], makes a party [ready](protocols::Ready). The
+//! parties compare their [`meeting::Sheet`]s, and the run gives a [`protocols::Done`].
+
+pub mod cuts;
+pub mod machine;
+pub mod meeting;
+pub mod protocols;
+pub mod request;
+pub mod run;
+pub mod stocked;
+pub mod stocks;
+pub mod work;
+
+use brickwork_circuit::Party;
+use brickwork_session::Observer;
+
+/// Makes an observer of a run with these phases.
+pub type Watch<'w> = dyn Fn(&'static [&'static str]) -> Box<dyn Observer> + 'w;
+
+/// Returns the name of a role.
+pub fn role(party: Party) -> &'static str {
+    match party {
+        Party::Garbler => "garbler",
+        Party::Evaluator => "evaluator",
+    }
+}
+
+/// Writes bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

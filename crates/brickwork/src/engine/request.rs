@@ -1,0 +1,291 @@
+//! A request: which protocol runs a program, in which way, and by which means. Commands, services and Python
+//! make one; the library decides by it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use brickwork_authenticated::Authenticated;
+use brickwork_circuit::{Party, Program};
+use brickwork_compgc::{CompGc, Linking};
+use brickwork_duplo::{self as duplo, Duplo};
+use brickwork_jimu::Jimu;
+use brickwork_lego::Lego;
+use brickwork_plan::{self as plan, Machine};
+use brickwork_primitives::ot::Cot;
+use brickwork_semi_honest::SemiHonest;
+use brickwork_session::Protocol as _;
+use brickwork_session::stock::Lacking;
+use brickwork_wire::tls;
+
+use crate::cut::CutChoice;
+use crate::failure::Error;
+
+/// A protocol of the family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// Components in buckets, soldered by commitments; against a cheater.
+    Duplo,
+    /// Yao's protocol with half-gates; against a peer that follows it.
+    SemiHonest,
+    /// Components garbled ahead of time and linked online; against a peer that follows it.
+    CompGc,
+    /// Gates or components in buckets under hashed wires; against a cheater.
+    Jimu,
+    /// AND gates in buckets that fit any program; against a cheater.
+    Lego,
+    /// Components with authenticated masks, each garbled once; against a cheater.
+    Authenticated,
+}
+
+impl Protocol {
+    /// All of them, as they are listed for users.
+    pub const ALL: [Protocol; 6] = [
+        Protocol::Duplo,
+        Protocol::SemiHonest,
+        Protocol::CompGc,
+        Protocol::Jimu,
+        Protocol::Lego,
+        Protocol::Authenticated,
+    ];
+
+    /// Returns the name that users give.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Duplo => Duplo::NAME,
+            Protocol::SemiHonest => SemiHonest::NAME,
+            Protocol::CompGc => CompGc::NAME,
+            Protocol::Jimu => Jimu::NAME,
+            Protocol::Lego => Lego::NAME,
+            Protocol::Authenticated => Authenticated::NAME,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|protocol| protocol.name() == name);
+        named.ok_or_else(|| format!("protocols are {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// Returns the correlated OTs of this name.
+pub fn cot(name: &str) -> Result<Cot, String> {
+    let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
+    named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
+}
+
+/// Statistical security in bits, where a request does not say it.
+pub const SECURITY: u32 = 40;
+
+/// The parameters that both parties must have alike, except for the program.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// How CompGC links components.
+    pub linking: Option<Linking>,
+    /// The correlated OTs of authenticated masks.
+    pub cot: Option<Cot>,
+    /// The commitment scheme was named, of which there is one.
+    pub commitments: bool,
+    /// Statistical security in bits: 40, 64 or 80.
+    pub security: Option<u32>,
+    /// Base OTs rest on lattices.
+    pub post_quantum: bool,
+    /// How often the program is executed; then each value is an array.
+    pub executions: Option<u32>,
+}
+
+impl Parameters {
+    /// Makes parameters that leave all to this protocol.
+    pub fn new(protocol: Protocol) -> Self {
+        Parameters {
+            protocol,
+            linking: None,
+            cot: None,
+            commitments: false,
+            security: None,
+            post_quantum: false,
+            executions: None,
+        }
+    }
+
+    /// Returns the statistical security in bits.
+    pub fn security(&self) -> u32 {
+        self.security.unwrap_or(SECURITY)
+    }
+
+    /// Returns the OTs of masks where nothing chooses: the named ones, or those that are fastest on most
+    /// lines.
+    pub fn cot(&self) -> Cot {
+        self.cot.unwrap_or_default()
+    }
+
+    /// Returns how components are linked, of a protocol that links them.
+    pub fn linking(&self) -> Linking {
+        self.linking.unwrap_or(Linking::Standard)
+    }
+
+    /// Returns the protocol with the flags that both parties must have said alike.
+    pub fn way(&self) -> String {
+        let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
+        match self.protocol {
+            Protocol::CompGc => format!("{} --linking {}{base_ots}", CompGc::NAME, self.linking().name()),
+            Protocol::Authenticated => {
+                let cot = self.cot.map_or(String::new(), |cot| format!(" --cot {}", cot.name()));
+                format!("{}{cot}{base_ots}", Authenticated::NAME)
+            }
+            protocol => format!("{protocol}{base_ots}"),
+        }
+    }
+}
+
+/// The buckets that a garbler proposes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buckets {
+    /// Those that are predicted to be fastest.
+    #[default]
+    Fastest,
+    /// Those that are the same on every machine.
+    Standard,
+}
+
+impl Buckets {
+    /// Returns the parameters of DUPLO for a program.
+    ///
+    /// # Errors
+    /// An error of usage if no parameters reach this security.
+    pub fn choose(
+        self,
+        program: &Program,
+        security: u32,
+        machine: &Machine,
+        link: &plan::Link,
+    ) -> Result<duplo::Parameters, Error> {
+        Ok(match self {
+            Buckets::Fastest => duplo::cost::choose(program, security, machine, link)?,
+            Buckets::Standard => duplo::Parameters::choose(program, security)?,
+        })
+    }
+
+    /// Returns the parameters among which those of [`Self::choose`] are: other buckets of the component that
+    /// dominates.
+    ///
+    /// # Errors
+    /// As [`Self::choose`].
+    pub fn candidates(
+        self,
+        program: &Program,
+        security: u32,
+        machine: &Machine,
+        link: &plan::Link,
+    ) -> Result<Vec<duplo::Parameters>, Error> {
+        Ok(match self {
+            Buckets::Fastest => duplo::cost::candidates(program, security, machine, link)?,
+            Buckets::Standard => duplo::Parameters::choose(program, security)?.alternatives(program)?,
+        })
+    }
+}
+
+/// The line between the parties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// In each direction; unlimited if it is not known.
+    pub bits_per_second: Option<u64>,
+    /// The round-trip time.
+    pub rtt: Duration,
+}
+
+impl Line {
+    /// Returns the line as the planner takes it, with so many connections.
+    pub fn with_lanes(self, lanes: u8) -> plan::Link {
+        let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
+        plan::Link { bits_per_second, rtt_seconds: self.rtt.as_secs_f64(), lanes }
+    }
+
+    /// Returns whether nothing is known to slow the parties down.
+    pub fn is_perfect(&self) -> bool {
+        *self == Line::default()
+    }
+}
+
+/// The means that a party decides for itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Resources {
+    /// Threads; all cores if it is not said.
+    pub threads: Option<u16>,
+    /// Connections that carry bulk data in parallel.
+    pub lanes: u8,
+    /// Bytes of memory that a run may be predicted to take.
+    pub max_ram: Option<u64>,
+    /// How long a peer may stall.
+    pub timeout: Duration,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Resources { threads: None, lanes: 1, max_ram: None, timeout: Duration::from_secs(10) }
+    }
+}
+
+impl Resources {
+    /// Returns the number of threads.
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), usize::from)
+    }
+
+    /// Returns the options of a party's connection.
+    pub fn options(&self, party: Party) -> tls::Options {
+        tls::Options { party, lanes: self.lanes, timeout: self.timeout }
+    }
+}
+
+/// A request to run a program.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The parameters that both parties must have alike.
+    pub parameters: Parameters,
+    /// The means of this party.
+    pub resources: Resources,
+    /// The buckets that a garbler proposes.
+    pub buckets: Buckets,
+    /// The cut that this party proposes or accepts.
+    pub cut: CutChoice,
+    /// The line to the peer, as far as it is known.
+    pub line: Line,
+    /// The run takes from a store.
+    pub stored: bool,
+    /// A store that lacks something makes it, or refuses the run.
+    pub lacking: Lacking,
+    /// The evaluator notes a cheat of the garbler that must not show.
+    pub audited: bool,
+    /// A plan draws the choices that there are.
+    pub drawn: bool,
+}
+
+impl Request {
+    /// Makes a request that leaves all to this protocol.
+    pub fn new(parameters: Parameters) -> Self {
+        Request {
+            parameters,
+            resources: Resources::default(),
+            buckets: Buckets::Fastest,
+            cut: CutChoice::Fastest,
+            line: Line::default(),
+            stored: false,
+            lacking: Lacking::Make,
+            audited: false,
+            drawn: false,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The part of a party in a run, except for its input; and the estimate by which it decides.
+
+use std::sync::Arc;
+
+use brickwork_circuit::{self as circuit, Party};
+use brickwork_report::words::bytes;
+use brickwork_session::{self as session, Job};
+use brickwork_wire::tls::PublicKey;
+
+use crate::engine::machine;
+use crate::engine::request::Request;
+use crate::engine::stocks::Stocks;
+use crate::failure::{Error, ErrorKind};
+use crate::plan::{Cost, Link, Machine, check_temporary_files};
+use crate::program::Program;
+use crate::resources;
+
+/// The part of a party in a run, except for its input.
+pub struct Work<'a> {
+    /// The role.
+    pub party: Party,
+    /// The request.
+    pub request: &'a Request,
+    /// The program as the file says.
+    pub given: &'a Program,
+    /// The job of the protocol.
+    pub job: Job,
+    /// The stores of the protocol, if it keeps stock.
+    pub stocks: Option<&'a dyn Stocks>,
+    /// Bytes that are free or allowed.
+    pub memory: Option<u64>,
+}
+
+impl<'a> Work<'a> {
+    /// Makes the part of a party with these keys. The protocol has made `program` of what the file gives.
+    pub fn new(
+        party: Party,
+        request: &'a Request,
+        given: &'a Program,
+        program: circuit::Program,
+        stocks: Option<&'a dyn Stocks>,
+        own: PublicKey,
+        peer: PublicKey,
+    ) -> Self {
+        let keys = match party {
+            Party::Garbler => [own, peer],
+            Party::Evaluator => [peer, own],
+        };
+        let job = Job {
+            program: Arc::new(program),
+            security: request.parameters.security(),
+            threads: request.resources.threads(),
+            table_memory: session::TABLE_MEMORY,
+            identities: keys.map(PublicKey::to_bytes),
+            post_quantum: request.parameters.post_quantum,
+        };
+        let memory = request.resources.max_ram.or_else(resources::available_bytes);
+        Work { party, request, given, job, stocks, memory }
+    }
+
+    /// Returns how often the program is evaluated, if that was said.
+    pub fn executions(&self) -> Option<u32> {
+        self.request.parameters.executions
+    }
+}
+
+/// The estimate of a run: a garbler proposes by it, and both parties compare it with the run itself.
+pub struct Estimate {
+    /// The constants of this machine.
+    pub machine: Machine,
+    /// The line to the peer.
+    pub link: Link,
+}
+
+impl Estimate {
+    /// Estimates for a party with this request, on this machine.
+    ///
+    /// # Errors
+    /// An error of the machine if it has no randomness.
+    pub fn of(request: &Request) -> Result<Self, Error> {
+        let machine = machine::at_hand()?.with_threads(request.resources.threads);
+        Ok(Estimate { machine, link: request.line.with_lanes(request.resources.lanes) })
+    }
+}
+
+/// Refuses a run that is predicted to take more memory here than is allowed, or larger temporary files than
+/// there is room for.
+///
+/// # Errors
+/// An error of the machine if it is.
+pub fn fits_here(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), Error> {
+    fits_memory(cost.memory_bytes(party), allowed)?;
+    match party {
+        Party::Garbler => Ok(()),
+        Party::Evaluator => Ok(check_temporary_files(cost.disk_bytes)?),
+    }
+}
+
+/// Refuses a run that is predicted to take more memory here than is allowed.
+///
+/// # Errors
+/// An error of the machine if it is.
+pub fn fits_memory(need: u64, allowed: Option<u64>) -> Result<(), Error> {
+    match allowed {
+        Some(limit) if need > limit => Err(Error::new(
+            ErrorKind::Machine,
+            format!("this takes some {} of memory here, and --max-ram allows {}", bytes(need), bytes(limit)),
+            "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,318 @@
+//! A party of a computation in a few lines: [`Party`], and [`run_local`] for both parties at once.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use brickwork_circuit::Party as Role;
+use brickwork_session::{Observer, PhaseReport, Promise, Unobserved};
+use brickwork_wire::tls::{Identity, Listener, PublicKey};
+use brickwork_wire::{Channel, memory_pair, over};
+
+use crate::cut::Cut;
+use crate::engine::meeting::Sheet;
+use crate::engine::request::{Parameters, Protocol, Request};
+use crate::engine::run::{self, Place};
+use crate::engine::work::Work;
+use crate::engine::{Watch, protocols};
+use crate::failure::{Error, ErrorKind};
+use crate::program::Program;
+use crate::values::{Inputs, Outputs};
+
+/// The result of a run at one party.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// The outputs of this party.
+    pub outputs: Outputs,
+    /// The promise of the run: against whom it holds, and how surely.
+    pub promise: Promise,
+    /// The protocol that ran.
+    pub protocol: Protocol,
+    /// The cut of the program into components.
+    pub cut: Cut,
+    /// AND gates that were computed.
+    pub and_gates: u64,
+    /// Time and bytes of each phase.
+    pub phases: Vec<PhaseReport>,
+    /// Seconds of CPU that this process took meanwhile.
+    pub cpu_seconds: f64,
+}
+
+/// The line between a party and its peer.
+enum Line {
+    Listen(String),
+    Connect(String),
+    /// Until it was used.
+    Own(Option<Channel>),
+}
+
+/// A party of a computation: its role and key, its peer, and the line to it.
+///
+/// Both parties must name the same protocol and security. A run ends the connection; the next run makes
+/// another one, except over a [line of the caller's](Party::over).
+///
+/// ```
+/// use brickwork::{Identity, Inputs, Party, Program, Protocol};
+///
+/// let program = Program::from_source(
+///     "richer.wir",
+///     "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n#output 2 uint_t 1\n\
+///      function void main() { output1 = input1 > input2; output2 = output1; }",
+/// )?;
+/// let ((alice, _), (bob, _)) = (Identity::generate()?, Identity::generate()?);
+/// let (to_bob, to_alice) = (alice.public_key(), bob.public_key());
+///
+/// let mut garbler = Party::garbler(alice).peer(to_alice).listen("127.0.0.1:0");
+/// garbler.protocol(Protocol::Authenticated);
+/// let address = garbler.bind()?;
+/// let other = program.clone();
+/// let bob = std::thread::spawn(move || {
+///     let mut evaluator = Party::evaluator(bob).peer(to_bob).connect(address.to_string());
+///     evaluator.protocol(Protocol::Authenticated);
+///     evaluator.run(&other, &Inputs::from(("input2", 1_000_000u32)))
+/// });
+/// let run = garbler.run(&program, &Inputs::from(("input1", 1_250_000u32)))?;
+/// assert!(run.outputs.get::<bool>("output")?);
+/// assert!(bob.join().expect("no panic")?.promise.bound_log2 <= -40.0);
+/// # Ok::<(), brickwork::Error>(())
+/// ```
+pub struct Party {
+    role: Role,
+    identity: Identity,
+    peer: Option<PublicKey>,
+    line: Option<Line>,
+    listener: Option<Listener>,
+    request: Request,
+}
+
+impl Party {
+    /// Makes the garbler with this key.
+    pub fn garbler(identity: Identity) -> Self {
+        Party::new(Role::Garbler, identity)
+    }
+
+    /// Makes the evaluator with this key.
+    pub fn evaluator(identity: Identity) -> Self {
+        Party::new(Role::Evaluator, identity)
+    }
+
+    fn new(role: Role, identity: Identity) -> Self {
+        let request = Request::new(Parameters::new(Protocol::Duplo));
+        Party { role, identity, peer: None, line: None, listener: None, request }
+    }
+
+    /// Names the key of the peer, which nobody else can have.
+    pub fn peer(mut self, peer: PublicKey) -> Self {
+        self.peer = Some(peer);
+        self
+    }
+
+    /// Waits for the peer at this address of this machine, such as `0.0.0.0:7000`.
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.line = Some(Line::Listen(address.into()));
+        self
+    }
+
+    /// Connects to the peer, which listens at this address. A peer that is not there yet is tried again until
+    /// the timeout.
+    pub fn connect(mut self, address: impl Into<String>) -> Self {
+        self.line = Some(Line::Connect(address.into()));
+        self
+    }
+
+    /// Runs over a line of the caller's, for one run. It must be private and authenticated by itself: neither
+    /// TLS nor the keys protect it. A thread writes, so that two parties that both write never block each
+    /// other.
+    pub fn over(mut self, reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Self {
+        self.line = Some(Line::Own(Some(over(reader, writer))));
+        self
+    }
+
+    /// Names the protocol; without it DUPLO runs.
+    pub fn protocol(&mut self, protocol: Protocol) -> &mut Self {
+        self.request.parameters.protocol = protocol;
+        self
+    }
+
+    /// Names the statistical security in bits: 40, 64 or 80.
+    pub fn security(&mut self, bits: u32) -> &mut Self {
+        self.request.parameters.security = Some(bits);
+        self
+    }
+
+    /// Bounds the threads; all cores work without it.
+    pub fn threads(&mut self, threads: u16) -> &mut Self {
+        self.request.resources.threads = Some(threads);
+        self
+    }
+
+    /// Bounds the time for which the peer may stall: 10 seconds without it.
+    pub fn timeout(&mut self, timeout: Duration) -> &mut Self {
+        self.request.resources.timeout = timeout;
+        self
+    }
+
+    /// Bounds the bytes of memory that a run may be predicted to take.
+    pub fn max_ram(&mut self, bytes: u64) -> &mut Self {
+        self.request.resources.max_ram = Some(bytes);
+        self
+    }
+
+    /// Begins to listen, and returns the address. A run does so by itself.
+    ///
+    /// # Errors
+    /// An error of the network if the address is taken, and one of usage if the party does not listen.
+    pub fn bind(&mut self) -> Result<std::net::SocketAddr, Error> {
+        let Some(Line::Listen(address)) = &self.line else {
+            return Err(Error::usage("this party does not listen", "give it an address with `listen`"));
+        };
+        let listener = match self.listener.take() {
+            Some(listener) => listener,
+            None => {
+                let options = self.request.resources.options(self.role);
+                Listener::bind(address, &self.identity, self.peer_key()?, &options)?
+            }
+        };
+        Ok(self.listener.insert(listener).local_addr()?)
+    }
+
+    /// Runs a program with the inputs of this party.
+    ///
+    /// # Errors
+    /// An error of input if a value is missing or does not fit; one of the network or of the peer, and a
+    /// mismatch if both parties do not want the same.
+    pub fn run(&mut self, program: &Program, inputs: &Inputs) -> Result<Run, Error> {
+        self.run_watched(program, inputs, &|_| Box::new(Unobserved))
+    }
+
+    /// Does what [`Party::run`] does, and shows its progress to the observer that `watch` makes for the
+    /// phases of the protocol.
+    ///
+    /// # Errors
+    /// As [`Party::run`].
+    pub fn run_watched(
+        &mut self,
+        program: &Program,
+        inputs: &Inputs,
+        watch: &dyn Fn(&'static [&'static str]) -> Box<dyn Observer>,
+    ) -> Result<Run, Error> {
+        let input = inputs.encode(program.inputs(self.role))?;
+        let own = self.identity.public_key();
+        let mut keys = [own, own];
+        if !matches!(self.line, Some(Line::Own(_))) {
+            keys[1] = self.peer_key()?;
+        }
+        if matches!(self.line, Some(Line::Listen(_))) {
+            self.bind()?;
+        }
+        let Party { role, identity, line, listener, request, .. } = self;
+        let place = match line {
+            Some(Line::Own(channel)) => {
+                // No key protects such a line, so none has to be known.
+                keys = [PublicKey::from_bytes([0; 32]); 2];
+                Place::Line(channel.take())
+            }
+            Some(Line::Listen(_)) => match listener {
+                Some(listener) => Place::Listener(listener),
+                None => return Err(Error::fault("a party that listens has no listener")),
+            },
+            Some(Line::Connect(address)) => {
+                let options = request.resources.options(*role);
+                Place::Peer { address, identity, peer: keys[1], options }
+            }
+            None => {
+                let hint = "call `listen`, `connect` or `over`";
+                return Err(Error::usage("there is no line to the peer", hint));
+            }
+        };
+        run_at(*role, request, program, keys, place, &input, watch)
+    }
+
+    fn peer_key(&self) -> Result<PublicKey, Error> {
+        let none = || Error::usage("the key of the peer is missing", "call `peer` with its public key");
+        self.peer.ok_or_else(none)
+    }
+}
+
+impl fmt::Debug for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Party").field("role", &self.role).finish_non_exhaustive()
+    }
+}
+
+/// Runs a party at this place; `keys` are its own and the peer's.
+fn run_at(
+    role: Role,
+    request: &Request,
+    program: &Program,
+    [own, peer]: [PublicKey; 2],
+    place: Place,
+    input: &[bool],
+    watch: &Watch,
+) -> Result<Run, Error> {
+    let protocol = protocols::played(request.parameters.protocol);
+    protocols::allows(request)?;
+    protocols::warn(request.parameters.protocol);
+    let computed = protocol.program(program.given(), None)?;
+    let work = Work::new(role, request, program, computed, protocol.stocks(), own, peer);
+    let mut ready = protocol.ready(&work, None)?;
+    let sheet = Sheet::of(&work, ready.offer(), false, protocol.masks(&work)?)?;
+    let (done, cpu_seconds) = run::run(&work, &mut *ready, &sheet, place, false, input, watch)?;
+    Ok(Run {
+        outputs: Outputs::decode(&program.outputs(role), &done.outputs),
+        promise: done.promise,
+        protocol: request.parameters.protocol,
+        cut: done.cut,
+        and_gates: done.and_gates,
+        phases: done.phases,
+        cpu_seconds,
+    })
+}
+
+/// Runs both parties in this process, each on a thread of its own. Returns the results of the garbler and of
+/// the evaluator.
+///
+/// # Errors
+/// As [`Party::run`].
+///
+/// ```
+/// use brickwork::{Program, run_local};
+///
+/// let program = Program::from_source(
+///     "richer.wir",
+///     "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n#output 2 uint_t 1\n\
+///      function void main() { output1 = input1 > input2; output2 = output1; }",
+/// )?;
+/// let [garbler, _] = run_local(&program, ("input1", 1_250_000u32), ("input2", 1_000_000u32))?;
+/// assert!(garbler.outputs.get::<bool>("output")?);
+/// println!("{}", garbler.promise);
+/// # Ok::<(), brickwork::Error>(())
+/// ```
+pub fn run_local(
+    program: &Program,
+    garbler: impl Into<Inputs>,
+    evaluator: impl Into<Inputs>,
+) -> Result<[Run; 2], Error> {
+    let request = Request::new(Parameters::new(Protocol::Duplo));
+    let inputs = [
+        garbler.into().encode(program.inputs(Role::Garbler))?,
+        evaluator.into().encode(program.inputs(Role::Evaluator))?,
+    ];
+    let nobody = [PublicKey::from_bytes([0; 32]); 2];
+    let (left, right) = memory_pair();
+    let play = |role, channel, input: &[bool]| {
+        let place = Place::Line(Some(channel));
+        run_at(role, &request, program, nobody, place, input, &|_| Box::new(Unobserved))
+    };
+    let (garbler, evaluator) = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| play(Role::Garbler, left, &inputs[0]));
+        let evaluator = play(Role::Evaluator, right, &inputs[1]);
+        (garbler.join().unwrap_or_else(|_| Err(Error::fault("the garbler's thread panicked"))), evaluator)
+    });
+    match (garbler, evaluator) {
+        // A party that fails closes the line, so the other one sees no more than that.
+        (Err(error), Err(other)) if error.kind() == ErrorKind::Network => Err(other),
+        (garbler, evaluator) => Ok([garbler?, evaluator?]),
+    }
+}
