@@ -255,3 +255,42 @@ fn chosen(found: Found, committed: &Committed) -> Result<(Vec<RowChange>, HashSe
     }
     Ok((rows, gaps))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::FillStep;
+
+    /// Of a log with a gap the entries before it remain, and its epoch is named, although the file of keys
+    /// may agree with them: a note may be lost that secrets were lent.
+    #[test]
+    fn row_23_a_log_with_a_gap_is_named() {
+        let id: EpochId = [3; 32];
+        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
+        let again = Entry::Fill(FillStep { job: [2; 32], ..step });
+        let entries = [Entry::Fill(step), Entry::Stored, Entry::Made, again, Entry::Lent];
+        let place = TABLES.iter().position(|table| table.name() == LOG.name()).unwrap();
+        let version = |number: u64, entry: &Entry| {
+            let plain = Zeroizing::new(postcard::to_stdvec(&(entry, false)).unwrap());
+            ((place, with_number(&id, number)), vec![Version { sealed: vec![number as u8], plain }])
+        };
+        let found = |without: Option<u64>| -> Found {
+            let all = (0..).zip(&entries).filter(|(number, _)| Some(*number) != without);
+            all.map(|(number, entry)| version(number, entry)).collect()
+        };
+        for (without, left) in [(None, 5), (Some(0), 0), (Some(3), 3), (Some(4), 4)] {
+            let (rows, gaps) = chosen(found(without), &Committed::default()).unwrap();
+            assert_eq!((rows.len(), gaps.contains(&id)), (left, left < 4), "without {without:?}");
+        }
+        // The last entry has two versions, and the database finds neither, or one of them.
+        let mut twice = found(None);
+        let (key, others) = version(4, &Entry::Returned);
+        twice.get_mut(&key).unwrap().extend(others);
+        twice.get_mut(&key).unwrap()[1].sealed = vec![9];
+        let (rows, gaps) = chosen(twice, &Committed::default()).unwrap();
+        assert_eq!((rows.len(), gaps.contains(&id)), (4, true));
+        let rows = HashMap::from([(key, vec![4])]);
+        let (rows, gaps) = chosen(found(None), &Committed { rows, ..Committed::default() }).unwrap();
+        assert_eq!((rows.len(), gaps.is_empty()), (5, true));
+    }
+}
