@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::circuit::Recipient;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork::cut_and_choose::Bucketing;
+use brickwork::duplo::adversary::harness::ands;
 use brickwork::lego::adversary::{self, Bucketings, Case, Ending, Hooks, Point, chosen, opened, toy};
 use brickwork::lego::{Cheat, msg};
 use brickwork::ot::{BASE_OT, extension};
@@ -424,6 +426,23 @@ fn wire_authenticators(all: &mut Catalogue) {
         let case = products(4, cuts([2, 4], [1, 4], [3, 2]), rng);
         let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 6));
         case.lie(Garbler, Point::WireHashes, flip(&[0, 1], 3))
+    });
+    let story = "A gate of 12 gives a label that is none of its wire's, of the other colour, and an \
+                 authenticator of 8 accepts that and no other. Both in one bucket of two gates and one \
+                 authenticator make the evaluator believe it, and decode the other bit.";
+    let endings = vec![
+        (caught(Cheat::WireAuthenticator), 0.5),
+        (caught(Cheat::Opening), 0.5 * 4.0 / 12.0),
+        (Ending::Fooled, kept / 4.0),
+        (Ending::Survived, kept * 3.0 / 4.0),
+    ];
+    all.add((33, "an_authenticator_accepts_rubbish"), story, Garbler, endings, |rng| {
+        // The garbler itself would see that label in an output of its own.
+        let program = ands(4, Recipient::Evaluator);
+        let case = Case::new(&program, Some(cuts([2, 4], [1, 4], [3, 2])), rng).dealt(rng);
+        let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 6));
+        let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 0));
+        case.lie(Garbler, Point::WireLabels, flip(&[0], 6))
     });
     let story = "The garbler knows the challenge and spoils one gate of two and one authenticator of three \
                  of a bucket: three good votes of five are enough.";

@@ -18,6 +18,9 @@ pub enum Point {
     GateOutputs,
     /// Garbler: the tables of the gates, 32 bytes each.
     Tables,
+    /// Garbler: the wires that the hashes of wire authenticators are made of; the committed ones stay. Labels
+    /// of 16 bytes, of the first authenticators.
+    WireLabels,
     /// Garbler: the hashes of wire authenticators, 32 bytes each.
     WireHashes,
     /// Garbler: the committed wires of the input authenticators, before they are committed to.

@@ -118,6 +118,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     for first in (0..count).step_by(AT_ONCE) {
         values.resize(AT_ONCE.min(count - first), Label::ZERO);
         wires.fill(first, &mut values)?;
+        hooks.alter(Point::WireLabels, &mut values);
         let wire = |k: usize| ((first + k) as u64, values[k].with_colour(0), **delta);
         let mut hashes = hasher.authenticators(values.len(), wire);
         hooks.alter(Point::WireHashes, &mut hashes);
