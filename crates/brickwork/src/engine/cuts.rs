@@ -227,10 +227,14 @@ impl<'a> Search<'a> {
     }
 
     fn of_source(&mut self) -> Result<(), Error> {
-        for cut in outermost(self.program) {
-            self.attempt(cut)?;
+        self.attempt(inlined())?;
+        // The source is read again for its functions, which takes about as long as to compile it.
+        if !self.affords(self.compiled) {
+            return Ok(());
         }
+        self.spent += self.compiled;
         let functions = self.program.functions();
+        self.attempt(all_components(&functions))?;
         loop {
             let before = self.fastest();
             for other in self.next(&functions) {
@@ -243,14 +247,15 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The cuts at both ends: everything in `main` inlined, and every function of a source a component. A short
-/// search has time for the first one only, which gains most where there are many small components.
-fn outermost(program: &Program) -> [Cut; 2] {
-    let functions = program.functions();
-    [
-        Cut::of_flags(["*".to_owned()].into(), BTreeSet::new()),
-        Cut::of_flags(BTreeSet::new(), functions.into_iter().collect()),
-    ]
+/// Returns the cut with everything in `main` inlined. A short search has time for this one only, which gains
+/// most where there are many small components.
+fn inlined() -> Cut {
+    Cut::of_flags(["*".to_owned()].into(), BTreeSet::new())
+}
+
+/// Returns the cut with each of these functions as a component.
+fn all_components(functions: &[String]) -> Cut {
+    Cut::of_flags(BTreeSet::new(), functions.iter().cloned().collect())
 }
 
 impl Search<'_> {
@@ -331,7 +336,7 @@ pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
     if search.tried.len() == 1 {
         search.patience = Patience::Thorough;
         match program.has_source() {
-            true => search.attempt(outermost(program)[0].clone())?,
+            true => search.attempt(inlined())?,
             false if program.given().slot_count() > 1 => search.attempt(Cut::Whole)?,
             false => {}
         }
@@ -362,7 +367,7 @@ pub fn in_stock(
 ) -> Result<(Cut, circuit::Program), Error> {
     if !is_there(program.given())? {
         let others = match program.has_source() {
-            true => outermost(program).to_vec(),
+            true => vec![inlined(), all_components(&program.functions())],
             false if program.given().slot_count() > 1 => vec![Cut::Whole],
             false => Vec::new(),
         };
