@@ -25,7 +25,7 @@ pub use metered::{BeforeExposing, Metered};
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 16;
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Bytes of tables that an evaluator keeps in memory if the user says nothing else ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;

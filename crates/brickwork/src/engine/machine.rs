@@ -69,9 +69,8 @@ pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
     fs::rename(whole, path)
 }
 
-/// Version of the file: the constants have names, so that each protocol brings its own; in version 1 they
-/// stood in one order for all.
-const FORMAT: u32 = 2;
+/// Version of the file. Constants have names in it, so that each protocol brings its own.
+const FORMAT: u32 = 1;
 
 /// The user's folder of caches.
 fn caches() -> Option<PathBuf> {

@@ -50,7 +50,7 @@ pub const MAX_ID: usize = 64;
 const MAX_MARKED_ID: usize = MAX_ID + 1;
 
 /// Version of these messages.
-const VERSION: u32 = 3;
+const VERSION: u32 = 1;
 
 /// How often who drives a line says something. The same at all parties, whatever their limits are: the peer
 /// takes a line whose driver is gone for dead by its signs of life, not by this.

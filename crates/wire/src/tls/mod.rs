@@ -47,7 +47,7 @@ pub use identity::{Identity, PublicKey};
 pub const MAX_LANES: u8 = 64;
 
 /// Version of what stands in this module and in the frames; the protocols have their own.
-const VERSION: u16 = 2;
+const VERSION: u16 = 1;
 
 /// The lane number of a visit.
 const VISIT: u8 = 255;

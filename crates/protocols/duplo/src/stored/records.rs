@@ -34,7 +34,7 @@ use brickwork_session::stock::records::{In, Out, Records};
 use brickwork_stock::{GivenUp, Writer};
 
 /// Version of the records.
-const VERSION: u32 = 3;
+const VERSION: u32 = 1;
 
 /// What the items of a batch have in common.
 #[derive(Clone, Serialize, Deserialize)]

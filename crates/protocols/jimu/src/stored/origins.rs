@@ -15,7 +15,7 @@ use crate::parameters::{Level, Unit};
 use crate::report::{AND_GATES, of_stock};
 
 /// Version of headers and records.
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 
 /// The cut-and-choose of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

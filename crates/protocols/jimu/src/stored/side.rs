@@ -31,7 +31,7 @@ use crate::report::Jimu;
 use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
 
 /// Version of the secrets.
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 
 type SeedBytes = [u8; SEED_BYTES];
 
