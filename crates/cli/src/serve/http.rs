@@ -165,7 +165,9 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     let config = front.desk.config();
     let token = has_token(&request, &config.token);
     let rate = if token { &front.with_token } else { &front.without_token };
-    let reply = if !rate.takes(config.limits.requests_per_second) {
+    // A supervisor takes a process that does not answer here for dead, so no rate bounds it.
+    let is_alive = request.uri().path() == "/health";
+    let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
         let hint = "requests_per_second in [limits] is how many pass";
         refused(&Refusal::new(429, "too many requests", hint).after(1))
     } else if let Err(why) = is_for_here(&request) {
@@ -180,7 +182,9 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
 /// Returns whether the request holds the token.
 fn has_token(request: &Request<Incoming>, token: &str) -> bool {
     let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    let given = given.and_then(|given| given.strip_prefix(b"Bearer ")).unwrap_or_default();
+    // The name of the scheme may have letters of either case (RFC 9110, section 11.1).
+    let given = given.and_then(|given| given.split_at_checked(b"bearer ".len()));
+    let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).unwrap_or_default().1;
     // Hashes: how long comparing takes says nothing about the token.
     blake3::hash(given) == blake3::hash(token.as_bytes())
 }
@@ -211,12 +215,16 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
 
 async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request<Incoming>) -> Reply {
     let desk = &front.desk;
-    let get = *request.method() == Method::GET;
+    // The answer to HEAD has the same fields, and the server leaves out the body.
+    let get = matches!(*request.method(), Method::GET | Method::HEAD);
     match request.uri().path() {
         "/" if get => text("text/html; charset=utf-8", status_page(front).await),
         "/metrics" if get => {
             desk.figures.waiting(desk.waiting());
-            text(metrics_type(&request), desk.figures.text())
+            match knows_openmetrics(&request) {
+                true => text(OPENMETRICS, desk.figures.text()),
+                false => text(PROMETHEUS, prometheus(&desk.figures.text())),
+            }
         }
         // Alive; and whether a request would be served.
         "/health" if get => json_reply(200, &json!({ "status": "up" })),
@@ -240,14 +248,38 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
     }
 }
 
-/// Returns the type of the metrics: OpenMetrics, or for those who do not know it plain text, which they can
-/// read, too.
-fn metrics_type(request: &Request<Incoming>) -> &'static str {
+/// The type of metrics in the form of OpenMetrics.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The type of metrics in the older text form of Prometheus.
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Returns whether a request takes metrics in the form of OpenMetrics.
+fn knows_openmetrics(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    match accepted.into_iter().any(|types| types.contains("application/openmetrics-text")) {
-        true => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        false => "text/plain; version=0.0.4; charset=utf-8",
+    accepted.into_iter().any(|types| types.contains("application/openmetrics-text"))
+}
+
+/// Returns metrics in the older text form: a counter has its suffix in its name there, and neither units nor
+/// a mark of the end are known.
+fn prometheus(openmetrics: &str) -> String {
+    let counters: Vec<&str> = openmetrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+        .collect();
+    let mut text = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        let comment = ["# HELP ", "# TYPE "].into_iter().find(|comment| line.starts_with(comment));
+        let named = comment.and_then(|comment| Some((comment, line[comment.len()..].split_once(' ')?)));
+        match named {
+            Some((comment, (name, rest))) if counters.contains(&name) => {
+                text.extend([comment, name, "_total ", rest]);
+            }
+            _ => text += line,
+        }
+        text.push('\n');
     }
+    text
 }
 
 /// Returns the status page, made anew if the last one is old; only once for all who ask meanwhile.
@@ -348,4 +380,18 @@ fn built(reply: hyper::http::response::Builder, kind: &'static str, text: impl I
     let reply =
         reply.header(X_CONTENT_TYPE_OPTIONS, "nosniff").header("cross-origin-resource-policy", "same-origin");
     reply.body(Full::new(text.into())).expect("statuses and headers of this file are valid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_their_suffix_in_the_older_form() {
+        let openmetrics = "# HELP runs Runs.\n# TYPE runs counter\nruns_total{a=\"b\"} 3\n# HELP up Up.\n\
+                           # TYPE up gauge\n# UNIT up seconds\nup 1\n# EOF\n";
+        let older = "# HELP runs_total Runs.\n# TYPE runs_total counter\nruns_total{a=\"b\"} 3\n\
+                     # HELP up Up.\n# TYPE up gauge\nup 1\n";
+        assert_eq!(prometheus(openmetrics), older);
+    }
 }

@@ -65,7 +65,7 @@ fn requests() {
     let program = entry("richer", "millionaires.bwp", "");
     let mut pair = Pair::new([&program, &program]);
     let garbler = pair.start(0);
-    let refused = || (0..20).filter(|_| garbler.get("health").status == 429).count();
+    let refused = || (0..20).filter(|_| garbler.get("metrics").status == 429).count();
     let long = "x".repeat(1000);
     assert_eq!((refused(), garbler.post(TOKEN, &long).status), (0, 400));
     pair.limit(0, &garbler, "requests_per_second = 1\nrequest_bytes = 999");

@@ -136,7 +136,7 @@ fn too_many_requests() {
     let garbler = pair.start(0);
     let with = format!("Host: localhost\r\n{}", bearer(TOKEN));
     let refused = |headers: &str| {
-        let ask = || garbler.get_with("health", headers).expect("an answer");
+        let ask = || garbler.get_with("metrics", headers).expect("an answer");
         let got: Vec<Got> = std::iter::repeat_with(ask).take(20).collect();
         let refused: Vec<&Got> = got.iter().filter(|got| got.status != 200).collect();
         refused.iter().for_each(|got| is(got, 429, "too many requests"));
@@ -145,6 +145,16 @@ fn too_many_requests() {
     assert!(refused("Host: localhost\r\n").1 > 5, "strangers had their turns");
     let (first, of_many) = refused(&with);
     assert!(first == 200 && of_many > 5, "the one with the token had {of_many} of 20 refused");
+    assert!((0..20).all(|_| garbler.get("health").status == 200), "a supervisor is always answered");
+    // The name of the scheme may have letters of either case: this is a bad request, and no stranger's.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let post = |scheme: &str| {
+        let with = with.replace("Bearer", scheme);
+        let text = format!("POST /run HTTP/1.1\r\n{with}Connection: close\r\nContent-Length: 2\r\n\r\n[]");
+        ask(garbler.http, &text).expect("an answer").status
+    };
+    assert_eq!(post("bEARER"), 400);
+    assert_eq!(post("Basic"), 401);
     garbler.stop();
 }
 
@@ -219,5 +229,14 @@ fn web_pages_are_refused() {
         }
     }
     assert!(garbler.get("").head.contains("frame-ancestors 'none'"));
+    // HEAD gets the fields of GET without a body, and metrics in the older form have no mark of the end.
+    let fields = "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let got = ask(garbler.http, fields).expect("an answer");
+    assert_eq!((got.status, got.body.as_str()), (200, ""));
+    assert!(got.head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{}", got.head);
+    let older = get("Host: localhost\r\n").body;
+    assert!(older.contains("# TYPE brickwork_answers_total counter") && !older.contains("# EOF"), "{older}");
+    let newer = get("Host: localhost\r\nAccept: application/openmetrics-text\r\n").body;
+    assert!(newer.contains("# TYPE brickwork_answers counter") && newer.ends_with("# EOF\n"), "{newer}");
     garbler.stop();
 }
