@@ -145,10 +145,10 @@ pub const INTENT: u64 = 1 + 2 * DIGEST;
 /// nothing was broken off. Otherwise the parties tell each other a little more of where they stand.
 /// `greeting` are the bytes of the garbler's first messages and of the evaluator's greeting.
 pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epochs: u64) {
-    // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
-    // and that no entry is open.
+    // Behind their number, of each epoch its identifier, that no other session has it, how long its log is
+    // and where it stands, and that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
-    let standings = varint(epochs) + epochs * (2 * DIGEST + 2);
+    let standings = varint(epochs) + epochs * (2 * DIGEST + 8 + 2);
     script.phase("setup");
     script.exchange(greeting.0, [greeting.1]);
     // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has

@@ -98,8 +98,9 @@ struct EpochStanding {
 /// The place of a party in an epoch, as it says.
 #[derive(Serialize, Deserialize)]
 enum Stands {
-    /// Its log has so many entries that both write. Their number is for people alone.
-    At(u64, Standing),
+    /// Its log has so many entries that both write. Their number is for people alone. It has one width, so
+    /// that the length of a message is known before a run.
+    At(#[serde(with = "postcard::fixint::le")] u64, Standing),
     /// Another session has leased it.
     Busy,
     /// Its user has burned it.
