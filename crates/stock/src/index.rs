@@ -181,6 +181,7 @@ pub fn is_caught() -> bool {
 /// Runs a part of the database. It takes some damage for a bug of its own and panics: that is an error.
 fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     let before = CATCHING.replace(true);
+    erase_stack();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     CATCHING.set(before);
     result.unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
@@ -213,7 +214,7 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
 /// Overwrites what calls that have returned left on this thread's stack, as far down as the database goes: it
 /// puts values with unwritten bytes on the heap, where these would stay in memory that nobody erases.
 #[inline(never)]
-pub(super) fn erase_stack() {
+fn erase_stack() {
     const PAGES: usize = 16;
     let below = std::hint::black_box([[0u64; 512]; PAGES]);
     // Somebody may look: so the compiler leaves no write out.

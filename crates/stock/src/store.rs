@@ -14,7 +14,7 @@ use super::disk::{Disk, Faults, NoFaults};
 use super::folder::{self, failed};
 use super::index::{
     FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, Row, RowChange, Rows, about, at_one_moment, encoded_secret,
-    erase_stack, failed as index_failed, make_index,
+    failed as index_failed, make_index,
 };
 use super::lease::Leases;
 use super::log::{EpochId, State};
@@ -318,7 +318,6 @@ impl Store {
     pub(super) fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
         let index = self.shared.index.get()?;
-        erase_stack();
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
