@@ -80,7 +80,7 @@ impl Means {
     fn connect(&self, address: &str) -> Hostile {
         let meeting = format!("{:?}", Instant::now());
         let line = |line: &str| {
-            let sheet = json!({ "serve": 3, "line": line, "meeting": meeting }).to_string();
+            let sheet = json!({ "serve": 1, "line": line, "meeting": meeting }).to_string();
             let met = tls::meet(address, &self.identity, self.peer, &self.options(), sheet.as_bytes());
             met.expect("a line").channel
         };
@@ -89,7 +89,7 @@ impl Means {
 
     /// As the garbler, of an evaluator that connects.
     fn accept(&self, listener: &Listener) -> Hostile {
-        let sheet = json!({ "serve": 3, "line": "", "meeting": "" }).to_string();
+        let sheet = json!({ "serve": 1, "line": "", "meeting": "" }).to_string();
         let line = |_| listener.meet(sheet.as_bytes(), None).expect("a line").channel;
         self.hostile([0, 1, 2].map(line).into())
     }
@@ -365,7 +365,7 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut tries = 0;
     loop {
-        let sheet = json!({ "serve": 3, "line": "", "meeting": "" }).to_string();
+        let sheet = json!({ "serve": 1, "line": "", "meeting": "" }).to_string();
         let mut lines =
             [0; 3].map(|_| listener.meet(sheet.as_bytes(), None).expect("a line").channel).into_iter();
         let mut next = || lines.next().expect("three lines");
@@ -468,7 +468,7 @@ fn a_service_goes_down_between_two_steps() {
     let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a process");
     let program = richer_program();
     let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
-    let sheet = json!({ "serve": 3, "line": "", "meeting": "" }).to_string();
+    let sheet = json!({ "serve": 1, "line": "", "meeting": "" }).to_string();
     let mut lines =
         [0; 3].map(|_| listener.meet(sheet.as_bytes(), None).expect("a line").channel).into_iter();
     let mut next = || lines.next().expect("three lines");
