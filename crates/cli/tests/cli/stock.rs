@@ -343,7 +343,8 @@ fn stores_are_looked_after() {
     for flag in ["--epoch <ID>", "--all", "--store <DIR>", "--store-key <FILE>"] {
         assert!(help.contains(flag), "{help}");
     }
-    // Burned on one side, it is gone on both at the next meeting, and that locks nobody: the run makes its own.
+    // Burned on one side, it is gone on both at the next meeting, and that locks nobody: the run makes its
+    // own.
     let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
     let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);
     let burned = run(&burn.iter().map(String::as_str).collect::<Vec<_>>());
