@@ -694,7 +694,7 @@ fn what_one_cut_over_all_workers_would_save() {
         (sent as f64, cpu.sum::<f64>())
     };
     let (ands, one) = (130_000.0 * program.components()[0].circuit.and_gates() as f64, made(1));
-    for (workers, bytes, cpu) in [(1, 1.0, 1.0), (4, 1.1, 1.3), (16, 1.3, 1.4), (64, 1.4, 1.6)] {
+    for (workers, bytes, cpu) in [(1, 1.0, 1.0), (4, 1.1, 1.3), (16, 1.3, 1.4), (64, 1.5, 1.6)] {
         let all = made(workers);
         let more = [all.0 / one.0, all.1 / one.1];
         println!(
