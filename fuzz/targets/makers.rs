@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use brickwork::circuit::Party;
@@ -45,8 +45,8 @@ fn meeting(bytes: &[u8]) -> bool {
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const EPOCH: EpochId = [5; 32];
 
-/// The files of a store with an epoch.
-static STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+/// The files of a store with an epoch: the index, and the epoch's keys.
+static STORE: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     let folder = folder();
     let store = Store::open(folder.path(), &KEY).expect("a store");
     let epoch = Epoch {
@@ -63,7 +63,10 @@ static STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     };
     store.begin(&EPOCH, &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
     drop(store);
-    std::fs::read(folder.path().join("index.redb")).expect("an index")
+    let keys = std::fs::read_dir(folder.path().join("keys")).expect("a folder");
+    let keys = keys.map(|file| Path::new("keys").join(file.expect("a file").file_name()));
+    let files = std::iter::once(PathBuf::from("index.redb")).chain(keys);
+    files.map(|path| (path.clone(), std::fs::read(folder.path().join(path)).expect("a file"))).collect()
 });
 
 /// In memory, where it can be.
@@ -77,8 +80,12 @@ fn folder() -> tempfile::TempDir {
 /// whether it made its share.
 fn share(bytes: &[u8]) -> bool {
     let folder = folder();
-    std::fs::create_dir(folder.path().join("segments")).expect("a folder");
-    std::fs::write(folder.path().join("index.redb"), &*STORE).expect("an index");
+    for name in ["segments", "keys"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    for (path, bytes) in &*STORE {
+        std::fs::write(folder.path().join(path), bytes).expect("a file");
+    }
     let store = Store::open(folder.path(), &KEY).expect("a store");
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let mut begun = store.append(&EPOCH, &Entry::Fill(step)).expect("a step");
@@ -95,6 +102,7 @@ fn share(bytes: &[u8]) -> bool {
             !burned()
         }
         Ok(Some(why)) => {
+
             // A store that could not be written to burns nothing.
             let accuses = matches!(why, Error::Peer(_));
             assert!(accuses || !burned(), "{why}");
