@@ -102,7 +102,6 @@ fn share(bytes: &[u8]) -> bool {
             !burned()
         }
         Ok(Some(why)) => {
-
             // A store that could not be written to burns nothing.
             let accuses = matches!(why, Error::Peer(_));
             assert!(accuses || !burned(), "{why}");
