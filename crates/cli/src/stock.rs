@@ -365,11 +365,9 @@ fn verify(command: &Verify) -> Result<Report, Failure> {
     let damaged = json!({ "damaged": damage.iter().map(damage_json).collect::<Vec<_>>() });
     let mut json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
     json["damaged"] = damaged["damaged"].clone();
-    json["burned"] = json!(lost.as_ref().map(|lost| {
-        lost.iter().map(|(epoch, why)| json!({ "epoch": hex(epoch), "why": why })).collect::<Vec<_>>()
-    }));
+    json["burned"] = json!(lost.as_ref().map(|lost| lost.iter().map(|id| hex(id)).collect::<Vec<_>>()));
     let remade = lost.iter().map(|_| "The index was damaged and is made anew.\n".to_owned());
-    let burned = lost.iter().flatten().map(|(id, why)| format!("{} is burned: {why}\n", &hex(id)[..12]));
+    let burned = lost.iter().flatten().map(|id| format!("{} is burned\n", &hex(id)[..12]));
     let lines: String = remade.chain(burned).chain(damage.iter().map(damage_text)).collect();
     match damage.first() {
         None => Ok(Report::new(json, format!("{lines}All of it is as it was written: {size}, {speed}/s.\n"))),

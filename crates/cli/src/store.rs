@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
 use brickwork::duplo::Lacking;
-use brickwork::stock::{Lost, MAX_AGE, Store, StoreKey};
+use brickwork::stock::{EpochId, MAX_AGE, Store, StoreKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
 
@@ -84,7 +84,7 @@ impl KeyArguments {
     }
 
     /// Makes the index of a store anew, if it is damaged.
-    pub fn rebuild(&self, directory: &Path) -> Result<Option<Vec<Lost>>, Failure> {
+    pub fn rebuild(&self, directory: &Path) -> Result<Option<Vec<EpochId>>, Failure> {
         Store::rebuild(directory, &self.key()?).map_err(not_opened)
     }
 

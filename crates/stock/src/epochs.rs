@@ -165,8 +165,11 @@ impl Store {
     /// Adds the keys of a batch's items, before the index names the batch.
     pub(super) fn keep_chain(&self, id: &EpochId, serial: Serial, chain: &Chain) -> Result<(), Error> {
         let mut kept = self.kept(id)?;
-        kept.chains.retain(|(other, _)| *other != serial);
-        kept.chains.push((serial, chain.clone()));
+        // In a new list of its full length: one that grows leaves keys behind in memory that nobody erases.
+        let mut chains = Vec::with_capacity(kept.chains.len() + 1);
+        chains.extend(kept.chains.iter().filter(|(other, _)| *other != serial).cloned());
+        chains.push((serial, chain.clone()));
+        kept.chains = chains;
         self.poisoning(self.key_file(id).write(&kept))
     }
 
@@ -215,8 +218,7 @@ impl Store {
                 file.erase()?;
                 continue;
             }
-            file.settle()?;
-            match self.kept(&id) {
+            match file.settle().and_then(|()| self.kept(&id)) {
                 Ok(_) => self.erase_gone(&id, &state)?,
                 Err(error) => tracing::warn!("the keys of part {} cannot be read: {error}", short(&id)),
             }
@@ -346,7 +348,7 @@ impl Store {
             }
             _ => Vec::new(),
         };
-        let mut chains = HashMap::new();
+        let mut chains = HashMap::with_capacity(items.len());
         let kept = if items.is_empty() { Kept::default() } else { self.kept(id)? };
         for (serial, items) in &items {
             if let (Vacant(place), Some(first)) = (chains.entry(*serial), items.first()) {

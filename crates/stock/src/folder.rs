@@ -105,6 +105,29 @@ pub(super) fn move_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(
 /// # Errors
 /// [`Error::Stock`] if the disk fails.
 pub(super) fn moved_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<PathBuf, Error> {
+    let target = place_aside(directory, path)?;
+    let folder = path.parent().unwrap_or(directory);
+    disk.rename(path, &target)
+        .and_then(|()| disk.sync_directory(&directory.join(UNKNOWN)))
+        .and_then(|()| disk.sync_directory(folder))
+        .map_err(failed(path))?;
+    Ok(target)
+}
+
+/// Writes a copy of a file to where [`moved_aside`] would move it.
+///
+/// # Errors
+/// [`Error::Stock`] if the disk fails.
+pub(super) fn copied_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(), Error> {
+    let target = place_aside(directory, path)?;
+    std::fs::copy(path, &target)
+        .and_then(|_| std::fs::File::open(&target)?.sync_all())
+        .and_then(|()| disk.sync_directory(&directory.join(UNKNOWN)))
+        .map_err(failed(&target))
+}
+
+/// Returns a path in the folder for unknown files that nothing has, and makes that folder.
+fn place_aside(directory: &Path, path: &Path) -> Result<PathBuf, Error> {
     let (unknown, name) = (directory.join(UNKNOWN), path.file_name().unwrap_or_default());
     make(&unknown)?;
     let mut target = unknown.join(name);
@@ -120,10 +143,5 @@ pub(super) fn moved_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<
         numbered.push(format!(".{number}"));
         target = unknown.join(numbered);
     }
-    let folder = path.parent().unwrap_or(directory);
-    disk.rename(path, &target)
-        .and_then(|()| disk.sync_directory(&unknown))
-        .and_then(|()| disk.sync_directory(folder))
-        .map_err(failed(path))?;
     Ok(target)
 }

@@ -39,6 +39,9 @@ mod tests;
 mod vain;
 mod writers;
 
+/// Why an epoch is burned that its user gave up: the peer is told at the next meeting.
+pub const BY_USER: &str = "by its user (`brickwork stock burn`, or a repair of the index)";
+
 pub use batches::{Damage, Left};
 pub use brickwork_base::{Strangers, short};
 pub use chain::Chain;
@@ -55,7 +58,6 @@ pub use notes::Note;
 pub use opened::Checked;
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
-pub use rebuild::Lost;
 pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};

@@ -4,9 +4,9 @@
 //! has given up. A row that opens is one that this store has sealed for this table and key. It may be an old
 //! version of the row. So if several versions open, the one counts that the database finds, if it finds one.
 //!
-//! An epoch lives on only if nothing of it is lost. Its log has no gap. Its file of keys is there, which a
-//! burned epoch has no more. It is not ahead of the log, and each batch of it has its row. All other epochs
-//! are burned.
+//! All epochs are burned. The last entry of a log can be lost without a trace, for example because the database
+//! goes back to the transaction before, and then the items that this entry took would be used twice. The pairs,
+//! the sums of attempts and the notes of a service stay.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -25,11 +25,11 @@ use super::index::{
     BATCHES, EPOCHS, FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, LOG, NOTES, PAIRS, RowChange, Rows, VAIN,
     about, at_one_moment, make_index, with_number,
 };
-use super::keys::Kept;
-use super::log::{Entry, EpochId, State, number_of};
+use super::log::{Entry, EpochId, State};
 use super::seal::{self, StoreKey};
 use super::store::{Lock, Store};
 use super::vain::Attempts;
+use crate::BY_USER;
 use brickwork_base::Error;
 
 /// Bytes of a page of the database. A larger page begins at a multiple of them, too.
@@ -65,18 +65,14 @@ struct Committed {
     rows: HashMap<(usize, Vec<u8>), Vec<u8>>,
 }
 
-/// An epoch that a new index holds as burned, and why.
-pub type Lost = (EpochId, String);
-
 impl Store {
-    /// Makes the index of a store anew, if it is damaged. Returns the epochs that are burned because they
-    /// have lost something, or nothing if the index is not damaged. The damaged one is kept in the folder of
-    /// unknown files.
+    /// Makes the index of a store anew, if it is damaged. Returns the epochs that are burned by that, or nothing
+    /// if the index is not damaged. The damaged one is kept in the folder of unknown files.
     ///
     /// # Errors
     /// [`Error::Busy`] if another process has the store open. [`Error::Stock`] if the key opens no row, or if
     /// it cannot be told how often a service has run. Then nothing is changed.
-    pub fn rebuild(directory: &Path, key: &StoreKey) -> Result<Option<Vec<Lost>>, Error> {
+    pub fn rebuild(directory: &Path, key: &StoreKey) -> Result<Option<Vec<EpochId>>, Error> {
         let disk = Disk(Arc::new(NoFaults));
         folder::holds_store(directory)?;
         let _lock = Lock::of(directory)?;
@@ -95,7 +91,7 @@ impl Store {
                 path.display()
             )));
         }
-        let (rows, gaps) = chosen(found, &committed(&bytes))?;
+        let rows = chosen(found, &committed(&bytes))?;
         if unfinished.exists() {
             folder::move_aside(&disk, directory, &unfinished)?;
         }
@@ -103,50 +99,26 @@ impl Store {
         let file = File::options().read(true).write(true).open(&unfinished).map_err(failed(&unfinished))?;
         let store = Self::of_index(directory, key, disk.clone(), Index::of(file, &disk)?, None)?;
         store.write(&rows)?;
-        let lost = store.burn_what_is_lost(&gaps)?;
+        let burned = store.burn_all()?;
         drop(store);
-        folder::moved_aside(&disk, directory, &path)?;
+        // The damaged index stays in its place until the new one takes it, so a crash loses neither.
+        folder::copied_aside(&disk, directory, &path)?;
         disk.rename(&unfinished, &path)
             .and_then(|()| disk.sync_directory(directory))
             .map_err(failed(&path))?;
-        Ok(Some(lost))
+        Ok(Some(burned))
     }
 
-    /// Burns the epochs of which something is lost: the log ends in a gap, or the file of keys says more.
-    fn burn_what_is_lost(&self, gaps: &HashSet<EpochId>) -> Result<Vec<Lost>, Error> {
-        let mut lost = Vec::new();
+    /// Burns all epochs that live. Returns them.
+    fn burn_all(&self) -> Result<Vec<EpochId>, Error> {
+        let mut burned = Vec::new();
         for (id, _) in self.epochs()? {
-            let state = self.state(&id)?;
-            let why = match self.kept(&id) {
-                _ if state.burned().is_some() => None,
-                _ if gaps.contains(&id) => Some("entries of its log are lost".to_owned()),
-                Ok(kept) => self.lost_beside(&id, &state, &kept)?,
-                Err(_) => Some("its keys are gone or cannot be read".to_owned()),
-            };
-            if let Some(why) = why {
-                let why = format!("the index was damaged: {why}");
-                drop(self.append(&id, &Entry::Burned(why.clone()))?);
-                lost.push((id, why));
+            if self.state(&id)?.burned().is_none() {
+                drop(self.append(&id, &Entry::Burned(BY_USER.into()))?);
+                burned.push(id);
             }
         }
-        Ok(lost)
-    }
-
-    /// Returns what an epoch with these keys has lost, if something.
-    fn lost_beside(&self, id: &EpochId, state: &State, kept: &Kept) -> Result<Option<String>, Error> {
-        let is_ahead = kept.secrets.forward.entry() > state.shared() + 1
-            || kept.chains.iter().any(|(serial, chain)| {
-                chain.item() > state.gone(*serial) || number_of(*serial) > state.shared()
-            });
-        if is_ahead {
-            return Ok(Some("the last entries of its log are lost".to_owned()));
-        }
-        for (serial, _) in kept.chains.iter().filter(|(serial, _)| state.is_made(*serial)) {
-            if self.batch_row(id, *serial).is_err() {
-                return Ok(Some(format!("the row of its batch {serial} is lost")));
-            }
-        }
-        Ok(None)
+        Ok(burned)
     }
 }
 
@@ -210,11 +182,11 @@ fn search(bytes: &[u8], sealer: &seal::Rows) -> Found {
     found
 }
 
-/// Chooses a version of each row. Returns the rows, and the epochs whose logs have gaps: of such a log the
-/// entries before the gap remain.
-fn chosen(found: Found, committed: &Committed) -> Result<(Vec<RowChange>, HashSet<EpochId>), Error> {
-    let (mut rows, mut gaps) = (Vec::new(), HashSet::new());
-    let mut logs: HashMap<EpochId, (u64, State)> = HashMap::new();
+/// Chooses a version of each row. Of a log with a gap the entries before the gap remain.
+fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> {
+    let mut rows = Vec::new();
+    // The number of the next entry and the state so far; nothing behind a gap.
+    let mut logs: HashMap<EpochId, Option<(u64, State)>> = HashMap::new();
     for ((table, key), versions) in found {
         let is = |rows: Rows| rows.name() == TABLES[table].name();
         let epoch = key.first_chunk::<32>().copied().unwrap_or_default();
@@ -224,7 +196,8 @@ fn chosen(found: Found, committed: &Committed) -> Result<(Vec<RowChange>, HashSe
             continue;
         }
         let one = match (versions.iter().find(|version| Some(&version.sealed) == stands), &versions[..]) {
-            (Some(one), _) => Some(one),
+            // The database may have gone back to the transaction before, with fewer attempts and losses.
+            (Some(one), _) if !is(VAIN) && !is(BATCHES) => Some(one),
             (None, _) if is(NOTES) => {
                 return Err(Error::Stock(
                     "the index is damaged, and it cannot be told how often a service has run; bring back a \
@@ -232,28 +205,31 @@ fn chosen(found: Found, committed: &Committed) -> Result<(Vec<RowChange>, HashSe
                         .into(),
                 ));
             }
-            (None, [one, others @ ..]) if others.iter().all(|other| *other.plain == *one.plain) => Some(one),
+            (_, [one, others @ ..]) if others.iter().all(|other| *other.plain == *one.plain) => Some(one),
             // All that was tried counts, and all that was given up is gone.
-            (None, all) if is(VAIN) => {
+            (_, all) if is(VAIN) => {
                 all.iter().max_by_key(|version| version.read().map(|row: Attempts| row.sum()))
             }
-            (None, all) if is(BATCHES) => {
+            (_, all) if is(BATCHES) => {
                 all.iter().max_by_key(|version| version.read().map(|row: BatchRow| row.lost()))
             }
-            (None, _) => None,
+            _ => None,
         };
         if is(LOG) {
-            let (next, state) = logs.entry(epoch).or_insert_with(|| (0, State::new(&epoch)));
-            let row = one.filter(|_| key == with_number(&epoch, *next)).and_then(Version::read::<LogRow>);
-            if gaps.contains(&epoch) || row.is_none_or(|row| row.apply(state).is_err()) {
-                gaps.insert(epoch);
+            let log = logs.entry(epoch).or_insert_with(|| Some((0, State::new(&epoch))));
+            let applied = log.take().and_then(|(next, mut state)| {
+                let row =
+                    one.filter(|_| key == with_number(&epoch, next)).and_then(Version::read::<LogRow>)?;
+                row.apply(&mut state).ok().map(|_| (next + 1, state))
+            });
+            *log = applied;
+            if log.is_none() {
                 continue;
             }
-            *next += 1;
         }
         rows.extend(one.filter(|_| !is(FORMAT)).map(|one| (TABLES[table], key, Some(one.sealed.clone()))));
     }
-    Ok((rows, gaps))
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -261,10 +237,9 @@ mod tests {
     use super::*;
     use crate::log::FillStep;
 
-    /// Of a log with a gap the entries before it remain, and its epoch is named, although the file of keys
-    /// may agree with them: a note may be lost that secrets were lent.
+    /// Of a log with a gap the entries before it remain.
     #[test]
-    fn row_23_a_log_with_a_gap_is_named() {
+    fn row_23_a_log_ends_before_its_gap() {
         let id: EpochId = [3; 32];
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
         let again = Entry::Fill(FillStep { job: [2; 32], ..step });
@@ -279,18 +254,20 @@ mod tests {
             all.map(|(number, entry)| version(number, entry)).collect()
         };
         for (without, left) in [(None, 5), (Some(0), 0), (Some(3), 3), (Some(4), 4)] {
-            let (rows, gaps) = chosen(found(without), &Committed::default()).unwrap();
-            assert_eq!((rows.len(), gaps.contains(&id)), (left, left < 4), "without {without:?}");
+            assert_eq!(
+                chosen(found(without), &Committed::default()).unwrap().len(),
+                left,
+                "without {without:?}"
+            );
         }
         // The last entry has two versions, and the database finds neither, or one of them.
         let mut twice = found(None);
         let (key, others) = version(4, &Entry::Returned);
         twice.get_mut(&key).unwrap().extend(others);
         twice.get_mut(&key).unwrap()[1].sealed = vec![9];
-        let (rows, gaps) = chosen(twice, &Committed::default()).unwrap();
-        assert_eq!((rows.len(), gaps.contains(&id)), (4, true));
+        assert_eq!(chosen(twice, &Committed::default()).unwrap().len(), 4);
         let rows = HashMap::from([(key, vec![4])]);
-        let (rows, gaps) = chosen(found(None), &Committed { rows, ..Committed::default() }).unwrap();
-        assert_eq!((rows.len(), gaps.is_empty()), (5, true));
+        let all = chosen(found(None), &Committed { rows, ..Committed::default() }).unwrap();
+        assert_eq!(all.len(), 5);
     }
 }

@@ -321,6 +321,8 @@ impl Store {
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+            // Otherwise damage to the last transaction would bring the one before it back in silence.
+            transaction.set_two_phase_commit(true);
             for (table, key, sealed) in changes {
                 let mut table = transaction.open_table(*table)?;
                 match sealed {

@@ -831,8 +831,9 @@ fn row_23_a_damaged_index_is_repaired() {
     assert!(text(&output.stderr).contains("verify --repair"), "{}", text(&output.stderr));
     let output = command("verify", &["--repair", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(object(&output)["burned"], json!([]));
-    parties.millionaires(&["--no-top-up"]);
+    // The last entry of a log may be lost without a trace, so nothing of the stock is used again.
+    assert_eq!(object(&output)["burned"].as_array().expect("an array").len(), 1);
+    parties.millionaires(&[]);
 }
 
 /// Row 23: a flipped bit at either party costs no run. The damaged record is left out, and a program that
@@ -862,11 +863,13 @@ fn row_23_a_flipped_bit_costs_no_run() {
         parties.millionaires(&[]);
     }
     let logs = parties.logs();
-    let damaged = |log: &Value| {
-        let all = log["log"].as_array().expect("a log").clone();
-        all.into_iter().filter(|entry| entry["entry"] == "damaged").collect::<Vec<_>>()
+    // The parts have no order: those that were made on the spot are among them.
+    let damaged = |parts: &[Value]| {
+        let entries = parts.iter().flat_map(|part| part["log"].as_array().expect("a log").clone());
+        entries.filter(|entry| entry["entry"] == "damaged").collect::<Vec<_>>()
     };
-    assert!(!damaged(&logs[0][0]).is_empty() && damaged(&logs[0][0]) == damaged(&logs[1][0]));
+    let [garblers, evaluators] = [damaged(&logs[0]), damaged(&logs[1])];
+    assert!(!garblers.is_empty() && garblers == evaluators, "{garblers:?} {evaluators:?}");
     let (human, _) = good(&["stock", "ls", &parties.store("evaluator"), "--store-key", &parties.store_key]);
     assert!(human.contains(" damaged, "), "{human}");
     // Lost ones are missing until they are given up.

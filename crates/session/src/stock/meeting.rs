@@ -81,7 +81,7 @@ const USED_UP: &str = "it is used up";
 const OVER: &str = "its maximum age is over";
 
 /// Why an epoch is burned that its user has burned. The peer is told.
-pub const BY_USER: &str = "by `brickwork stock burn`";
+pub const BY_USER: &str = brickwork_stock::BY_USER;
 
 /// Why an epoch is burned that the peer's user has burned.
 const BY_PEER: &str = "the peer's user burned it";
@@ -124,11 +124,22 @@ fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
         if state.burned().is_none() && epoch.is_over(now()) && !store.is_busy(&id) {
             match state.is_new() {
                 true => store.forget(&id)?,
-                false => drop(store.append(&id, &Entry::Burned(OVER.into()))?),
+                false => end(store, &id)?,
             }
         }
     }
     Ok(())
+}
+
+/// Burns an epoch whose time is over. If the peer asked for a shorter time than this party did, steps that no
+/// program has used count as thrown away: a cheater would end them early when a cheat in them was of no use.
+fn end(store: &Store, id: &EpochId) -> Result<(), Error> {
+    let all = store.epochs()?;
+    let shortened = all.iter().any(|(other, epoch)| other == id && epoch.max_age < store.max_age());
+    match shortened {
+        true => store.lose(id, Loss::Log, OVER.into()).map(drop),
+        false => store.append(id, &Entry::Burned(OVER.into())).map(drop),
+    }
 }
 
 /// The epochs of a store that belong to these terms, oldest first.
@@ -564,9 +575,10 @@ pub(super) fn reconcile(
             // The peer died before it had begun.
             Compared::Unnamed if state.is_new() => store.forget(id)?,
             // The peer knew first.
-            Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => {
-                drop(store.append(id, &Entry::Burned(why.into()))?)
-            }
+            Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => match why {
+                OVER => end(store, id)?,
+                _ => drop(store.append(id, &Entry::Burned(why.into()))?),
+            },
             Compared::Idle(_, Verdict::Apart) | Compared::Unnamed => {
                 let theirs = if let Compared::Idle(entries, _) = compared { entries } else { 0 };
                 let why = "the peer's log of it is another one, or the peer has none";
@@ -976,6 +988,26 @@ mod tests {
             // They go on, and have forgotten nothing that the other could still name.
             let met = agreed([&stores[0].1, &stores[1].1]);
             assert!(met.iter().all(Result::is_ok), "{ages:?} {met:?}");
+        }
+    }
+
+    /// A peer that asks for a shorter time than this party gets no other challenge for nothing: steps that no
+    /// program has used count when it is over. A time that this party asked for costs nothing.
+    #[test]
+    fn row_04_a_time_that_the_peer_shortened_counts() {
+        for (own, vain) in [(800, 0), (801, 7)] {
+            let (_folder, store) = store(Party::Evaluator, [], &[]);
+            let counted = brickwork_stock::Counted::BrokenOffOrThrownAway;
+            let epoch = Epoch { created: now() - 900, max_age: 800, counted, ..epoch(Party::Evaluator) };
+            store.begin(&[9; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
+            let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 7, workers: 1 };
+            let _ = store.append(&[9; 32], &Entry::Fill(step)).unwrap();
+            make(&store, &[9; 32]);
+            store.set_max_age(own);
+            retire_old(&store, &owner(Party::Evaluator)).unwrap();
+            assert_eq!(store.state(&[9; 32]).unwrap().burned(), Some(OVER));
+            let sum: u128 = store.accounts().unwrap().iter().map(|(_, sum)| sum).sum();
+            assert_eq!(sum, vain, "asked for {own}");
         }
     }
 
