@@ -36,7 +36,7 @@ const JOINED_A_GATE: f64 = 100e-9;
 /// More gates are not put into one component, only to see that it costs more.
 const LARGEST_WHOLE: u64 = 8 << 20;
 
-/// What a program costs here, in the buckets that are chosen for it.
+/// The prices of a program on this machine, in the buckets that are chosen for it.
 pub struct Pricing<'a> {
     pub executions: Option<u32>,
     pub security: u32,
@@ -111,9 +111,9 @@ pub struct Cuts {
     pub tried: Vec<Decomposition>,
     /// The place of the one that is taken.
     pub chosen: usize,
-    /// Whether these are all that would have been worth a try.
+    /// True if no other cut would have been worth a try.
     pub complete: bool,
-    /// Whether the user said which is taken.
+    /// True if the user named the cut.
     pub fixed: bool,
 }
 
@@ -146,7 +146,7 @@ impl Cuts {
     }
 }
 
-/// What is tried: a cut to make, a cost to compare by.
+/// A search: the cuts that were made, and the costs by which they are compared.
 struct Search<'a> {
     program: &'a Program,
     pricing: &'a Pricing<'a>,
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
         !self.affords(0.0)
     }
 
-    /// What cannot be made is no cut; two that give the same program are one.
+    /// Tries a cut, if there is time. A cut that cannot be made is left out, and so is one whose program is known.
     fn attempt(&mut self, cut: Cut) -> Result<(), Error> {
         let seconds = self.seconds_of(&cut);
         if !self.affords(seconds) || !self.asked.insert(cut.clone()) {
@@ -319,16 +319,15 @@ pub fn with(
     Ok(Cuts { tried, chosen, complete, fixed: matches!(wish, CutChoice::Fixed(_)) })
 }
 
-/// What a run would take of this program, and what else it might have: the given cut, the fastest other one
-/// that it finds, and whether that one is taken.
+/// The two cuts between which a run decides: the given one, and the fastest other one that it finds.
 pub struct Rivals {
     pub given: Decomposition,
     pub other: Option<Decomposition>,
     pub is_other_chosen: bool,
 }
 
-/// Looks for cuts as a run does. What a run has no time for is shown all the same: in one piece, or all
-/// inlined.
+/// Looks for cuts as a run does. If a run has no time for any, one is shown all the same: in one piece, or
+/// all inlined.
 pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     search.all()?;

@@ -1,4 +1,4 @@
-//! What work costs on this machine: measured once, and kept; or estimated, which takes no time.
+//! The costs of work on this machine. They are measured once and kept, or estimated, which takes no time.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What two parties tell each other before they begin: sheets, by which whoever does not fit is told why, and
-//! visits, by which `doctor` finds out without a run.
+//! The meeting of two parties before they begin. By their sheets each is told why they do not fit. By a visit
+//! `doctor` compares them without a run.
 //!
 //! ```text
 //!   with the first bytes, both ways    what each is about to do (no secret: digests, flags, sizes)
@@ -41,7 +41,7 @@ const MAX_WAY_BYTES: usize = 100;
 /// The peer is not told of inputs whose types take more bytes.
 const MAX_INPUTS_BYTES: usize = 1 << 11;
 
-/// What a party is about to do.
+/// The sheet of a party, which says what it is about to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
     /// The version of everything that both must have in common.
@@ -51,7 +51,7 @@ pub struct Sheet {
     role: String,
     security: u32,
     executions: Option<u32>,
-    /// Whether it uses a store.
+    /// True if it uses a store.
     store: bool,
     /// Digest of one execution of the program, as the file says.
     program: String,
@@ -63,22 +63,22 @@ pub struct Sheet {
     cut: Option<String>,
     /// Of a garbler: what it proposes.
     proposal: Option<Offer>,
-    /// Whether it may come to propose another cut: it will look for the fastest one when it runs.
+    /// True if it may propose another cut, because it will look for the fastest one when it runs.
     open: bool,
-    /// What it would make masks of, in a protocol that has a choice.
+    /// The OTs of its masks, in a protocol that has a choice.
     masks: Option<Masks>,
 }
 
-/// What masks are to be made of.
+/// The OTs that masks are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masks {
     /// The name of these OTs.
     pub cot: String,
-    /// Whether that was said: then the other party takes it, too, unless it was told otherwise.
+    /// True if the user named them: then the other party takes them, too, unless its user named others.
     pub said: bool,
 }
 
-/// What a garbler proposes.
+/// The proposal of a garbler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     pub cut: String,
@@ -114,7 +114,7 @@ impl Sheet {
             CutChoice::Fastest => None,
             CutChoice::Fixed(cut) => Some(cut.to_string()),
         };
-        // What masks are made of stands by itself, as either party may leave it to the other.
+        // The OTs of masks have a field of their own, as either party may leave them to the other.
         let way = Parameters { cot: None, ..work.request.parameters.clone() };
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
@@ -133,8 +133,8 @@ impl Sheet {
         })
     }
 
-    /// Reads the sheet of a peer. What of it may be shown to somebody can move no cursor and paint no lines:
-    /// cuts are names of functions, and the protocol is letters and flags here.
+    /// Reads the sheet of a peer. No text of it can move a cursor or paint a line of a terminal: cuts are
+    /// names of functions, and a protocol is letters and flags here.
     fn read(bytes: &[u8]) -> Result<Self, String> {
         let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
@@ -151,7 +151,7 @@ impl Sheet {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What differs, in words that are true at either party.
+    /// Names the first difference, in words that are true at either party.
     fn differs(&self, theirs: &Sheet) -> Result<(), String> {
         let store = |sheet: &Sheet| if sheet.store { "uses a store" } else { "uses none" };
         let executions = |sheet: &Sheet| match sheet.executions {
@@ -211,7 +211,7 @@ impl Sheet {
         }
         self.masks_with(theirs)?;
         if garbler.open {
-            // What the garbler will propose is not known yet, but what would not do is.
+            // The proposal of the garbler is not known yet, but a cut that the evaluator refuses is.
             if let Some(only) = evaluator.cut.as_deref().and_then(|name| name.parse::<Cut>().ok()) {
                 return Err(format!(
                     "the evaluator takes --cut {only} only, and the garbler the fastest one; give both the \
@@ -239,8 +239,8 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// What both make masks of, in a protocol that has a choice: what one of them was told, or else what the
-    /// garbler proposes. What rests on more than all others do, both must have been told.
+    /// Returns the OTs of masks, in a protocol that has a choice: those that a user named, or else those that
+    /// the garbler proposes. OTs that rest on one assumption more must be named at both parties.
     fn masks_with(&self, theirs: &Sheet) -> Result<Option<Cot>, String> {
         let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
         let (Some(garblers), Some(evaluators)) = (&garbler.masks, &evaluator.masks) else { return Ok(None) };
@@ -296,8 +296,8 @@ fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<Strin
 }
 
 impl Work<'_> {
-    /// Whether this party fits the peer of this sheet; of a peer without one that is seen later. A visitor
-    /// wants to know what only shows when the cut is made: then it is made, and returned.
+    /// Checks that this party fits the peer of this sheet; without a sheet the protocol checks it later. For
+    /// a visitor it makes the cut, since some differences show only then, and returns it.
     fn fits(&self, own: &Sheet, theirs: &[u8], visits: bool) -> Result<Option<Arc<Program>>, Refusal> {
         if theirs.is_empty() {
             return Ok(None);
@@ -410,14 +410,14 @@ impl Work<'_> {
             }
             Ok((_, Some(lacks))) => refuse(channel, lacks.into()),
             Err(error) => {
-                // Who differs sees it, too: both have both logs.
+                // The peer sees the difference, too: both have both logs.
                 tell(channel, &error.to_string());
                 Err(error)
             }
         }
     }
 
-    /// What the protocol does with stores.
+    /// Returns the stock of the protocol.
     fn stocks(&self) -> Result<&dyn Stocks, ProtocolError> {
         let name = self.request.parameters.protocol.name();
         self.stocks.ok_or_else(|| ProtocolError::Usage(format!("--protocol {name} keeps no stock")))
@@ -430,7 +430,7 @@ impl Work<'_> {
         self.stocks()?.has(store, self.party, &self.job.terms(), run)
     }
 
-    /// What keeps this party from running the program on its stock.
+    /// Returns why this party cannot run the program on its stock, if it cannot.
     fn lacks(
         &self,
         store: Option<&Store>,
@@ -582,7 +582,7 @@ mod tests {
         }
     }
 
-    /// Whatever differs, both parties say the same about it.
+    /// Both parties say the same about any difference.
     #[test]
     fn both_name_what_differs() {
         let garbler = sheet("garbler");
@@ -603,7 +603,7 @@ mod tests {
             assert!(why.contains(words), "{why}");
             assert_eq!(evaluator.differs(&garbler), Err(why));
         }
-        // What the garbler has not decided yet.
+        // A garbler that has not decided yet.
         let open = Sheet { open: true, ..garbler };
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [

@@ -40,7 +40,7 @@ pub struct Requested {
     pub count: u32,
 }
 
-/// What else is said of the stock to be made.
+/// The options of stock that is to be made.
 pub struct Wishes<'a> {
     pub protocol: Protocol,
     /// No authenticators for inputs and private outputs, and no OTs.
@@ -48,9 +48,9 @@ pub struct Wishes<'a> {
     pub no_ots: bool,
     /// Of how many executions the programs are that are built, too.
     pub build: Option<NonZeroU32>,
-    /// Of what jimu is to make buckets; of gates, if nothing is said.
+    /// The unit of buckets of JIMU: its components (given) or AND gates; gates, if it is not said.
     pub cut: Option<&'a Cut>,
-    /// Whether a level was asked for.
+    /// True if the user named a level of security.
     pub level: bool,
 }
 
@@ -98,7 +98,7 @@ impl Wishes<'_> {
     }
 }
 
-/// What is asked for.
+/// The stock that is asked for.
 pub enum Asked {
     Steps(Vec<Request>),
     Ots(usize),
@@ -377,7 +377,7 @@ fn in_words<R>(done: stock::FromStock<R>, words: impl FnOnce(R) -> String) -> Fr
     FromStock { outputs, kept, recovered, promise, made: made.map(words) }
 }
 
-/// What runs on it.
+/// A run from stock.
 pub enum Job<'a> {
     /// A step that carries something on, or keeps something.
     Step(&'a Step),

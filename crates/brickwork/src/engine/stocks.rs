@@ -1,4 +1,4 @@
-//! What a protocol does with stores, as the command looks after them.
+//! The stock of a protocol: what its stores hold, and whether a run finds there what it needs.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -51,3 +51,53 @@ pub trait Stocks {
     /// Returns whether stock is for a level of statistical security.
     fn has_levels(&self) -> bool;
 }
+
+/// Implements [`Stocks`] for a protocol whose crate has the functions `compare_stores`, `inventory` and
+/// `executions`. The closure is [`Stocks::has`]; the program that it gets is that of all executions.
+macro_rules! stocks {
+    ($protocol:ty, $of:ident, levels: $levels:literal, $has:expr) => {
+        impl $crate::engine::stocks::Stocks for $protocol {
+            fn has(
+                &self,
+                store: &Store,
+                party: Party,
+                terms: &Terms,
+                run: (&Program, u32, &CutChoice),
+            ) -> Result<bool, ProtocolError> {
+                ($has)(store, party, terms, run)
+            }
+
+            fn compare(
+                &self,
+                channel: &mut Channel,
+                store: Option<&Store>,
+                role: Party,
+                terms: &Terms,
+            ) -> Result<usize, ProtocolError> {
+                $of::compare_stores(channel, store, role, terms)
+            }
+
+            fn inventory(
+                &self,
+                store: &Store,
+            ) -> Result<Vec<brickwork_session::stock::inventory::Inventory>, ProtocolError> {
+                $of::inventory(store)
+            }
+
+            fn executions(
+                &self,
+                part: &brickwork_session::stock::inventory::Inventory,
+                store: &Store,
+                program: &Program,
+            ) -> Result<u64, ProtocolError> {
+                $of::executions(part, store, program)
+            }
+
+            fn has_levels(&self) -> bool {
+                $levels
+            }
+        }
+    };
+}
+
+pub(super) use stocks;

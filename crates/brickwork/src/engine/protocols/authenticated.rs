@@ -7,7 +7,6 @@ use brickwork_circuit::{Party, Program};
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork_primitives::ot::Cot;
 use brickwork_session::Observer;
-use brickwork_session::stock::inventory::Inventory;
 use brickwork_session::{Model, Promise, Protocol, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
@@ -18,7 +17,7 @@ use crate::cut::{Cut, CutChoice};
 use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
 use crate::engine::request::{Buckets, Parameters, Request};
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::plan::Cost;
@@ -101,7 +100,7 @@ impl Played for Authenticated {
         let estimate = Estimate::of(work.request)?;
         let Priced { cot, cost, .. } = priced(&work.job.program, work.job.security, wish(work).0, &estimate)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // What a run from stock sends depends on what is in stock.
+        // The bytes of a run from stock depend on what is left in the store.
         let predicted = store.is_none().then_some(cost);
         let member = Member::<Authenticated, Cot> {
             work,
@@ -117,11 +116,11 @@ impl Played for Authenticated {
     }
 }
 
-/// What masks may be made of where nobody says it: what rests on no more than all others do. (The PCG rests
-/// on LPN besides.)
+/// The OTs among which a party chooses where no user names any. The PCG is not among them, because it rests
+/// on LPN besides.
 const CHOSEN_FROM: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
 
-/// What a run costs and promises whose masks are made of these OTs, and why, if they were chosen.
+/// The price of a run with these OTs for its masks, and the reason for them, if they were chosen.
 struct Priced {
     cot: Cot,
     cost: Cost,
@@ -160,8 +159,8 @@ fn priced(
     Ok(Priced { reason: Some(reason), ..chosen })
 }
 
-/// What this party was told to make masks of, and whether the peer has to take the same. What an epoch of a
-/// store is begun with is not chosen by the line of one run.
+/// Returns the OTs that the user of this party named, and whether the peer has to take the same. An epoch of a
+/// store serves many runs, so the line of one run does not choose its OTs.
 fn wish(work: &Work) -> (Option<Cot>, bool) {
     let parameters = &work.request.parameters;
     match work.request.stored {
@@ -200,40 +199,7 @@ impl Ready for Masked<'_> {
     }
 }
 
-/// The program is that of all executions.
-impl Stocks for Authenticated {
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, ProtocolError> {
-        authenticated::in_stock(store, party, terms, program)
-    }
-
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, ProtocolError> {
-        authenticated::compare_stores(channel, store, role, terms)
-    }
-
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
-        authenticated::inventory(store)
-    }
-
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
-        authenticated::executions(part, store, program)
-    }
-
-    fn has_levels(&self) -> bool {
-        true
-    }
-}
+stocks!(Authenticated, authenticated, levels: true, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| authenticated::in_stock(store, party, terms, program));
 
 /// Runs a program on what is in the store.
 fn take(

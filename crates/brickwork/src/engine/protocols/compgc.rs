@@ -5,7 +5,6 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_compgc::{self as compgc, CompGc, Stocked, WARNING};
 use brickwork_session::Observer;
-use brickwork_session::stock::inventory::Inventory;
 use brickwork_session::{Model, Protocol, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
@@ -13,7 +12,7 @@ use brickwork_wire::Channel;
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, Parameters, Request};
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::program::repeated;
@@ -109,7 +108,7 @@ impl Played for CompGc {
         let cost =
             compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // What a run from stock sends depends on what is in stock.
+        // The bytes of a run from stock depend on what is left in the store.
         let predicted = store.is_none().then_some(cost);
         let linking = work.request.parameters.linking();
         Ok(Box::new(Member::<CompGc, _> {
@@ -125,40 +124,7 @@ impl Played for CompGc {
     }
 }
 
-/// The program is that of all executions.
-impl Stocks for CompGc {
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, ProtocolError> {
-        compgc::in_stock(store, party, terms, program)
-    }
-
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, ProtocolError> {
-        compgc::compare_stores(channel, store, role, terms)
-    }
-
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
-        compgc::inventory(store)
-    }
-
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
-        compgc::executions(part, store, program)
-    }
-
-    fn has_levels(&self) -> bool {
-        false
-    }
-}
+stocks!(CompGc, compgc, levels: false, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| compgc::in_stock(store, party, terms, program));
 
 /// Runs a program on what is in the store.
 fn take(

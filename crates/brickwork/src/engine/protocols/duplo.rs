@@ -20,7 +20,7 @@ use crate::engine::cuts::{self, Decomposition, Pricing};
 use crate::engine::hex;
 use crate::engine::meeting::{Offer, Sheet};
 use crate::engine::request::Request;
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_memory};
 use crate::failure::Error;
 use crate::plan;
@@ -179,45 +179,7 @@ impl Played for Duplo {
     }
 }
 
-impl Stocks for Duplo {
-    /// The program is that of all executions.
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, ProtocolError> {
-        duplo::in_stock(store, party, terms, program)
-    }
-
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, ProtocolError> {
-        duplo::compare_stores(channel, store, role, terms)
-    }
-
-    fn inventory(&self, store: &Store) -> Result<Vec<duplo::Inventory>, ProtocolError> {
-        duplo::inventory(store)
-    }
-
-    fn executions(
-        &self,
-        part: &duplo::Inventory,
-        store: &Store,
-        program: &Program,
-    ) -> Result<u64, ProtocolError> {
-        duplo::executions(part, store, program)
-    }
-
-    fn has_levels(&self) -> bool {
-        true
-    }
-}
+stocks!(Duplo, duplo, levels: true, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| duplo::in_stock(store, party, terms, program));
 
 /// Returns the evaluator's part: all executions of the program in the cut that the garbler names.
 ///

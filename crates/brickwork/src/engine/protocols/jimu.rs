@@ -5,7 +5,6 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_jimu::{self as jimu, Jimu, Stocked, Unit};
 use brickwork_session::Observer;
-use brickwork_session::stock::inventory::Inventory;
 use brickwork_session::{Model, Protocol, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
@@ -13,12 +12,12 @@ use brickwork_wire::Channel;
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, Request};
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::program::{fits, repeated};
 
-/// What is cut and chosen, where it is said.
+/// Returns the unit of cut-and-choose that the user named, if any.
 fn said(wish: &CutChoice) -> Option<Unit> {
     match wish {
         CutChoice::Fastest => None,
@@ -27,7 +26,7 @@ fn said(wish: &CutChoice) -> Option<Unit> {
     }
 }
 
-/// What is cut and chosen within a run: both parties say it, or take what sends fewer bytes.
+/// Returns the unit of cut-and-choose of a run: the named one, or the one that sends fewer bytes.
 fn unit(wish: &CutChoice, program: &Program, security: u32) -> Result<Unit, Error> {
     said(wish).map_or_else(|| Ok(jimu::cost::choose(program, security)?), Ok)
 }
@@ -145,7 +144,7 @@ impl Played for Jimu {
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // What a run from stock sends depends on what is in stock.
+        // The bytes of a run from stock depend on what is left in the store.
         let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Jimu, Unit> {
             work,
@@ -160,40 +159,7 @@ impl Played for Jimu {
     }
 }
 
-/// The program is that of all executions.
-impl Stocks for Jimu {
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        (program, _, cut): (&Program, u32, &CutChoice),
-    ) -> Result<bool, ProtocolError> {
-        jimu::in_stock(store, party, terms, program, said(cut))
-    }
-
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, ProtocolError> {
-        jimu::compare_stores(channel, store, role, terms)
-    }
-
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
-        jimu::inventory(store)
-    }
-
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
-        jimu::executions(part, store, program)
-    }
-
-    fn has_levels(&self) -> bool {
-        true
-    }
-}
+stocks!(Jimu, jimu, levels: true, |store, party, terms, (program, _, cut): (&Program, u32, &CutChoice)| jimu::in_stock(store, party, terms, program, said(cut)));
 
 /// Runs a program on what is in the store.
 fn take(

@@ -4,7 +4,6 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_lego::{self as lego, Lego, Stocked};
 use brickwork_session::Observer;
-use brickwork_session::stock::inventory::Inventory;
 use brickwork_session::{Model, Protocol, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
@@ -12,7 +11,7 @@ use brickwork_wire::Channel;
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, Request};
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::program::repeated;
@@ -86,7 +85,7 @@ impl Played for Lego {
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // What a run from stock sends depends on what is in stock.
+        // The bytes of a run from stock depend on what is left in the store.
         let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Lego, ()> {
             work,
@@ -101,40 +100,7 @@ impl Played for Lego {
     }
 }
 
-/// The program is that of all executions.
-impl Stocks for Lego {
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        (program, ..): (&Program, u32, &CutChoice),
-    ) -> Result<bool, ProtocolError> {
-        lego::in_stock(store, party, terms, program)
-    }
-
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, ProtocolError> {
-        lego::compare_stores(channel, store, role, terms)
-    }
-
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
-        lego::inventory(store)
-    }
-
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
-        lego::executions(part, store, program)
-    }
-
-    fn has_levels(&self) -> bool {
-        true
-    }
-}
+stocks!(Lego, lego, levels: true, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| lego::in_stock(store, party, terms, program));
 
 /// Runs a program on what is in the store.
 fn take(

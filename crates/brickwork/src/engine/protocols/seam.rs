@@ -1,4 +1,4 @@
-//! What a protocol is to the command.
+//! A protocol as the engine sees it: what a request may ask of it, its price, and its run.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{self as circuit, Party};
@@ -104,16 +104,16 @@ pub trait Played {
     /// Gets a party ready, as far as that is possible without its peer.
     ///
     /// # Errors
-    /// Whatever would make the run fail later.
+    /// All that would make the run fail later.
     fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error>;
 }
 
 /// The only way in which a run can be done.
 pub struct Only {
     pub cost: Cost,
-    /// What it promises.
+    /// Its promise.
     pub promise: Promise,
-    /// Why masks are made of what they are made of, if that was chosen.
+    /// The reason for the OTs of masks, if they were chosen.
     pub cot_reason: Option<String>,
 }
 
@@ -139,7 +139,7 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
     }
 }
 
-/// What a run on stock gave.
+/// The result of a run from stock.
 pub struct Taken {
     pub outputs: Vec<bool>,
     pub phases: Vec<PhaseReport>,
@@ -147,7 +147,7 @@ pub struct Taken {
     pub promise: Promise,
     /// As [`Done::recovered`].
     pub recovered: bool,
-    /// What it lacked, in words.
+    /// The items that were lacking and were made for it, in words.
     pub made: Option<String>,
     /// Into which components the program was cut, where what is in stock decides it.
     pub cut: Option<Cut>,
@@ -160,17 +160,17 @@ pub type Take = fn(&Work, &Store, Channel, &[bool], Box<dyn Observer>) -> Result
 /// stock.
 pub struct Member<'w, P: Protocol, L> {
     pub work: &'w Work<'w>,
-    /// What a garbler proposes, and an evaluator takes.
+    /// The proposal of a garbler, which an evaluator takes.
     pub proposal: P::Proposal,
-    /// What an evaluator takes.
+    /// The limits of an evaluator.
     pub limits: L,
     /// Into which components the program is cut.
     pub cut: Cut,
     /// How often the program is executed; 1 if the program is that of all executions.
     pub executions: u64,
-    /// What the run is expected to take.
+    /// The predicted cost.
     pub predicted: Option<Cost>,
-    /// Whether an evaluator has its outputs of the garbler's input, which cheated.
+    /// Tells whether the garbler cheated and the evaluator computed its outputs from the garbler's input.
     pub recovered: fn(&P::Aside) -> bool,
     /// Where its stock is, if it takes from one.
     pub stock: Option<(Store, Take)>,
@@ -243,17 +243,17 @@ pub trait Ready {
     /// Runs the protocol with this party's input.
     ///
     /// # Errors
-    /// What the protocol's are.
+    /// Those of the protocol.
     fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError>;
 }
 
-/// What a run gave, whatever its protocol.
+/// The result of a run, of any protocol.
 pub struct Done {
     pub outputs: Vec<bool>,
     pub phases: Vec<PhaseReport>,
     /// The promise of the run.
     pub promise: Promise,
-    /// What was predicted of the run, likewise; null if nothing was.
+    /// The predicted cost, if there was a prediction.
     pub predicted: Option<Cost>,
     /// Into which components the program was cut.
     pub cut: Cut,

@@ -17,7 +17,7 @@ use crate::engine::stocks::Stocks;
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 
-/// What a run costs with OTs from there.
+/// Returns the price of a run whose OTs come from there.
 fn only_way(
     program: &Program,
     executions: u32,
