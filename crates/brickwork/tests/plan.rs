@@ -694,18 +694,22 @@ fn what_one_cut_over_all_workers_would_save() {
         (sent as f64, cpu.sum::<f64>())
     };
     let (ands, one) = (130_000.0 * program.components()[0].circuit.and_gates() as f64, made(1));
-    for (workers, bytes, cpu) in [(1, 1.0, 1.0), (4, 1.1, 1.3), (16, 1.3, 1.4), (64, 1.5, 1.6)] {
-        let all = made(workers);
-        let more = [all.0 / one.0, all.1 / one.1];
-        println!(
-            "counted: {workers} workers send {:.2} bytes an AND gate, {:.3} of what one does, and take {:.0} \
-             s of CPU, {:.3} of it",
-            all.0 / ands,
-            more[0],
-            all.1,
-            more[1]
-        );
-        assert!((1.0..=bytes).contains(&more[0]) && (1.0..=cpu).contains(&more[1]), "{workers}: {more:?}");
+    let figures = [
+        (1, ["165.9", "1.00", "395", "1.00"]),
+        (4, ["174.1", "1.05", "498", "1.26"]),
+        (16, ["207.4", "1.25", "510", "1.29"]),
+        (64, ["246.3", "1.49", "593", "1.50"]),
+    ];
+    for (workers, figures) in figures {
+        let (bytes, cpu) = made(workers);
+        let found = [
+            format!("{:.1}", bytes / ands),
+            format!("{:.2}", bytes / one.0),
+            format!("{cpu:.0}"),
+            format!("{:.2}", cpu / one.1),
+        ];
+        println!("counted: {workers} workers: bytes an AND gate, against one, CPU, against one: {found:?}");
+        assert_eq!(found, figures, "{workers} workers");
     }
 }
 

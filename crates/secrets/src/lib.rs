@@ -5,6 +5,7 @@
 pub mod welch;
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +27,10 @@ pub type Shared = Arc<Mutex<Secrets>>;
 pub struct Secrets {
     /// Byte strings at points: who noted each, the party's session or one of its makers, from 1.
     at: Vec<(usize, Point, Vec<u128>)>,
-    sent: HashSet<u128>,
+    /// Hashes of all 16 bytes in a row that were sent. The set is freed while it grows, in the memory that is
+    /// searched for secrets: so it holds none of the bytes themselves.
+    sent: HashSet<u64>,
+    hasher: RandomState,
 }
 
 /// The place of the session, which notes secrets where there is no maker; and of an epoch's offsets where
@@ -46,10 +50,7 @@ impl Secrets {
     fn finish(&self) -> HashMap<u128, &'static str> {
         let who: HashSet<usize> = self.at.iter().map(|(who, ..)| *who).collect();
         let mut known: HashMap<_, _> = who.into_iter().flat_map(|who| self.noted_by(who)).collect();
-        // The lowest bit is a colour: a label is as public with either one. Otherwise the set of what was
-        // sent, which is freed while it grows, would show such a label one byte further on.
-        let is_sent = |secret: u128| [secret, secret ^ 1].iter().any(|label| self.sent.contains(label));
-        known.retain(|&secret, _| !is_sent(secret) && secret > 1);
+        known.retain(|secret, _| !self.sent.contains(&self.hasher.hash_one(secret)) && *secret > 1);
         known
     }
 
@@ -60,7 +61,10 @@ impl Secrets {
         let mut known = HashMap::new();
         let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
             // Values under an offset that was opened are no secrets any more.
-            let hidden = values.iter().enumerate().filter(|(k, _)| !self.sent.contains(&offset(*k)));
+            let hidden = values
+                .iter()
+                .enumerate()
+                .filter(|(k, _)| !self.sent.contains(&self.hasher.hash_one(offset(*k))));
             let labels = hidden.flat_map(|(k, &value)| [value, value & !1, value & !1 ^ offset(k)]);
             labels.map(|label| (label, name)).collect()
         };
@@ -241,10 +245,10 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
         channel.set_tamper(Box::new(move |_, payload| {
             // Tables are large and hold nothing that is looked for.
             if payload.len() < 100_000 {
-                let sent = payload
-                    .windows(16)
-                    .map(|window| u128::from_le_bytes(window.try_into().expect("16 bytes")));
-                secrets.lock().unwrap().sent.extend(sent);
+                let mut secrets = secrets.lock().unwrap();
+                let hasher = secrets.hasher.clone();
+                let value = |window: &[u8]| u128::from_le_bytes(window.try_into().expect("16 bytes"));
+                secrets.sent.extend(payload.windows(16).map(|window| hasher.hash_one(value(window))));
             }
         }));
     }

@@ -4,9 +4,9 @@
 //! has given up. A row that opens is one that this store has sealed for this table and key. It may be an old
 //! version of the row. So if several versions open, the one counts that the database finds, if it finds one.
 //!
-//! All epochs are burned. The last entry of a log can be lost without a trace, for example because the database
-//! goes back to the transaction before, and then the items that this entry took would be used twice. The pairs,
-//! the sums of attempts and the notes of a service stay.
+//! All epochs are burned. The last entry of a log can be lost without a trace, for example because the
+//! database goes back to the transaction before, and then the items that this entry took would be used twice.
+//! The pairs, the sums of attempts and the notes of a service stay.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -66,8 +66,8 @@ struct Committed {
 }
 
 impl Store {
-    /// Makes the index of a store anew, if it is damaged. Returns the epochs that are burned by that, or nothing
-    /// if the index is not damaged. The damaged one is kept in the folder of unknown files.
+    /// Makes the index of a store anew, if it is damaged. Returns the epochs that are burned by that, or
+    /// nothing if the index is not damaged. The damaged one is kept in the folder of unknown files.
     ///
     /// # Errors
     /// [`Error::Busy`] if another process has the store open. [`Error::Stock`] if the key opens no row, or if

@@ -196,7 +196,8 @@ impl<'a> Search<'a> {
         !self.affords(0.0)
     }
 
-    /// Tries a cut, if there is time. A cut that cannot be made is left out, and so is one whose program is known.
+    /// Tries a cut, if there is time. A cut that cannot be made is left out, and so is one whose program is
+    /// known.
     fn attempt(&mut self, cut: Cut) -> Result<(), Error> {
         let seconds = self.seconds_of(&cut);
         if !self.affords(seconds) || !self.asked.insert(cut.clone()) {

@@ -53,8 +53,14 @@ pub trait Stocks {
 }
 
 /// Implements [`Stocks`] for a protocol whose crate has the functions `compare_stores`, `inventory` and
-/// `executions`. The closure is [`Stocks::has`]; the program that it gets is that of all executions.
+/// `executions`. The closure is [`Stocks::has`]. Without it the crate has `in_stock`, too, which takes the
+/// program of all executions.
 macro_rules! stocks {
+    ($protocol:ty, $of:ident, levels: $levels:literal) => {
+        stocks!($protocol, $of, levels: $levels, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| {
+            $of::in_stock(store, party, terms, program)
+        });
+    };
     ($protocol:ty, $of:ident, levels: $levels:literal, $has:expr) => {
         impl $crate::engine::stocks::Stocks for $protocol {
             fn has(

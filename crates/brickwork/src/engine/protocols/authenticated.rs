@@ -159,8 +159,8 @@ fn priced(
     Ok(Priced { reason: Some(reason), ..chosen })
 }
 
-/// Returns the OTs that the user of this party named, and whether the peer has to take the same. An epoch of a
-/// store serves many runs, so the line of one run does not choose its OTs.
+/// Returns the OTs that the user of this party named, and whether the peer has to take the same. An epoch of
+/// a store serves many runs, so the line of one run does not choose its OTs.
 fn wish(work: &Work) -> (Option<Cot>, bool) {
     let parameters = &work.request.parameters;
     match work.request.stored {
@@ -199,7 +199,7 @@ impl Ready for Masked<'_> {
     }
 }
 
-stocks!(Authenticated, authenticated, levels: true, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| authenticated::in_stock(store, party, terms, program));
+stocks!(Authenticated, authenticated, levels: true);
 
 /// Runs a program on what is in the store.
 fn take(

@@ -124,7 +124,7 @@ impl Played for CompGc {
     }
 }
 
-stocks!(CompGc, compgc, levels: false, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| compgc::in_stock(store, party, terms, program));
+stocks!(CompGc, compgc, levels: false);
 
 /// Runs a program on what is in the store.
 fn take(

@@ -179,7 +179,7 @@ impl Played for Duplo {
     }
 }
 
-stocks!(Duplo, duplo, levels: true, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| duplo::in_stock(store, party, terms, program));
+stocks!(Duplo, duplo, levels: true);
 
 /// Returns the evaluator's part: all executions of the program in the cut that the garbler names.
 ///

@@ -159,7 +159,9 @@ impl Played for Jimu {
     }
 }
 
-stocks!(Jimu, jimu, levels: true, |store, party, terms, (program, _, cut): (&Program, u32, &CutChoice)| jimu::in_stock(store, party, terms, program, said(cut)));
+stocks!(Jimu, jimu, levels: true, |store, party, terms, (program, _, cut): (&Program, u32, &CutChoice)| {
+    jimu::in_stock(store, party, terms, program, said(cut))
+});
 
 /// Runs a program on what is in the store.
 fn take(

@@ -100,7 +100,7 @@ impl Played for Lego {
     }
 }
 
-stocks!(Lego, lego, levels: true, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| lego::in_stock(store, party, terms, program));
+stocks!(Lego, lego, levels: true);
 
 /// Runs a program on what is in the store.
 fn take(
