@@ -57,9 +57,14 @@ pub trait Stocks {
 /// program of all executions.
 macro_rules! stocks {
     ($protocol:ty, $of:ident, levels: $levels:literal) => {
-        stocks!($protocol, $of, levels: $levels, |store, party, terms, (program, ..): (&Program, u32, &CutChoice)| {
-            $of::in_stock(store, party, terms, program)
-        });
+        stocks!(
+            $protocol,
+            $of,
+            levels: $levels,
+            |store: &Store, party, terms: &Terms, (program, ..): (&Program, u32, &CutChoice)| {
+                $of::in_stock(store, party, terms, program)
+            }
+        );
     };
     ($protocol:ty, $of:ident, levels: $levels:literal, $has:expr) => {
         impl $crate::engine::stocks::Stocks for $protocol {
