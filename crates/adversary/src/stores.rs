@@ -541,7 +541,8 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 
 /// Nothing but talk about where the stores stand was sent.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
-    let talk = [HELLO, msg::DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND, NEXT, msg::INTENT];
+    let met_there = [HELLO, msg::DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND];
+    let talk = [&met_there[..], &[NEXT, msg::INTENT, msg::DAMAGED]].concat();
     must(
         met.sent[party as usize].iter().all(|(tag, _)| talk.contains(tag)),
         "something was sent that depends on stock",

@@ -5,7 +5,7 @@
 pub mod welch;
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ pub struct Secrets {
     /// Hashes of all 16 bytes in a row that were sent. The set is freed while it grows, in the memory that is
     /// searched for secrets: so it holds none of the bytes themselves.
     sent: HashSet<u64>,
-    hasher: RandomState,
+    hasher: BuildHasherDefault<DefaultHasher>,
 }
 
 /// The place of the session, which notes secrets where there is no maker; and of an epoch's offsets where

@@ -13,8 +13,9 @@ const GENERATORS: [(&str, &str, &str); 5] = [
 ];
 
 /// The files that ask the operating system themselves.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "crates/base/src/random.rs",
+    "crates/stock/src/chain.rs",
     "crates/stock/src/seal.rs",
     "crates/stock/src/segment.rs",
     "crates/wire/src/tls/identity.rs",

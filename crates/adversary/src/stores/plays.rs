@@ -192,7 +192,8 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
 /// Row 23: what somebody does to the files of a party's stock.
 #[derive(Clone, Copy)]
 pub enum Damage {
-    /// A bit of each file is flipped, anywhere.
+    /// A bit of every 64 bytes is flipped, so that no record can be read; records that are whole would be
+    /// used.
     Flip,
     /// A file is a byte shorter.
     Cut,
@@ -207,8 +208,10 @@ pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     match damage {
         Damage::Flip => segments.iter().for_each(|path| {
             let mut bytes = std::fs::read(path).expect("a segment");
-            let at = rng.below(bytes.len() as u64) as usize;
-            bytes[at] ^= 1 << rng.below(8);
+            for piece in bytes.chunks_mut(64) {
+                let at = rng.below(piece.len() as u64) as usize;
+                piece[at] ^= 1 << rng.below(8);
+            }
             std::fs::write(path, bytes).expect("a segment");
         }),
         Damage::Cut => {
@@ -224,8 +227,14 @@ pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     }
     let verified = stores.open(party).and_then(|store| store.verify());
     must(matches!(verified, Err(Error::Stock(_))), "damage was not found")?;
-    let met = stores.run();
+    let mut met = stores.run();
     only_talk(&met, party)?;
+    // An honest party whose stock is whole takes nothing out.
+    let sent = &mut met.sent[party as usize];
+    let takes_out = [msg::INTENT, msg::DAMAGED, msg::STAND];
+    while let Some(at) = sent.windows(3).position(|three| three.iter().map(|(tag, _)| *tag).eq(takes_out)) {
+        drop(sent.drain(at..at + 3));
+    }
     ending(&met, party, What::Run)
 }
 
@@ -270,7 +279,7 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     let stores = Stores::filled();
     let rewrite = move |bytes: &mut Vec<u8>| match lie {
         Pair::Other => bytes[7] ^= 1,
-        Pair::None => bytes.fill(0),
+        Pair::None => bytes[..33].fill(0),
     };
     let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::PAIR, 0, rewrite)));
     only_talk(&met, other(cheater))?;
@@ -319,9 +328,10 @@ pub fn foreign_folder(party: Party, is_new: bool) -> Played {
 /// Plays row 25: a party lies about where its log stands.
 pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = Stores::filled();
-    // Behind the number of epochs and the first one's identifier stands the head of its log.
-    let met =
-        stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, |bytes| bytes[40] ^= 1)));
+    // The head of the first epoch's log lies behind the number of epochs, its name, a kind and a number.
+    let head = 1 + 32 + 1 + 8;
+    let lie = move |bytes: &mut Vec<u8>| bytes[head] ^= 1;
+    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, lie)));
     only_talk(&met, other(cheater))?;
     must(stores.is_burned(other(cheater))?, "not burned")?;
     stores.is_refused()?;

@@ -73,7 +73,8 @@ fn arithmetic_in_bristol_fashion() {
     check_pairs("adder64.txt", 63, 64, |x, y| Some(x.wrapping_add(y).into()));
     check_pairs("sub64.txt", 63, 64, |x, y| Some(x.wrapping_sub(y).into()));
     check_pairs("mult64.txt", 4033, 64, |x, y| Some(x.wrapping_mul(y).into()));
-    check_pairs("udivide64.txt", 4285, 64, |x, y| x.checked_div(y).map(u128::from));
+    // The file has 4285 AND gates; 64 of them have a constant operand.
+    check_pairs("udivide64.txt", 4221, 64, |x, y| x.checked_div(y).map(u128::from));
     let signed = |x: u64, y: u64| (x as i64).checked_div(y as i64).map(|q| u128::from(q as u64));
     check_pairs("divide64.txt", 4664, 64, signed);
     for (path, model) in

@@ -2,7 +2,7 @@
 
 use brickwork_wire::Tag;
 
-pub use brickwork_session::stock::msg::{INTENT, PAIR, STAND, STANDINGS};
+pub use brickwork_session::stock::msg::{DAMAGED, INTENT, PAIR, STAND, STANDINGS};
 
 /// G: digest of the program as it is to be cut, and the name of this cut; none is the cut that both have.
 pub const DECOMPOSITION: Tag = Tag(4);

@@ -340,8 +340,8 @@ fn rows_18_and_24_lies_about_a_log() {
                     bytes.extend(one);
                     bytes[0] = 2;
                 }
-                // Another head.
-                _ => bytes[40] ^= 1,
+                // Another head: it lies behind a count of epochs, a name, a kind and a number of entries.
+                _ => bytes[1 + 32 + 1 + 8] ^= 1,
             };
             // After the lie, whatever the cheater's own honest code goes on to do.
             let sent = Arc::new(Mutex::new(Vec::new()));
