@@ -11,7 +11,7 @@ pub fn main() -> Result<(), brickwork::Error> {
     let program = Program::from_source("sum.wir", text)?;
     let (left, right) = UnixStream::pair().expect("two sockets");
     let party = |make: fn(Identity) -> Party, line: UnixStream| -> Result<Party, brickwork::Error> {
-        let mut party = make(Identity::generate()?.0).over(line.try_clone().expect("a socket"), line);
+        let mut party = make(Identity::generate()?.0).over(line.try_clone().expect("a socket"), line)?;
         party.protocol(Protocol::Authenticated);
         Ok(party)
     };

@@ -11,7 +11,7 @@ use brickwork_wire::{Channel, memory_pair, over};
 
 use crate::cut::Cut;
 use crate::engine::meeting::Sheet;
-use crate::engine::request::{Parameters, Protocol, Request};
+use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, Place};
 use crate::engine::work::Work;
 use crate::engine::{Watch, protocols};
@@ -39,8 +39,8 @@ pub struct Run {
     pub cpu_seconds: f64,
 }
 
-/// The line between a party and its peer.
-enum Line {
+/// The way in which a party reaches its peer.
+enum Transport {
     Listen(String),
     Connect(String),
     /// Until it was used.
@@ -81,9 +81,9 @@ pub struct Party {
     role: Role,
     identity: Identity,
     peer: Option<PublicKey>,
-    line: Option<Line>,
+    line: Option<Transport>,
     listener: Option<Listener>,
-    request: Request,
+    request: RunRequest,
 }
 
 impl Party {
@@ -98,7 +98,7 @@ impl Party {
     }
 
     fn new(role: Role, identity: Identity) -> Self {
-        let request = Request::new(Parameters::new(Protocol::Duplo));
+        let request = RunRequest::new(Parameters::new(Protocol::Duplo));
         Party { role, identity, peer: None, line: None, listener: None, request }
     }
 
@@ -110,23 +110,33 @@ impl Party {
 
     /// Waits for the peer at this address of this machine, such as `0.0.0.0:7000`.
     pub fn listen(mut self, address: impl Into<String>) -> Self {
-        self.line = Some(Line::Listen(address.into()));
+        self.line = Some(Transport::Listen(address.into()));
         self
     }
 
     /// Connects to the peer, which listens at this address. A peer that is not there yet is tried again until
     /// the timeout.
     pub fn connect(mut self, address: impl Into<String>) -> Self {
-        self.line = Some(Line::Connect(address.into()));
+        self.line = Some(Transport::Connect(address.into()));
         self
     }
 
     /// Runs over a line of the caller's, for one run. It must be private and authenticated by itself: neither
     /// TLS nor the keys protect it. A thread writes, so that two parties that both write never block each
     /// other.
-    pub fn over(mut self, reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Self {
-        self.line = Some(Line::Own(Some(over(reader, writer))));
-        self
+    ///
+    /// A reader that never returns hangs the run: bound how long it waits, for example by a timeout of its
+    /// socket.
+    ///
+    /// # Errors
+    /// An error of the machine if the system gives no thread.
+    pub fn over(
+        mut self,
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+    ) -> Result<Self, Error> {
+        self.line = Some(Transport::Own(Some(over(reader, writer)?)));
+        Ok(self)
     }
 
     /// Names the protocol; without it DUPLO runs.
@@ -164,7 +174,7 @@ impl Party {
     /// # Errors
     /// An error of the network if the address is taken, and one of usage if the party does not listen.
     pub fn bind(&mut self) -> Result<std::net::SocketAddr, Error> {
-        let Some(Line::Listen(address)) = &self.line else {
+        let Some(Transport::Listen(address)) = &self.line else {
             return Err(Error::usage("this party does not listen", "give it an address with `listen`"));
         };
         let listener = match self.listener.take() {
@@ -200,24 +210,24 @@ impl Party {
         let input = inputs.encode(program.inputs(self.role))?;
         let own = self.identity.public_key();
         let mut keys = [own, own];
-        if !matches!(self.line, Some(Line::Own(_))) {
+        if !matches!(self.line, Some(Transport::Own(_))) {
             keys[1] = self.peer_key()?;
         }
-        if matches!(self.line, Some(Line::Listen(_))) {
+        if matches!(self.line, Some(Transport::Listen(_))) {
             self.bind()?;
         }
         let Party { role, identity, line, listener, request, .. } = self;
         let place = match line {
-            Some(Line::Own(channel)) => {
+            Some(Transport::Own(channel)) => {
                 // No key protects such a line, so none has to be known.
                 keys = [PublicKey::from_bytes([0; 32]); 2];
                 Place::Line(channel.take())
             }
-            Some(Line::Listen(_)) => match listener {
+            Some(Transport::Listen(_)) => match listener {
                 Some(listener) => Place::Listener(listener),
                 None => return Err(Error::fault("a party that listens has no listener")),
             },
-            Some(Line::Connect(address)) => {
+            Some(Transport::Connect(address)) => {
                 let options = request.resources.options(*role);
                 Place::Peer { address, identity, peer: keys[1], options }
             }
@@ -244,7 +254,7 @@ impl fmt::Debug for Party {
 /// Runs a party at this place; `keys` are its own and the peer's.
 fn run_at(
     role: Role,
-    request: &Request,
+    request: &RunRequest,
     program: &Program,
     [own, peer]: [PublicKey; 2],
     place: Place,
@@ -294,7 +304,7 @@ pub fn run_local(
     garbler: impl Into<Inputs>,
     evaluator: impl Into<Inputs>,
 ) -> Result<[Run; 2], Error> {
-    let request = Request::new(Parameters::new(Protocol::Duplo));
+    let request = RunRequest::new(Parameters::new(Protocol::Duplo));
     let inputs = [
         garbler.into().encode(program.inputs(Role::Garbler))?,
         evaluator.into().encode(program.inputs(Role::Evaluator))?,

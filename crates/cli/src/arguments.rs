@@ -7,7 +7,7 @@ use std::time::Duration;
 use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
 use brickwork::cut::CutChoice;
-use brickwork::engine::request::{self, Line, Request};
+use brickwork::engine::request::{self, LinkSpeed, RunRequest};
 use brickwork::ot::Cot;
 use brickwork::session::Model;
 use brickwork::wire::tls;
@@ -314,8 +314,8 @@ pub struct LineArguments {
 
 impl LineArguments {
     /// Returns what lies between the parties.
-    pub fn line(&self) -> Line {
-        Line { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
+    pub fn line(&self) -> LinkSpeed {
+        LinkSpeed { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 
@@ -384,17 +384,17 @@ pub fn request(
     resources: &Resources,
     choice: &Choice,
     cut: &CutArguments,
-    line: Line,
+    line: LinkSpeed,
     stock: &StoreArguments,
-) -> Request {
-    Request {
+) -> RunRequest {
+    RunRequest {
         resources: resources.of_request(),
         buckets: choice.buckets,
         cut: cut.cut.clone(),
         line,
         stored: stock.store.is_some(),
         lacking: stock.lacking(),
-        ..Request::new(parameters.of_request())
+        ..RunRequest::new(parameters.of_request())
     }
 }
 
@@ -411,8 +411,8 @@ pub struct LinkArguments {
 
 impl LinkArguments {
     /// Returns what is to be imitated.
-    pub fn line(&self) -> Line {
-        Line { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
+    pub fn line(&self) -> LinkSpeed {
+        LinkSpeed { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 

@@ -32,10 +32,10 @@ use crate::{files, programs, values};
 
 /// Find what would fail, before work starts
 ///
-/// Give the flags of the command that is to be checked; what is not given is not checked. What a flag asks
-/// for, and what cannot be checked as another flag is missing, is a failure. What needs the peer works while
-/// the peer waits: with --connect the other side may run `garbler --listen`, `evaluator --listen` or `doctor
-/// --listen`; with --listen it runs `doctor --connect`. Nothing is changed, least of all a store.
+/// Give the flags of the command that is to be checked. A flag that is not given asks for no check. A check
+/// that a flag asks for fails if another flag for it is missing. Checks of the peer work while it waits: with
+/// --connect the other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with
+/// --listen it runs `doctor --connect`. Nothing is changed, least of all a store.
 #[derive(Args)]
 pub struct Arguments {
     /// The program

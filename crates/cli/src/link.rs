@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brickwork::engine::request::Line;
+use brickwork::engine::request::LinkSpeed;
 
 /// Bytes that are forwarded at a time.
 const CHUNK: usize = 16 << 10;
@@ -36,7 +36,7 @@ struct Direction {
 }
 
 impl Direction {
-    fn new(link: Line) -> Self {
+    fn new(link: LinkSpeed) -> Self {
         Direction {
             seconds_a_byte: link.bits_per_second.map_or(0.0, |rate| 8.0 / rate as f64),
             free: Mutex::new(Instant::now()),
@@ -59,7 +59,7 @@ pub struct Relay {
 
 impl Relay {
     /// Starts to forward what comes in at an address of its own to `target`.
-    pub fn start(link: Line, target: &str) -> io::Result<Self> {
+    pub fn start(link: LinkSpeed, target: &str) -> io::Result<Self> {
         let target: SocketAddr = target.parse().map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
@@ -95,7 +95,12 @@ impl Drop for Relay {
     }
 }
 
-fn connect(near: TcpStream, target: SocketAddr, link: Line, lines: &[Arc<Direction>; 2]) -> io::Result<()> {
+fn connect(
+    near: TcpStream,
+    target: SocketAddr,
+    link: LinkSpeed,
+    lines: &[Arc<Direction>; 2],
+) -> io::Result<()> {
     // TCP's own handshake.
     thread::sleep(link.rtt);
     near.set_nonblocking(false)?;
@@ -111,7 +116,7 @@ fn connect(near: TcpStream, target: SocketAddr, link: Line, lines: &[Arc<Directi
 }
 
 /// Carries everything from one socket to the other until it ends.
-fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Line) {
+fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: LinkSpeed) {
     let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(CHUNKS);
     let delivery = thread::spawn(move || {
         while let Ok((at, bytes)) = arriving.recv() {
@@ -193,7 +198,7 @@ mod tests {
     }
 
     /// Sends `bytes` through a relay and waits for an echo of one byte.
-    fn round_trip(link: Line, bytes: usize) -> Duration {
+    fn round_trip(link: LinkSpeed, bytes: usize) -> Duration {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = Relay::start(link, &listener.local_addr().unwrap().to_string()).unwrap();
         let peer = thread::spawn(move || {
@@ -218,9 +223,9 @@ mod tests {
     fn bytes_take_their_time() {
         // Lower bounds hold on every machine.
         let rtt = Duration::from_millis(40);
-        assert!(round_trip(Line { bits_per_second: None, rtt }, 10) >= 2 * rtt);
-        let slow = Line { bits_per_second: Some(80_000_000), rtt: Duration::ZERO };
+        assert!(round_trip(LinkSpeed { bits_per_second: None, rtt }, 10) >= 2 * rtt);
+        let slow = LinkSpeed { bits_per_second: Some(80_000_000), rtt: Duration::ZERO };
         assert!(round_trip(slow, 1 << 20) >= Duration::from_millis(100));
-        assert!(round_trip(Line::default(), 3 << 20) < Duration::from_secs(20));
+        assert!(round_trip(LinkSpeed::default(), 3 << 20) < Duration::from_secs(20));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use brickwork::circuit::{self, Party};
 use brickwork::engine::meeting::Sheet;
 use brickwork::engine::protocols::{self, Done};
-use brickwork::engine::request::Request;
+use brickwork::engine::request::RunRequest;
 use brickwork::engine::run::{self as engine, Place};
 use brickwork::engine::work::Work;
 use brickwork::program::gates_within;
@@ -165,7 +165,7 @@ fn take_part(
     let warns = party == Party::Evaluator || !matches!(host, Host::Embedded { secrets: Given::All(..), .. });
     let (identity, input) = secrets(arguments, program.given(), party, &mut host)?;
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
-    let request = Request {
+    let request = RunRequest {
         audited: audit.is_some(),
         ..request(parameters, resources, choice, cut, arguments.line.line(), stock)
     };

@@ -11,7 +11,7 @@ use brickwork::duplo::{self, Duplo};
 use brickwork::engine::cuts::{self, Cuts, Decomposition, Pricing};
 use brickwork::engine::machine;
 use brickwork::engine::protocols::{self, Only};
-use brickwork::engine::request::{Request, Resources};
+use brickwork::engine::request::{Resources, RunRequest};
 use brickwork::engine::work::Estimate;
 use brickwork::plan::{Cost, Machine};
 use brickwork::program::gates_within;
@@ -109,14 +109,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
              longer",
         ));
     }
-    let request = Request {
+    let request = RunRequest {
         resources: Resources { lanes: arguments.lanes, threads: arguments.threads, ..Resources::default() },
         buckets: arguments.choice.buckets,
         cut: wish,
         line: arguments.link.line(),
         stored: arguments.stocked,
         drawn: arguments.svg.is_some(),
-        ..Request::new(arguments.parameters.of_request())
+        ..RunRequest::new(arguments.parameters.of_request())
     };
     if arguments.model.is_none() {
         protocols::allows(&request)?;
@@ -170,7 +170,7 @@ fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
 fn lanes(
     arguments: &Arguments,
     program: &Program,
-    request: &Request,
+    request: &RunRequest,
     estimate: &Estimate,
     page: bool,
 ) -> Result<Report, Failure> {
@@ -198,7 +198,7 @@ fn lanes(
 fn planned(
     arguments: &Arguments,
     program: &Program,
-    request: &Request,
+    request: &RunRequest,
     estimate: Estimate,
 ) -> Result<Report, Failure> {
     let (given, wish) = (&**program.given(), &request.cut);

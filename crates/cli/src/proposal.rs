@@ -2,7 +2,7 @@
 
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::engine::protocols::{self, Only};
-use brickwork::engine::request::{Parameters, Protocol, Request};
+use brickwork::engine::request::{Parameters, Protocol, RunRequest};
 use brickwork::engine::work::Estimate;
 use brickwork::plan::{Cost, PhaseCost};
 use brickwork::session::{Model, Promise};
@@ -25,11 +25,11 @@ impl Candidate {
     fn of(
         way: Parameters,
         program: &Program,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Self, Failure> {
         let protocol = protocols::played(way.protocol);
-        let request = Request { parameters: way.clone(), ..request.clone() };
+        let request = RunRequest { parameters: way.clone(), ..request.clone() };
         let allowed = protocols::allows(&request);
         allowed
             .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
@@ -118,7 +118,7 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
 pub fn propose(
     model: Model,
     program: &Program,
-    request: &Request,
+    request: &RunRequest,
     estimate: &Estimate,
 ) -> Result<Report, Failure> {
     let Parameters { security, executions, .. } = &request.parameters;

@@ -16,8 +16,8 @@ use brickwork::ErrorKind;
 use brickwork::circuit::Party;
 use brickwork::cut::CutChoice;
 use brickwork::engine::protocols;
-use brickwork::engine::request::Line;
-use brickwork::engine::request::Request;
+use brickwork::engine::request::LinkSpeed;
+use brickwork::engine::request::RunRequest;
 use brickwork::stop::Stop;
 use brickwork::system;
 use brickwork::wire::tls::{Identity, PublicKey};
@@ -99,7 +99,7 @@ fn run_as(
     // What is wrong with the flags, the program or the inputs shows here, before anything is started.
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
     let request = request(parameters, resources, choice, cut, arguments.link.line(), stock);
-    protocols::allows(&Request { audited: arguments.audit.audit.is_some(), ..request.clone() })?;
+    protocols::allows(&RunRequest { audited: arguments.audit.audit.is_some(), ..request.clone() })?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
@@ -109,6 +109,8 @@ fn run_as(
         map: arguments.program.map.clone(),
         loaded: here.then(|| program.clone()),
     };
+    // Two processes have programs of their own, so this one keeps it for a page alone.
+    let program = page.is_some().then_some(program);
     let both = Both {
         program: &named,
         parameters: &request.parameters,
@@ -121,7 +123,7 @@ fn run_as(
     };
     let [garbler, evaluator] = run(&both, inputs)?;
     let report = merge(&garbler, &evaluator, quiet);
-    if let Some(page) = page {
+    if let (Some(page), Some(program)) = (page, program) {
         page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
     Ok(report)
@@ -133,7 +135,7 @@ pub struct Both<'a> {
     pub program: &'a ProgramArguments,
     pub parameters: &'a Parameters,
     pub resources: &'a Resources,
-    pub link: Line,
+    pub link: LinkSpeed,
     pub choice: &'a Choice,
     /// Into which components the program is cut.
     pub cut: &'a CutChoice,

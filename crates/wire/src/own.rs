@@ -7,10 +7,16 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use brickwork_base::Error;
+
 use crate::{Channel, Stream};
 
-/// Frames that wait to be written: more than the parties ever send each other before they listen.
-const FRAMES: usize = 1024;
+/// Pieces that wait to be written, 64 MiB at most: more than the parties ever send each other before they
+/// listen.
+const PIECES: usize = 1024;
+
+/// Bytes of a piece.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// How long a channel that is dropped waits until its last messages are written.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -19,30 +25,40 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Own<R> {
     reader: R,
     /// Until it is dropped.
-    frames: Option<SyncSender<Zeroizing<Vec<u8>>>>,
+    pieces: Option<SyncSender<Zeroizing<Vec<u8>>>>,
     /// Tells when all is written, or why it is not.
     written: Receiver<io::Result<()>>,
 }
 
 /// Makes a channel over a reader and a writer that are connected to the peer's. The line must be private and
 /// authenticated by itself. Both halves are dropped with the channel, as soon as its messages are written.
-pub fn over(reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Channel {
-    let (frames, to_write) = sync_channel(FRAMES);
+///
+/// A reader that never returns hangs the run: the caller bounds how long it waits, for example by a timeout
+/// of its socket.
+///
+/// # Errors
+/// [`Error::Resource`] if the system gives no thread.
+pub fn over(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+) -> Result<Channel, Error> {
+    let (pieces, to_write) = sync_channel(PIECES);
     let (tell, written) = channel();
-    thread::spawn(move || {
+    let write = move || {
         let written = write_behind(writer, &to_write);
-        // Frames that come from now on are refused.
+        // Pieces that come from now on are refused.
         drop(to_write);
         let _ = tell.send(written);
-    });
-    Channel::new(vec![Box::new(Own { reader, frames: Some(frames), written })])
+    };
+    thread::Builder::new().spawn(write).map_err(|e| Error::Resource(format!("no thread for a line: {e}")))?;
+    Ok(Channel::new(vec![Box::new(Own { reader, pieces: Some(pieces), written })]))
 }
 
-fn write_behind(mut writer: impl Write, frames: &Receiver<Zeroizing<Vec<u8>>>) -> io::Result<()> {
-    while let Ok(frame) = frames.recv() {
-        writer.write_all(&frame)?;
-        // An empty frame asks to flush.
-        if frame.is_empty() {
+fn write_behind(mut writer: impl Write, pieces: &Receiver<Zeroizing<Vec<u8>>>) -> io::Result<()> {
+    while let Ok(piece) = pieces.recv() {
+        writer.write_all(&piece)?;
+        // An empty piece asks to flush.
+        if piece.is_empty() {
             writer.flush()?;
         }
     }
@@ -50,11 +66,12 @@ fn write_behind(mut writer: impl Write, frames: &Receiver<Zeroizing<Vec<u8>>>) -
 }
 
 impl<R> Own<R> {
-    fn send(&self, frame: Vec<u8>) -> io::Result<()> {
-        let sent = self.frames.as_ref().map(|frames| frames.send(Zeroizing::new(frame)));
+    fn send(&self, piece: Vec<u8>) -> io::Result<()> {
+        let sent = self.pieces.as_ref().map(|pieces| pieces.send(Zeroizing::new(piece)));
         match sent {
             Some(Ok(())) => Ok(()),
-            _ => match self.written.try_recv() {
+            // The thread has ended, and tells why.
+            _ => match self.written.recv() {
                 Ok(Err(why)) => Err(why),
                 _ => Err(ErrorKind::BrokenPipe.into()),
             },
@@ -64,7 +81,7 @@ impl<R> Own<R> {
 
 impl<R> Drop for Own<R> {
     fn drop(&mut self) {
-        self.frames = None;
+        self.pieces = None;
         // Of a peer that takes nothing, the thread ends when the line does.
         let _ = self.written.recv_timeout(PATIENCE);
     }
@@ -78,10 +95,11 @@ impl<R: Read> Read for Own<R> {
 
 impl<R> Write for Own<R> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !bytes.is_empty() {
-            self.send(bytes.to_vec())?;
+        let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
+        if !piece.is_empty() {
+            self.send(piece.to_vec())?;
         }
-        Ok(bytes.len())
+        Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -95,8 +113,6 @@ impl<R: Read + Send> Stream for Own<R> {}
 mod tests {
     use std::os::unix::net::UnixStream;
 
-    use brickwork_base::Error;
-
     use super::*;
     use crate::Tag;
 
@@ -104,7 +120,7 @@ mod tests {
     #[test]
     fn both_may_write_first() {
         let (left, right) = UnixStream::pair().unwrap();
-        let channel = |socket: UnixStream| over(socket.try_clone().unwrap(), socket);
+        let channel = |socket: UnixStream| over(socket.try_clone().unwrap(), socket).unwrap();
         let (mut left, mut right) = (channel(left), channel(right));
         let message: Vec<u8> = (0..4 << 20).map(|k: u32| k as u8).collect();
         let talk = |channel: &mut Channel| {
@@ -118,5 +134,23 @@ mod tests {
         });
         drop(left);
         assert!(matches!(right.receive(Tag(9), 1), Err(Error::Io(_))));
+    }
+
+    /// A writer that fails is told of by its own error, once a message meets it.
+    #[test]
+    fn errors_of_a_writer_are_told() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut channel = over(io::empty(), Full).unwrap();
+        let told =
+            (0..10_000).find_map(|_| channel.send(Tag(9), &[0; 100]).and_then(|()| channel.flush()).err());
+        assert!(matches!(told, Some(Error::Io(why)) if why.kind() == ErrorKind::StorageFull));
     }
 }

@@ -1,6 +1,6 @@
 //! The engine: all that is decided between a request and a protocol's run, for commands, services and Python.
 //!
-//! A [`request::Request`] says which protocol and by which means. [`work::Work`] is a party's part in it,
+//! A [`request::RunRequest`] says which protocol and by which means. [`work::Work`] is a party's part in it,
 //! with its program. The protocol, found in [`protocols`], makes a party [ready](protocols::Ready). The
 //! parties compare their [`meeting::Sheet`]s, and the run gives a [`protocols::Done`].
 

@@ -199,14 +199,14 @@ impl Buckets {
 
 /// The line between the parties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct LinkSpeed {
     /// In each direction; unlimited if it is not known.
     pub bits_per_second: Option<u64>,
     /// The round-trip time.
     pub rtt: Duration,
 }
 
-impl Line {
+impl LinkSpeed {
     /// Returns the line as the planner takes it, with so many connections.
     pub fn with_lanes(self, lanes: u8) -> plan::Link {
         let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
@@ -215,7 +215,7 @@ impl Line {
 
     /// Returns whether nothing is known to slow the parties down.
     pub fn is_perfect(&self) -> bool {
-        *self == Line::default()
+        *self == LinkSpeed::default()
     }
 }
 
@@ -252,7 +252,7 @@ impl Resources {
 
 /// A request to run a program.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RunRequest {
     /// The parameters that both parties must have alike.
     pub parameters: Parameters,
     /// The means of this party.
@@ -262,7 +262,7 @@ pub struct Request {
     /// The cut that this party proposes or accepts.
     pub cut: CutChoice,
     /// The line to the peer, as far as it is known.
-    pub line: Line,
+    pub line: LinkSpeed,
     /// The run takes from a store.
     pub stored: bool,
     /// A store that lacks something makes it, or refuses the run.
@@ -273,15 +273,15 @@ pub struct Request {
     pub drawn: bool,
 }
 
-impl Request {
+impl RunRequest {
     /// Makes a request that leaves all to this protocol.
     pub fn new(parameters: Parameters) -> Self {
-        Request {
+        RunRequest {
             parameters,
             resources: Resources::default(),
             buckets: Buckets::Fastest,
             cut: CutChoice::Fastest,
-            line: Line::default(),
+            line: LinkSpeed::default(),
             stored: false,
             lacking: Lacking::Make,
             audited: false,

@@ -8,7 +8,7 @@ use brickwork_session::{self as session, Job};
 use brickwork_wire::tls::PublicKey;
 
 use crate::engine::machine;
-use crate::engine::request::Request;
+use crate::engine::request::RunRequest;
 use crate::engine::stocks::Stocks;
 use crate::failure::{Error, ErrorKind};
 use crate::plan::{Cost, Link, Machine, check_temporary_files};
@@ -20,7 +20,7 @@ pub struct Work<'a> {
     /// The role.
     pub party: Party,
     /// The request.
-    pub request: &'a Request,
+    pub request: &'a RunRequest,
     /// The program as the file says.
     pub given: &'a Program,
     /// The job of the protocol.
@@ -35,7 +35,7 @@ impl<'a> Work<'a> {
     /// Makes the part of a party with these keys. The protocol has made `program` of what the file gives.
     pub fn new(
         party: Party,
-        request: &'a Request,
+        request: &'a RunRequest,
         given: &'a Program,
         program: circuit::Program,
         stocks: Option<&'a dyn Stocks>,
@@ -77,7 +77,7 @@ impl Estimate {
     ///
     /// # Errors
     /// An error of the machine if it has no randomness.
-    pub fn of(request: &Request) -> Result<Self, Error> {
+    pub fn of(request: &RunRequest) -> Result<Self, Error> {
         let machine = machine::at_hand()?.with_threads(request.resources.threads);
         Ok(Estimate { machine, link: request.line.with_lanes(request.resources.lanes) })
     }

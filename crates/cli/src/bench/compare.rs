@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use brickwork::circuit::Program;
 use brickwork::cut::CutChoice;
 use brickwork::engine::protocols;
-use brickwork::engine::request::Request;
+use brickwork::engine::request::RunRequest;
 use brickwork::session::Model;
 use brickwork_kernels::Kernel;
 use brickwork_report::chart;
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let ways: Vec<Parameters> = ways.collect();
     for way in &ways {
         let resources = arguments.resources.of_request();
-        let allowed = protocols::allows(&Request { resources, ..Request::new(way.clone()) });
+        let allowed = protocols::allows(&RunRequest { resources, ..RunRequest::new(way.clone()) });
         allowed.map_err(|failure| failure.advise("leave it out, or name --protocols that take it"))?;
     }
     let mut rounds = vec![Vec::new(); ways.len()];

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
-use brickwork::engine::request::Line;
+use brickwork::engine::request::LinkSpeed;
 use brickwork::jobs::control::Crew;
 use brickwork::jobs::coordinator::{Cause, Evidence, News, Order};
 use brickwork::jobs::ledger::State;
@@ -68,7 +68,7 @@ pub struct Processes<'c> {
     /// Hears where the job stands.
     stands: &'c mut dyn FnMut(&State),
     /// What lies between this party's workers and those of the peer, where it is imitated.
-    link: Option<Line>,
+    link: Option<LinkSpeed>,
     relays: BTreeMap<Lane, Relay>,
     /// What workers say at their end, and when they have made stock.
     reports: Arc<Mutex<Vec<Value>>>,
@@ -98,7 +98,7 @@ impl<'c> Processes<'c> {
     }
 
     /// Lets the workers of this party that connect call their peers over such a link, one each.
-    pub fn imitate(self, link: Line) -> Self {
+    pub fn imitate(self, link: LinkSpeed) -> Self {
         Processes { link: (!link.is_perfect()).then_some(link), ..self }
     }
 

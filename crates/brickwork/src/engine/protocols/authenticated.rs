@@ -16,7 +16,7 @@ use super::seam::{Done, Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
-use crate::engine::request::{Buckets, Parameters, Request};
+use crate::engine::request::{Buckets, Parameters, RunRequest};
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
@@ -36,7 +36,7 @@ impl Played for Authenticated {
         Cot::ALL.map(|cot| Parameters { cot: Some(cot), ..wishes.clone() }).into()
     }
 
-    fn allows(&self, request: &Request) -> Result<(), Error> {
+    fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let parameters = &request.parameters;
         let cut = !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given));
         let buckets = request.buckets == Buckets::Standard;
@@ -57,7 +57,7 @@ impl Played for Authenticated {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
@@ -70,7 +70,7 @@ impl Played for Authenticated {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);

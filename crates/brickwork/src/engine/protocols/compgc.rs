@@ -11,7 +11,7 @@ use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, Parameters, Request};
+use crate::engine::request::{Buckets, Parameters, RunRequest};
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
@@ -34,7 +34,7 @@ impl Played for CompGc {
         compgc::Linking::ALL.map(|linking| Parameters { linking: Some(linking), ..wishes.clone() }).into()
     }
 
-    fn allows(&self, request: &Request) -> Result<(), Error> {
+    fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let parameters = &request.parameters;
         let nothing = [
             (
@@ -73,7 +73,7 @@ impl Played for CompGc {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let linking = request.parameters.linking();
@@ -86,7 +86,7 @@ impl Played for CompGc {
         &self,
         program: &Program,
         executions: u32,
-        _: &Request,
+        _: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;

@@ -19,7 +19,7 @@ use crate::engine::Watch;
 use crate::engine::cuts::{self, Decomposition, Pricing};
 use crate::engine::hex;
 use crate::engine::meeting::{Offer, Sheet};
-use crate::engine::request::Request;
+use crate::engine::request::RunRequest;
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_memory};
 use crate::failure::Error;
@@ -102,7 +102,7 @@ impl Played for Duplo {
         "evaluate"
     }
 
-    fn allows(&self, request: &Request) -> Result<(), Error> {
+    fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         match (request.parameters.linking, &request.cut) {
             (Some(_), _) => Err(Error::usage(
                 "--linking says nothing with --protocol duplo: it solders wires that are committed to",
@@ -116,7 +116,7 @@ impl Played for Duplo {
         }
     }
 
-    fn only_way(&self, _: &Program, _: u32, _: &Request, _: &Estimate) -> Result<Option<Only>, Error> {
+    fn only_way(&self, _: &Program, _: u32, _: &RunRequest, _: &Estimate) -> Result<Option<Only>, Error> {
         Ok(None)
     }
 
@@ -124,7 +124,7 @@ impl Played for Duplo {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let program = match &request.cut {
@@ -146,7 +146,7 @@ impl Played for Duplo {
     fn priced(
         &self,
         program: &crate::program::Program,
-        request: &Request,
+        request: &RunRequest,
         Estimate { machine, link }: &Estimate,
     ) -> Result<Only, Error> {
         let pricing = Pricing {

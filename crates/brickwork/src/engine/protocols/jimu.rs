@@ -11,7 +11,7 @@ use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, Request};
+use crate::engine::request::{Buckets, RunRequest};
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
@@ -62,7 +62,7 @@ impl Played for Jimu {
         "prepare"
     }
 
-    fn allows(&self, request: &Request) -> Result<(), Error> {
+    fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let parameters = &request.parameters;
         let nothing = [
             (parameters.commitments, "--commitments", "wires are hashed, not committed to"),
@@ -87,7 +87,7 @@ impl Played for Jimu {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         if matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Gates)) {
@@ -105,7 +105,7 @@ impl Played for Jimu {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let unit = said(&request.cut).unwrap_or(Unit::Gates);

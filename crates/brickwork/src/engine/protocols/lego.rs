@@ -10,7 +10,7 @@ use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, Request};
+use crate::engine::request::{Buckets, RunRequest};
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
@@ -25,7 +25,7 @@ impl Played for Lego {
         "evaluate"
     }
 
-    fn allows(&self, request: &Request) -> Result<(), Error> {
+    fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let nothing = [
             (request.parameters.linking.is_some(), "--linking", "it solders wires that are committed to"),
             (
@@ -48,7 +48,7 @@ impl Played for Lego {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
@@ -61,7 +61,7 @@ impl Played for Lego {
         &self,
         program: &Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;

@@ -21,7 +21,7 @@ use brickwork_session::Model;
 use brickwork_session::stock::inventory::Inventory;
 use brickwork_stock::Store;
 
-use super::request::{Parameters, Protocol, Request};
+use super::request::{Parameters, Protocol, RunRequest};
 use crate::failure::Error;
 
 pub use duplo::Proposed;
@@ -75,7 +75,7 @@ pub fn warn(protocol: Protocol) {
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
-pub fn allows(request: &Request) -> Result<(), Error> {
+pub fn allows(request: &RunRequest) -> Result<(), Error> {
     if request.parameters.post_quantum && request.stored {
         return Err(Error::usage(
             "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \

@@ -12,7 +12,7 @@ use brickwork_wire::tls::Met;
 use crate::cut::Cut;
 use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
-use crate::engine::request::{Parameters, Request};
+use crate::engine::request::{Parameters, RunRequest};
 use crate::engine::stocks::Stocks;
 use crate::engine::work::{Estimate, Work};
 use crate::failure::Error;
@@ -42,7 +42,7 @@ pub trait Played {
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
-    fn allows(&self, request: &Request) -> Result<(), Error>;
+    fn allows(&self, request: &RunRequest) -> Result<(), Error>;
 
     /// Returns what a run costs and promises, where the protocol leaves nothing to choose; none where the
     /// garbler proposes how it is done, which is then what `plan` compares.
@@ -53,7 +53,7 @@ pub trait Played {
         &self,
         program: &circuit::Program,
         executions: u32,
-        request: &Request,
+        request: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error>;
 
@@ -61,7 +61,7 @@ pub trait Played {
     ///
     /// # Errors
     /// As [`Played::only_way`].
-    fn priced(&self, program: &Program, request: &Request, estimate: &Estimate) -> Result<Only, Error> {
+    fn priced(&self, program: &Program, request: &RunRequest, estimate: &Estimate) -> Result<Only, Error> {
         let executions = request.parameters.executions.unwrap_or(1);
         let only = self.only_way(program.given(), executions, request, estimate)?;
         only.ok_or_else(|| Error::fault("a protocol with a choice prices it"))
@@ -76,7 +76,7 @@ pub trait Played {
         &self,
         _program: &circuit::Program,
         _executions: u32,
-        _request: &Request,
+        _request: &RunRequest,
         _estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         Ok(None)

@@ -12,7 +12,7 @@ use brickwork_wire::Channel;
 
 use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, Request};
+use crate::engine::request::{Buckets, RunRequest};
 use crate::engine::stocks::Stocks;
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
@@ -44,7 +44,7 @@ impl Played for SemiHonest {
         "prepare"
     }
 
-    fn allows(&self, request: &Request) -> Result<(), Error> {
+    fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let parameters = &request.parameters;
         let nothing = [
             (
@@ -71,7 +71,7 @@ impl Played for SemiHonest {
         &self,
         program: &Program,
         executions: u32,
-        _: &Request,
+        _: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         only_way(program, executions, Ots::Made, estimate)
@@ -81,7 +81,7 @@ impl Played for SemiHonest {
         &self,
         program: &Program,
         executions: u32,
-        _: &Request,
+        _: &RunRequest,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         only_way(program, executions, ONE_PART, estimate)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
-use brickwork::engine::request::Line;
+use brickwork::engine::request::LinkSpeed;
 use clap::ValueEnum;
 
 use crate::arguments::{Choice, Resources};
@@ -83,11 +83,11 @@ impl Workload {
 }
 
 /// Two processes of this machine.
-const LOOPBACK: Line = Line { bits_per_second: None, rtt: Duration::ZERO };
+const LOOPBACK: LinkSpeed = LinkSpeed { bits_per_second: None, rtt: Duration::ZERO };
 
 /// The networks of the paper.
-const LAN: Line = Line { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
-const WAN: Line = Line { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
+const LAN: LinkSpeed = LinkSpeed { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
+const WAN: LinkSpeed = LinkSpeed { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
 
 /// A row of a table, with the paper's milliseconds of an execution before its inputs are there, and from then
 /// on.
@@ -95,7 +95,7 @@ pub struct Row {
     pub table: Table,
     pub workload: Workload,
     pub executions: u32,
-    pub link: Line,
+    pub link: LinkSpeed,
     pub paper: Option<[f64; 2]>,
 }
 
