@@ -114,10 +114,15 @@ impl Rule {
     /// [`Error::Input`] if its rows break the rule. The message has the numbers of rows, counted from 1, and
     /// no value.
     pub(super) fn check(&self, ty: &Type, name: &str, bits: &[bool]) -> Result<(), Error> {
+        self.check_at(ty, name, name, bits)
+    }
+
+    /// Checks a value of a port of this name, which messages call `place`.
+    fn check_at(&self, ty: &Type, name: &str, place: &str, bits: &[bool]) -> Result<(), Error> {
         let Some(column) = Column::of(ty, 0, name, &self.field) else {
             let Type::Array(one, _) = ty else { return Ok(()) };
             let mut each = looking(bits.chunks(one.width() as usize).enumerate());
-            return each.try_for_each(|(k, bits)| self.check(one, &format!("{name}[{k}]"), bits));
+            return each.try_for_each(|(k, bits)| self.check_at(one, name, &format!("{place}[{k}]"), bits));
         };
         use RowOrder::{Ascending, Grouped, Keyed, Sorted, Unique};
         let counted = column.count.clone().filter(|_| matches!(self.order, Unique | Ascending));
@@ -129,7 +134,7 @@ impl Rule {
             rows.sort_by(|a, b| column.compare(bits, *a, *b).then(a.cmp(b)));
         }
         let field = &self.field;
-        let refused = |why| Err(Error::Input(format!("{name}: {why} (rows are counted from 1)")));
+        let refused = |why| Err(Error::Input(format!("{place}: {why} (rows are counted from 1)")));
         if let Some(row) = rows.iter().find(|row| self.hides(&column, bits, **row)) {
             return refused(format!(
                 "{field} {} says that there is no row, but another field of it is not 0; give another \
@@ -195,6 +200,18 @@ mod tests {
         let row = Type::Struct(vec![("amount".into(), Type::Uint(3)), ("key".into(), key)]);
         let rows = Type::Array(Box::new(row), 4);
         Type::Struct(vec![("count".into(), Type::Uint(3)), ("rows".into(), rows)])
+    }
+
+    /// A list of numbers has no field, so its rule has the name of the port: also where the port holds such a
+    /// list for each execution.
+    #[test]
+    fn lists_of_each_execution_are_checked() {
+        let list = Type::Array(Box::new(Type::Uint(3)), 2);
+        let lists = port(Type::Array(Box::new(list), 2), "t", RowOrder::Ascending);
+        let given = |value| encode(std::slice::from_ref(&lists), &value).map_err(|error| error.to_string());
+        assert!(given(json!([[1, 2], [3, 5]])).is_ok());
+        let why = given(json!([[1, 2], [5, 3]])).unwrap_err();
+        assert!(why.contains("t[1]: t 2 is not larger than t 1"), "{why}");
     }
 
     fn port(ty: Type, field: &str, order: RowOrder) -> Port {
