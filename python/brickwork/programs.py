@@ -125,7 +125,7 @@ class Program(Page):
         options = {"map": self.map, "output": path, "cut": cut}
         call = ["compile", *flags(options), "--", os.fspath(self.unchanged().path)]
         wait(_native.Task.call(call))
-        return Program(path)
+        return self._alike(Program(path))
 
     def repeated(self, times: int, hold: str) -> Program:
         """Returns a program that evaluates this one several times, with one input of a party for all of them,
@@ -138,7 +138,11 @@ class Program(Page):
         """
         options = {"map": self.map, "output": new_file(), "repeat": times, "hold": hold}
         wait(_native.Task.call(["compile", *flags(options), "--", os.fspath(self.unchanged().path)]))
-        return Program(options["output"])  # type: ignore[arg-type]
+        return self._alike(Program(options["output"]))  # type: ignore[arg-type]
+
+    def _alike(self, other: Program) -> Program:
+        """Returns another program whose numbers with a point are read as this one's are."""
+        return other.raw() if self.is_raw else other
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and self.digest == other.digest

@@ -111,6 +111,10 @@ class IntegerType(Type):
         if not self.point or kind == "f" or isinstance(number, (Decimal, Fraction)):
             return number
         if isinstance(number, (np.ndarray, list, tuple)):
+            flat = np.asarray(number).reshape(-1)
+            # Programs give decimals where a float has too few bits.
+            if kind == "O" and any(isinstance(one, (float, Decimal, Fraction)) for one in flat):
+                return number
             return np.asarray(number).astype(np.float64) / 2.0**self.point
         return float(Fraction(int(number), 1 << self.point))
 

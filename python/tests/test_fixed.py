@@ -161,6 +161,9 @@ def test_wide_numbers_are_exact_decimals() -> None:
     assert learned.tolist() == given and all(isinstance(number, Decimal) for number in learned)
     assert bw.to_arrow(learned)["value"].to_pylist() == given
     assert (bw.simulate(exact, learned, executions=3).garbler == learned).all()
+    # They are decoded already, in an array and alone.
+    kind = bw.fixed(80, 40)
+    assert kind.decode(learned).tolist() == given and kind.decode(given[2]) == given[2]
 
 
 def test_a_scale_moves_no_point_that_is_part_of_a_type() -> None:
@@ -205,6 +208,9 @@ def test_integers_behind_numbers_are_for_those_who_ask() -> None:
         assert bw.simulate(program, money.encode(2.5)).garbler == 163840
         assert bw.run(program, 163840).garbler == money.encode(2.5)
     assert bw.simulate(several.as_program().raw(), money.encode(np.full(40, 2.5))).garbler[0] == 163840
+    # A program that is made of a raw one is raw, too.
+    twice = cost.as_program().raw().repeated(2, hold="garbler")
+    assert twice.is_raw and not cost.as_program().repeated(2, hold="garbler").is_raw
     with pytest.raises(bw.InvalidInput, match="with a decimal point"):
         bw.simulate(raw, 2.5)
     with pytest.raises(bw.InvalidInput, match="of which the numbers are read"):
