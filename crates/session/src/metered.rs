@@ -32,7 +32,7 @@ pub struct Metered {
     /// Bytes of tables that have passed, and all that are expected to.
     passed: u64,
     expected: u64,
-    /// An act before anything is exposed.
+    /// Called before the first message on which the peer can act.
     before_exposing: Option<BeforeExposing>,
 }
 

@@ -1,5 +1,5 @@
-//! Keys that go forward with the log: nobody can draw again from what is kept behind an entry what the entry
-//! has drawn.
+//! Keys that go forward with the log: the keys that are kept after an entry do not reveal what the entry
+//! drew.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};

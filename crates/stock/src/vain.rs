@@ -3,12 +3,12 @@
 //!
 //! An attempt is a step of preprocessing, from the transaction that [exposes](Entry::Exposed) it until it is
 //! made. A connection that breaks before that costs the epoch's [early](Epoch::early) part, which is next to
-//! nothing: the peer may have seen only that a check failed whose odds are as small. A step that is
-//! made counts once more from the transaction in which a program takes of what its job made, until a program
-//! has ended that drew on it: who throws away what it was not lucky with has tried. What the peer makes this
-//! party burn counts with all that was made and no program has proven, and a failed check with the epoch's
-//! fixed part, too. [`Counted`] says which of this a protocol's role needs. Nothing takes from the sum but
-//! [`Store::forgive`]: neither burning, nor forgetting, nor another identifier of the pair.
+//! nothing: the peer may have seen only that a check failed whose odds are as small. A step that is made
+//! counts once more from the transaction in which a program takes of what its job made, until a program has
+//! ended that drew on it, as a cheater without luck would throw it away. If the peer makes this party burn an
+//! epoch, all steps count that no program has proven, and after a failed check the epoch's fixed part, too.
+//! [`Counted`] says which of this a protocol's role needs. Nothing takes from the sum but [`Store::forgive`]:
+//! neither burning, nor forgetting, nor another identifier of the pair.
 
 use std::sync::MutexGuard;
 
@@ -252,8 +252,8 @@ impl Store {
         self.append_behind(&changing, id, &Entry::Exposed, Cause::Own, Opened::default()).map(drop)
     }
 
-    /// Forgets what was tried in vain under an account, by the user's word. What is exposed at this moment
-    /// and given up later does not count either.
+    /// Forgets what was tried in vain under an account, by the user's word. A step that is exposed at this
+    /// moment and given up later does not count either.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -334,8 +334,8 @@ mod tests {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
-    /// Row 4: what is exposed counts, at once and durably, until it is made; and what came to nothing stays,
-    /// whatever becomes of its epoch and of the pair. What was only begun counts nothing, however often.
+    /// Row 4: an exposed step counts, at once and durably, until it is made. If it came to nothing it stays,
+    /// whatever becomes of its epoch and of the pair. A step that was only begun counts nothing.
     #[test]
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();

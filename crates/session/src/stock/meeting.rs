@@ -873,8 +873,8 @@ mod tests {
         }
     }
 
-    /// Row 25: each party hears which of the stores is the old copy. What its user has burned, a party tells,
-    /// and both go on with the rest.
+    /// Row 25: each party hears which of the stores is the old copy. A party tells which parts its user has
+    /// burned, and both go on with the rest.
     #[test]
     fn row_25_each_party_hears_what_happened() {
         let both = || [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1), (2, 2)], &BEGUN));
