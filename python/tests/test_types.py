@@ -69,3 +69,9 @@ def test_a_type_checker_understands_programs(tmp_path: Path) -> None:
 def test_types_are_true(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_words_are_spelled_right() -> None:
+    typos = Path(sys.executable).with_name("typos")
+    done = subprocess.run([typos, "--format", "brief"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -36,6 +36,11 @@ fn long_lines_of_markdown(text: &str) -> Vec<usize> {
     found
 }
 
+/// Returns the numbers of the lines of a Wir program that are too long.
+fn long_lines_of_wir(text: &str) -> Vec<usize> {
+    numbered(text).filter(|(_, line)| is_long(line)).map(|(number, _)| number).collect()
+}
+
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines())
 }
@@ -51,7 +56,9 @@ fn too_long(extension: &str, of: fn(&str) -> Vec<usize>) -> String {
 /// No source, page or string has a line that is too long.
 #[test]
 fn lines_fit() {
-    let found = too_long("rs", long_lines_of_rust) + &too_long("md", long_lines_of_markdown);
+    let found = too_long("rs", long_lines_of_rust)
+        + &too_long("md", long_lines_of_markdown)
+        + &too_long("wir", long_lines_of_wir);
     assert!(found.is_empty(), "lines of more than {COLUMNS} columns:\n{found}");
 }
 
@@ -60,7 +67,7 @@ fn lines_fit() {
 fn a_long_line_is_found() {
     let (fits, long) = ("ä".repeat(COLUMNS), "ä".repeat(COLUMNS + 1));
     let address = format!("see https://example.org/{long} there");
-    for of in [long_lines_of_rust, long_lines_of_markdown] {
+    for of in [long_lines_of_rust, long_lines_of_markdown, long_lines_of_wir] {
         assert_eq!(of(&format!("{fits}\n{long}\n{address}\n{long}")), [2, 4]);
     }
     assert_eq!(long_lines_of_rust(&format!("    // {long}\n    \"{long}\"\nlet x = {long};")), [1, 2, 3]);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Folders that are not ours, or made by a program.
-const FOREIGN: [&str; 6] = [".git", "target", "corpus", "corpora", "artifacts", "node_modules"];
+const FOREIGN: [&str; 7] = [".git", "target", "corpus", "corpora", "artifacts", "node_modules", "seeds"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
