@@ -1,5 +1,5 @@
 //! Types that every part of Brickwork uses: errors and cheats, promises, the two parties, labels, randomness,
-//! bits as bytes, digests, private files, the pool of threads, and how a waiting thread is stopped.
+//! bits as bytes, digests, private files, the pool of threads, quotas, and how a waiting thread is stopped.
 #![forbid(unsafe_code)]
 
 pub mod bits;
@@ -12,6 +12,7 @@ pub mod pool;
 pub mod private;
 pub mod process;
 pub mod promise;
+pub mod quota;
 pub mod random;
 mod security;
 pub mod stop;

@@ -22,6 +22,9 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Ciphertext read from the socket at once.
 const RAW_BYTES: usize = 256 << 10;
 
+/// The same during a handshake: strangers get this far, and there may be many.
+const HANDSHAKE_BYTES: usize = 4 << 10;
+
 /// Ciphertext that is read, at most, while the socket takes nothing: what parties may send each other before
 /// either reads. (The system's own buffers are smaller, and how large is its own business.)
 pub(super) const AHEAD_BYTES: usize = 16 << 20;
@@ -85,7 +88,7 @@ impl Lane {
         let tls = Mutex::new(Tls { connection, last_write: Instant::now(), closed: false });
         let mut lane = Lane {
             link: Arc::new(Link { socket, tls }),
-            raw: vec![0; RAW_BYTES],
+            raw: vec![0; HANDSHAKE_BYTES],
             start: 0,
             end: 0,
             timeout,
@@ -125,6 +128,7 @@ impl Lane {
             .spawn(move || give_signs_of_life(&links, &ended))?;
         let linger = Arc::<OnceLock<Instant>>::default();
         for lane in &mut lanes {
+            lane.raw.resize(RAW_BYTES, 0);
             lane.alive = Some(alive.clone());
             lane.linger = linger.clone();
         }

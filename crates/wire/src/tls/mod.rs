@@ -22,10 +22,10 @@
 
 mod identity;
 mod lane;
+mod lobby;
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -40,6 +40,7 @@ use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::stop;
 use lane::Lane;
+use lobby::{Lobby, Refusals};
 
 pub use identity::{Identity, PublicKey};
 
@@ -54,10 +55,6 @@ const VISIT: u8 = 255;
 
 /// Longest sheet, in bytes.
 pub const MAX_SHEET_BYTES: usize = 64 << 10;
-
-/// Connections that may be in their handshake at a time. When another comes, the oldest goes: an honest
-/// handshake is short, so a crowd of silent strangers cannot keep the peer out.
-const MAX_PENDING: usize = 64;
 
 /// How often a listener looks for connections, and a connecting side tries again.
 const POLL: Duration = Duration::from_millis(5);
@@ -232,9 +229,10 @@ pub fn meet(
 ) -> Result<Met, Error> {
     check(identity, peer, options)?;
     let config = identity.client_config(peer)?;
-    let (mut main, at) = first_connection(address, &config, options.timeout)?;
     let mut hello = Hello::first(options);
-    let (answer, theirs) = exchange(&mut main, &hello, sheet)?;
+    let greeting = |lane: &mut Lane| exchange(lane, &hello, sheet);
+    let Reached { lane: main, at, heard: (answer, theirs) } =
+        first_connection(address, &config, options.timeout, greeting)?;
     if !(1..=options.lanes).contains(&answer.lanes) {
         return Err(
             io::Error::new(ErrorKind::InvalidData, "the peer chose an impossible number of lanes").into()
@@ -245,16 +243,8 @@ pub fn meet(
     let further = std::thread::scope(|scope| {
         let open = |index| {
             let config = &config;
-            scope.spawn(stop::carried(move || -> io::Result<Lane> {
-                let mut lane =
-                    client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
-                let hello = Hello { lane: index, ..hello };
-                hello.send(&mut lane)?;
-                let answer = Hello::receive(&mut lane)?;
-                if answer.lane != index || answer.session != hello.session {
-                    return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
-                }
-                Ok(lane)
+            scope.spawn(stop::carried(move || {
+                further_lane(at, config, options, Hello { lane: index, ..hello })
             }))
         };
         let workers: Vec<_> = (1..answer.lanes).map(open).collect();
@@ -279,9 +269,11 @@ pub fn visit(
     sheet: &[u8],
 ) -> Result<Met, Error> {
     check(identity, peer, options)?;
-    let (mut lane, _) = first_connection(address, &identity.client_config(peer)?, options.timeout)?;
-    let (_, theirs) = exchange(&mut lane, &Hello::visit(options), sheet)?;
-    Ok(Met { channel: Channel::new(Lane::join(vec![lane])?), sheet: theirs, visits: true })
+    let (config, hello) = (identity.client_config(peer)?, Hello::visit(options));
+    let greeting = |lane: &mut Lane| exchange(lane, &hello, sheet);
+    let Reached { lane, heard: (_, sheet), .. } =
+        first_connection(address, &config, options.timeout, greeting)?;
+    Ok(Met { channel: Channel::new(Lane::join(vec![lane])?), sheet, visits: true })
 }
 
 /// Greets a listening peer. Returns what it answers.
@@ -301,19 +293,71 @@ fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> i
     Lane::handshake(socket, Connection::Client(connection), timeout)
 }
 
+/// Opens a further lane of a session. A listener that has too many connections may close one before it has
+/// looked at its greeting: then another is tried, within the timeout.
+fn further_lane(
+    at: SocketAddr,
+    config: &Arc<ClientConfig>,
+    options: &Options,
+    hello: Hello,
+) -> io::Result<Lane> {
+    let deadline = Instant::now() + options.timeout;
+    loop {
+        let opened = TcpStream::connect_timeout(&at, options.timeout)
+            .and_then(|socket| client(socket, config, options.timeout))
+            .and_then(|mut lane| {
+                hello.send(&mut lane)?;
+                let answer = Hello::receive(&mut lane)?;
+                if answer.lane != hello.lane || answer.session != hello.session {
+                    return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
+                }
+                Ok(lane)
+            });
+        match opened {
+            Err(e) if was_closed(&e) && Instant::now() + RETRY < deadline => {
+                stop::check()?;
+                std::thread::sleep(RETRY);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Returns whether the other end has closed the connection.
+fn was_closed(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof)
+}
+
 /// How long one of so many addresses may take to answer at all, if so much time is left.
 fn turn(left: Duration, addresses: usize) -> Duration {
     TURN.min(left / addresses as u32)
 }
 
-/// Tries the addresses that the name stands for, again and again.
-fn first_connection(
+/// A listener that answered.
+struct Reached<T> {
+    lane: Lane,
+    at: SocketAddr,
+    /// The listener's answer to the greeting.
+    heard: T,
+}
+
+/// Tries the addresses that the name stands for, again and again, until a listener answers the greeting. One
+/// that has too many connections closes some before it answers.
+fn first_connection<T>(
     address: &str,
     config: &Arc<ClientConfig>,
     timeout: Duration,
-) -> Result<(Lane, SocketAddr), Error> {
+    greeting: impl Fn(&mut Lane) -> Result<T, Error>,
+) -> Result<Reached<T>, Error> {
     let deadline = Instant::now() + timeout;
     let mut reason = io::Error::new(ErrorKind::NotFound, "the name stands for no address");
+    let call = |at: SocketAddr, turn: Duration, left: Duration| {
+        let mut lane = client(TcpStream::connect_timeout(&at, turn)?, config, left)?;
+        lane.set_timeout(timeout);
+        let heard = greeting(&mut lane)?;
+        Ok(Reached { lane, at, heard })
+    };
     loop {
         stop::check()?;
         match address.to_socket_addrs() {
@@ -321,20 +365,14 @@ fn first_connection(
                 let count = addresses.len();
                 for at in addresses {
                     let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
-                    match TcpStream::connect_timeout(&at, turn(left, count))
-                        .and_then(|socket| client(socket, config, left))
-                    {
-                        Ok(mut lane) => {
-                            lane.set_timeout(timeout);
-                            return Ok((lane, at));
-                        }
+                    match call(at, turn(left, count), left) {
                         // A peer that answered in TLS will not answer otherwise the next time.
-                        Err(e)
-                            if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
+                        Err(Error::Io(e))
+                            if !matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
                         {
-                            return Err(e.into());
+                            reason = e;
                         }
-                        Err(e) => reason = e,
+                        reached => return reached,
                     }
                 }
             }
@@ -351,17 +389,18 @@ fn first_connection(
     }
 }
 
-/// Waits for the peer. Everybody else is refused, and logged.
+/// Waits for the peer. Everybody else is refused, and logged, as far as the [lobby] allows.
 pub struct Listener {
     socket: TcpListener,
     config: Arc<ServerConfig>,
     options: Options,
+    refusals: Arc<Refusals>,
     waiting: Mutex<Waiting>,
 }
 
 /// The connections on the way in, also between two meetings.
 struct Waiting {
-    pending: Pending,
+    lobby: Lobby,
     arrived: Sender<Guest>,
     guests: Receiver<Guest>,
 }
@@ -394,8 +433,9 @@ impl Listener {
         })?;
         socket.set_nonblocking(true)?;
         let (arrived, guests) = channel();
-        let waiting = Mutex::new(Waiting { pending: Pending::default(), arrived, guests });
-        Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
+        let waiting = Mutex::new(Waiting { lobby: Lobby::default(), arrived, guests });
+        let (config, refusals) = (identity.server_config(peer)?, Arc::new(Refusals::new()));
+        Ok(Listener { socket, config, options: *options, refusals, waiting })
     }
 
     /// Gives handshakes, and the peer once it is there, another timeout from now on.
@@ -447,7 +487,15 @@ impl Listener {
             self.welcome(waiting);
             let Ok(mut guest) = waiting.guests.recv_timeout(POLL) else { continue };
             match guest.hello.lane {
-                0 => break guest,
+                0 => {
+                    let lanes = here.lanes.min(guest.hello.lanes).max(1);
+                    match (Hello { lanes, ..here }).send_with(&mut guest.lane, sheet) {
+                        Ok(()) => break guest,
+                        // Nothing has begun, and the peer tries again.
+                        Err(e) if was_closed(&e) => debug!("the peer went away before it was answered: {e}"),
+                        Err(e) => return Err(e.into()),
+                    }
+                }
                 VISIT => {
                     let answer = Hello::visit(&self.options);
                     let answered = answer.send_with(&mut guest.lane, sheet).map_err(Error::from);
@@ -462,13 +510,9 @@ impl Listener {
                 _ => warn!("refused a lane of a session that is over"),
             }
         };
-        let mut lanes = vec![main.lane];
-        let there = main.hello;
-        let count = here.lanes.min(there.lanes).max(1);
-        Hello { lanes: count, ..here }.send_with(&mut lanes[0], sheet)?;
-        here.agree(&there)?;
-
-        let mut further: Vec<Option<Lane>> = (1..count).map(|_| None).collect();
+        here.agree(&main.hello)?;
+        let mut further: Vec<Option<Lane>> =
+            (1..here.lanes.min(main.hello.lanes).max(1)).map(|_| None).collect();
         let deadline = Instant::now() + self.options.timeout;
         while further.iter().any(Option::is_none) {
             if Instant::now() >= deadline {
@@ -480,44 +524,49 @@ impl Listener {
             let place = usize::from(guest.hello.lane).checked_sub(1).and_then(|i| further.get_mut(i));
             match place {
                 Some(place @ None) if guest.hello.session == main.session => {
-                    guest.hello.send(&mut guest.lane)?;
-                    *place = Some(guest.lane);
+                    match guest.hello.send(&mut guest.lane) {
+                        Ok(()) => *place = Some(guest.lane),
+                        Err(e) if was_closed(&e) => debug!("a lane went away before it was answered: {e}"),
+                        Err(e) => return Err(e.into()),
+                    }
                 }
                 _ => warn!("refused a lane of another session, or one that is there already"),
             }
         }
-        lanes.extend(further.into_iter().flatten());
+        let lanes = std::iter::once(main.lane).chain(further.into_iter().flatten()).collect();
         Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: main.sheet, visits: false })
     }
 
     /// Accepts the connections that wait and starts their handshakes.
     fn welcome(&self, waiting: &mut Waiting) {
-        let Waiting { pending, arrived, .. } = waiting;
+        let Waiting { lobby, arrived, .. } = waiting;
+        let (refusals, timeout) = (&self.refusals, self.options.timeout);
         loop {
-            let (socket, from) = match self.socket.accept() {
-                Ok(connection) => connection,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+            match self.socket.accept() {
+                Ok((socket, from)) => lobby.admit(socket, from, timeout, refusals),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                // A connection that ended before it was accepted, or no file descriptor left. In the latter
+                // case another connection gives its own.
                 Err(e) => {
-                    // A connection that ended before it was accepted, or no file descriptor left: both pass.
-                    warn!("a connection was not accepted: {e}");
-                    return;
+                    debug!("a connection was not accepted: {e}");
+                    lobby.close_waiting(refusals);
+                    break;
                 }
-            };
-            let (config, timeout, arrived) = (self.config.clone(), self.options.timeout, arrived.clone());
-            let Ok(handle) = socket.try_clone() else { continue };
+            }
+        }
+        lobby.look(refusals, |socket, from| {
+            let (config, arrived, refusals) = (self.config.clone(), arrived.clone(), refusals.clone());
             let greeting = move || match greet(socket, config, timeout) {
                 Ok(guest) => {
                     debug!("the peer connected from {from}");
                     // Nobody waits for it any more: then it is closed.
                     let _ = arrived.send(guest);
                 }
-                Err(e) => warn!("refused {from}: {e}"),
+                Err(e) => refusals.refused(from, e),
             };
-            match std::thread::Builder::new().name("handshake".into()).spawn(greeting) {
-                Ok(thread) => pending.add(handle, thread),
-                Err(e) => warn!("refused {from}: {e}"),
-            }
-        }
+            std::thread::Builder::new().name("handshake".into()).spawn(greeting)
+        });
+        refusals.summarise();
     }
 }
 
@@ -529,23 +578,6 @@ fn greet(socket: TcpStream, config: Arc<ServerConfig>, timeout: Duration) -> io:
     let session = lane.session()?;
     lane.set_timeout(timeout);
     Ok(Guest { lane, hello, sheet, session })
-}
-
-/// The connections in their handshake, oldest first.
-#[derive(Default)]
-struct Pending(VecDeque<(TcpStream, std::thread::JoinHandle<()>)>);
-
-impl Pending {
-    fn add(&mut self, socket: TcpStream, thread: std::thread::JoinHandle<()>) {
-        self.0.retain(|(_, thread)| !thread.is_finished());
-        if self.0.len() == MAX_PENDING
-            && let Some((oldest, _)) = self.0.pop_front()
-        {
-            // Its thread finds the connection closed and ends.
-            let _ = oldest.shutdown(Shutdown::Both);
-        }
-        self.0.push_back((socket, thread));
-    }
 }
 
 #[cfg(test)]

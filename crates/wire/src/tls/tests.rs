@@ -1,4 +1,4 @@
-use std::sync::RwLock;
+use std::net::Shutdown;
 use std::thread;
 
 use super::lane::AHEAD_BYTES;
@@ -138,48 +138,11 @@ fn a_crowd_of_silent_strangers_does_not_keep_the_peer_out() {
     let (listener, address) = parties.listener(options(Party::Garbler));
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
-        let _crowd: Vec<_> = (0..2 * MAX_PENDING).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        let _crowd: Vec<_> =
+            (0..lobby::MAX_SILENT + 16).map(|_| TcpStream::connect(&address).unwrap()).collect();
         parties.connect(&address, options(Party::Evaluator)).unwrap();
         listening.join().unwrap().unwrap();
     });
-}
-
-/// Those whose handshake is over do not count; when there are too many of the others, the oldest goes and
-/// nobody else.
-#[test]
-fn the_oldest_of_too_many_handshakes_goes() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let pair =
-        |_| (TcpStream::connect(listener.local_addr().unwrap()).unwrap(), listener.accept().unwrap().0);
-    let [(done, done_here), (mut oldest, oldest_here), (next, next_here), (_crowd, crowd_here)] =
-        std::array::from_fn(pair);
-    let is_open = |mut socket: &TcpStream| {
-        socket.set_nonblocking(true).unwrap();
-        matches!(socket.read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
-    };
-    let gate = Arc::new(RwLock::new(()));
-    let shut = gate.write().unwrap();
-    let waiting = || {
-        let gate = gate.clone();
-        thread::spawn(move || drop(gate.read()))
-    };
-    let finished = thread::spawn(|| {});
-    while !finished.is_finished() {
-        thread::yield_now();
-    }
-    let mut pending = Pending::default();
-    let mut add = |socket: &TcpStream, thread| pending.add(socket.try_clone().unwrap(), thread);
-    add(&done_here, finished);
-    add(&oldest_here, waiting());
-    add(&next_here, waiting());
-    (2..MAX_PENDING).for_each(|_| add(&crowd_here, waiting()));
-    assert!(is_open(&done) && is_open(&oldest) && is_open(&next));
-    add(&crowd_here, waiting());
-    oldest.set_nonblocking(false).unwrap();
-    oldest.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    assert_eq!(oldest.read(&mut [0]).unwrap(), 0);
-    assert!(is_open(&done) && is_open(&next));
-    drop(shut);
 }
 
 /// A socket at a port that the system chooses, and its address.
@@ -411,21 +374,35 @@ fn every_address_has_its_turn() {
     assert_eq!([turn(seconds(60), 1), turn(seconds(60), 2), turn(seconds(4), 2)], [TURN, TURN, seconds(2)]);
 }
 
-/// A connection that ends before anything is said is no answer: it is tried again.
+/// A connection that ends before the listener has answered is no answer: it is tried again, by runs, visits
+/// and further lanes. A full listener closes connections before their handshake, and after it.
 #[test]
-fn who_goes_away_before_the_handshake_is_tried_again() {
+fn who_is_turned_away_tries_again() {
     let parties = two();
-    let (listener, address) = bound();
-    let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
+    let (socket, address) = bound();
+    let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
+    let (evaluator, garbler) = (&parties.evaluator, parties.garbler.public_key());
+    let options = Options { lanes: 2, ..options(Party::Evaluator) };
+    let next = || greet(socket.accept().unwrap().0, config.clone(), Duration::from_secs(20)).unwrap();
+    let answer =
+        |guest: &mut Guest| say(Hello { party: Party::Garbler, ..guest.hello }, &mut guest.lane).unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            drop(listener.accept().unwrap());
-            drop(handshake(&parties, listener.accept().unwrap().0));
+        let listening = scope.spawn(|| {
+            // The visit, and then the first lane and the second one.
+            for _ in 0..3 {
+                drop(socket.accept().unwrap());
+                drop(next());
+                let mut guest = next();
+                answer(&mut guest);
+                if guest.hello.lane == 0 {
+                    scope.spawn(move || guest.lane.read(&mut [0]));
+                }
+            }
         });
-        let found = first_connection(&address, &config, Duration::from_secs(20));
-        // The expected connection has come.
-        drop(TcpStream::connect(&address));
-        drop(found.unwrap());
+        let met = visit(&address, evaluator, garbler, &options, b"sheet").unwrap();
+        assert!(met.visits && met.sheet.is_empty());
+        assert_eq!(parties.connect(&address, options).unwrap().lanes(), 2);
+        listening.join().unwrap();
     });
 }
 

@@ -1,0 +1,393 @@
+//! Connections on the way in, before the other end has proved to be the peer.
+//!
+//! A stranger costs little here. A connection waits without a thread until its whole ClientHello has come;
+//! only then a handshake begins, on a thread of its own. There is room for [`MAX_SILENT`] connections that
+//! wait and for [`MAX_HANDSHAKES`] handshakes. When there are more, one of them is closed: first one that has
+//! sent no ClientHello, and always one of the network that has the most of them. So a crowd at one network
+//! closes its own connections. Strangers from as many networks as there are places can still keep the peer
+//! out; it tries again within its timeout.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use brickwork_base::quota::Quota;
+use tracing::warn;
+
+use super::MAX_LANES;
+
+/// Connections that may wait at a time for their handshake to begin.
+pub(super) const MAX_SILENT: usize = 256;
+
+/// Handshakes that may be under way at a time. An honest peer opens all its lanes at once.
+pub(super) const MAX_HANDSHAKES: usize = MAX_LANES as usize;
+
+/// Longest record that a ClientHello comes in. A party's own has less than half of this.
+const MAX_HELLO_BYTES: usize = 4 << 10;
+
+/// Bytes before a TLS record: its type, a version and its length.
+const RECORD_HEAD: usize = 5;
+
+/// The type of a record with a handshake message, and that of a ClientHello (RFC 8446, sections 5.1 and 4).
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+
+/// Lines of the log a minute that name a stranger; the others are counted.
+const LINES: u32 = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Bounds the lines about strangers. They can come without end, and the log must not grow with them.
+pub(super) struct Refusals(Mutex<Quota>);
+
+impl Refusals {
+    pub fn new() -> Self {
+        Refusals(Mutex::new(Quota::new(LINES, MINUTE)))
+    }
+
+    fn quota(&self) -> MutexGuard<'_, Quota> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of a stranger, or counts it.
+    pub fn refused(&self, from: SocketAddr, why: impl std::fmt::Display) {
+        if self.quota().takes(Instant::now()) {
+            warn!("refused {from}: {why}");
+        }
+    }
+
+    /// Tells how many strangers were only counted, once their minute is over.
+    pub fn summarise(&self) {
+        if let Some(more) = self.quota().left_out(Instant::now()) {
+            warn!("refused {more} more connections of strangers within a minute");
+        }
+    }
+}
+
+/// A connection on the way in.
+struct Arrival {
+    socket: TcpStream,
+    from: SocketAddr,
+    /// When it stops waiting for its ClientHello.
+    until: Instant,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Its ClientHello has not come, or not all of it.
+    Silent,
+    /// Its ClientHello is there.
+    Ready,
+    /// Its handshake is under way.
+    Greets(JoinHandle<()>),
+    /// It was closed, and its thread finds that out.
+    Ends(JoinHandle<()>),
+}
+
+impl Stage {
+    fn is_waiting(&self) -> bool {
+        matches!(self, Stage::Silent | Stage::Ready)
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self, Stage::Greets(thread) | Stage::Ends(thread) if thread.is_finished())
+    }
+}
+
+/// The bytes that a connection has sent so far, while it waits.
+#[derive(Debug, PartialEq)]
+enum Said {
+    /// The beginning of a ClientHello, or nothing.
+    Part,
+    /// All of it.
+    Hello,
+    /// Its other end has closed it.
+    Gone,
+    /// Something else.
+    Rubbish,
+}
+
+/// Looks at what has come on a connection, and leaves it there.
+fn said(socket: &TcpStream) -> Said {
+    let mut bytes = [0; RECORD_HEAD + MAX_HELLO_BYTES];
+    match socket.peek(&mut bytes) {
+        Ok(0) => Said::Gone,
+        Ok(count) => record(&bytes[..count]),
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Said::Part,
+        Err(_) => Said::Gone,
+    }
+}
+
+/// Tells whether these first bytes of a connection are a whole record with a ClientHello.
+fn record(bytes: &[u8]) -> Said {
+    let fits = |place: usize, value: u8| bytes.get(place).is_none_or(|byte| *byte == value);
+    if !fits(0, HANDSHAKE) || !fits(1, 3) || !fits(RECORD_HEAD, CLIENT_HELLO) {
+        return Said::Rubbish;
+    }
+    let Some(&[high, low]) = bytes.get(3..RECORD_HEAD) else { return Said::Part };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    match length {
+        0 => Said::Rubbish,
+        _ if length > MAX_HELLO_BYTES => Said::Rubbish,
+        _ if bytes.len() < RECORD_HEAD + length => Said::Part,
+        _ => Said::Hello,
+    }
+}
+
+/// Returns the network that an address belongs to: one customer has many addresses of IPv6 (RFC 6177).
+fn network(from: SocketAddr) -> IpAddr {
+    match from.ip().to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
+/// Returns which of these connections, oldest first, goes when there are too many of them: the oldest one of
+/// the network that has the most.
+fn goes(connections: impl Iterator<Item = (usize, IpAddr)> + Clone) -> Option<usize> {
+    let mut counts = BTreeMap::<IpAddr, usize>::new();
+    connections.clone().for_each(|(_, network)| *counts.entry(network).or_default() += 1);
+    let most = counts.values().copied().max()?;
+    connections.into_iter().find(|(_, network)| counts[network] == most).map(|(place, _)| place)
+}
+
+/// The connections on the way in, oldest first.
+#[derive(Default)]
+pub(super) struct Lobby(Vec<Arrival>);
+
+impl Lobby {
+    /// Takes in a connection that was accepted. It has so long to send its ClientHello.
+    pub fn admit(&mut self, socket: TcpStream, from: SocketAddr, patience: Duration, refusals: &Refusals) {
+        if let Err(e) = socket.set_nonblocking(true) {
+            return refusals.refused(from, e);
+        }
+        if self.0.iter().filter(|arrival| arrival.stage.is_waiting()).count() >= MAX_SILENT {
+            self.close_waiting(refusals);
+        }
+        self.0.push(Arrival { socket, from, until: Instant::now() + patience, stage: Stage::Silent });
+    }
+
+    /// Closes a connection that waits, if there is one: first one that has sent no ClientHello.
+    pub fn close_waiting(&mut self, refusals: &Refusals) {
+        let of = |is: fn(&Stage) -> bool| {
+            let all = self.0.iter().enumerate();
+            goes(all.filter(move |(_, a)| is(&a.stage)).map(|(place, a)| (place, network(a.from))))
+        };
+        let place = of(|stage| matches!(stage, Stage::Silent)).or_else(|| of(Stage::is_waiting));
+        if let Some(place) = place {
+            refusals.refused(self.0.remove(place).from, "too many connections wait for their handshake");
+        }
+    }
+
+    /// Looks at all connections: begins handshakes by `greet`, and closes what has waited too long. If there
+    /// are too many handshakes, one is closed, and its place is free when its thread has ended. One at a look
+    /// is enough: it leaves a handshake the time of as many looks as there are places.
+    pub fn look(
+        &mut self,
+        refusals: &Refusals,
+        mut greet: impl FnMut(TcpStream, SocketAddr) -> io::Result<JoinHandle<()>>,
+    ) {
+        self.0.retain(|arrival| !arrival.stage.has_ended());
+        let now = Instant::now();
+        self.0.retain_mut(|arrival| {
+            if !matches!(arrival.stage, Stage::Silent) {
+                return true;
+            }
+            match said(&arrival.socket) {
+                Said::Part if arrival.until > now => return true,
+                Said::Part => refusals.refused(arrival.from, "it began no handshake in time"),
+                Said::Hello => {
+                    arrival.stage = Stage::Ready;
+                    return true;
+                }
+                Said::Gone => refusals.refused(arrival.from, "it went away"),
+                Said::Rubbish => refusals.refused(arrival.from, "it does not speak TLS as a party does"),
+            }
+            false
+        });
+        let mut handshakes = self.0.iter().filter(|arrival| !arrival.stage.is_waiting()).count();
+        self.0.retain_mut(|arrival| {
+            if !matches!(arrival.stage, Stage::Ready) || handshakes == MAX_HANDSHAKES {
+                return true;
+            }
+            match arrival.socket.try_clone().and_then(|socket| greet(socket, arrival.from)) {
+                Ok(thread) => {
+                    handshakes += 1;
+                    arrival.stage = Stage::Greets(thread);
+                    true
+                }
+                Err(e) => {
+                    refusals.refused(arrival.from, e);
+                    false
+                }
+            }
+        });
+        let waits = self.0.iter().any(|arrival| matches!(arrival.stage, Stage::Ready));
+        let ends = self.0.iter().any(|arrival| matches!(arrival.stage, Stage::Ends(_)));
+        if waits && !ends {
+            self.close_handshake();
+        }
+    }
+
+    /// Closes a handshake that is under way. Its thread finds the connection closed, and ends.
+    fn close_handshake(&mut self) {
+        let greets = self.0.iter().enumerate().filter(|(_, a)| matches!(a.stage, Stage::Greets(_)));
+        let Some(place) = goes(greets.map(|(place, a)| (place, network(a.from)))) else { return };
+        let Arrival { socket, from, until, stage } = self.0.remove(place);
+        let Stage::Greets(thread) = stage else { return };
+        // It may be closed already.
+        let _ = socket.shutdown(Shutdown::Both);
+        self.0.insert(place, Arrival { socket, from, until, stage: Stage::Ends(thread) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::sync::{Arc, RwLock};
+
+    use super::*;
+    use crate::tls::Identity;
+
+    /// The first bytes that a party sends when it connects.
+    fn hello() -> Vec<u8> {
+        let [own, peer] = [0, 1].map(|_| Identity::generate().unwrap().0);
+        let config = own.client_config(peer.public_key()).unwrap();
+        let name = rustls::pki_types::ServerName::try_from("brickwork").unwrap();
+        let mut bytes = Vec::new();
+        rustls::ClientConnection::new(config, name).unwrap().write_tls(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_hello_is_known_when_all_of_it_is_there() {
+        let hello = hello();
+        assert_eq!(record(&hello), Said::Hello);
+        (0..hello.len()).for_each(|count| assert_eq!(record(&hello[..count]), Said::Part, "{count} bytes"));
+        assert_eq!(record(&[&hello[..], b"more"].concat()), Said::Hello);
+        let rubbish: [&[u8]; 6] = [
+            b"GET / HTTP/1.1\r\n\r\n",
+            &[23],
+            &[HANDSHAKE, 2],
+            &[HANDSHAKE, 3, 1, 0, 0],
+            &[HANDSHAKE, 3, 1, 0x3f, 0xff],
+            &[HANDSHAKE, 3, 1, 0, 4, 2],
+        ];
+        rubbish.into_iter().for_each(|bytes| assert_eq!(record(bytes), Said::Rubbish, "{bytes:?}"));
+        let most = MAX_HELLO_BYTES as u16;
+        let of =
+            |length: u16| record(&[&[HANDSHAKE, 3, 1][..], &length.to_be_bytes(), &[CLIENT_HELLO]].concat());
+        assert_eq!([of(most), of(most + 1)], [Said::Part, Said::Rubbish]);
+    }
+
+    #[test]
+    fn the_oldest_of_the_largest_network_goes() {
+        let [a, b, c] = [1, 2, 3].map(|last| IpAddr::from(Ipv4Addr::new(192, 0, 2, last)));
+        let goes = |networks: &[IpAddr]| goes(networks.iter().copied().enumerate());
+        assert_eq!(goes(&[]), None);
+        assert_eq!(goes(&[a, b, c]), Some(0));
+        assert_eq!(goes(&[a, b, c, b]), Some(1));
+        assert_eq!(goes(&[a, b, c, c, b, c]), Some(2));
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("[2001:db8::1]:1"), of("[2001:db8::ffff:0:2]:9"));
+        assert_ne!(of("[2001:db8::1]:1"), of("[2001:db8:0:1::1]:1"));
+        assert_eq!(of("[::ffff:192.0.2.1]:1"), a);
+        assert_ne!(of("192.0.2.1:1"), of("192.0.2.2:1"));
+    }
+
+    /// Connections of this process to itself.
+    struct Line(TcpListener);
+
+    impl Line {
+        fn new() -> Self {
+            Line(TcpListener::bind("127.0.0.1:0").unwrap())
+        }
+
+        /// Has another one admitted, which has said this, and whose other end is returned.
+        fn arrives(&self, lobby: &mut Lobby, says: &[u8]) -> TcpStream {
+            let mut there = TcpStream::connect(self.0.local_addr().unwrap()).unwrap();
+            let (here, from) = self.0.accept().unwrap();
+            there.write_all(says).unwrap();
+            let mut come = vec![0; says.len()];
+            while !says.is_empty() && here.peek(&mut come).unwrap() < says.len() {
+                std::thread::yield_now();
+            }
+            lobby.admit(here, from, Duration::from_secs(600), &Refusals::new());
+            there
+        }
+    }
+
+    fn is_closed(mut there: &TcpStream) -> bool {
+        there.set_nonblocking(true).unwrap();
+        !matches!(there.read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
+    }
+
+    /// Begins no handshake.
+    fn nothing(_: TcpStream, _: SocketAddr) -> io::Result<JoinHandle<()>> {
+        panic!("a handshake begins")
+    }
+
+    #[test]
+    fn the_oldest_without_a_hello_goes_first() {
+        let (line, mut lobby, hello, refusals) = (Line::new(), Lobby::default(), hello(), Refusals::new());
+        let ready = line.arrives(&mut lobby, &hello);
+        lobby.look(&refusals, |_, _| Err(ErrorKind::Other.into()));
+        assert!(is_closed(&ready), "no thread can be had for it");
+        let rubbish = line.arrives(&mut lobby, b"GET");
+        lobby.look(&refusals, nothing);
+        assert!(is_closed(&rubbish) && lobby.0.is_empty());
+        let silent: Vec<TcpStream> =
+            (0..MAX_SILENT).map(|i| line.arrives(&mut lobby, &hello[..i % 9])).collect();
+        lobby.look(&refusals, nothing);
+        assert!(!silent.iter().any(is_closed));
+        let newest = line.arrives(&mut lobby, &hello);
+        assert!(is_closed(&silent[0]) && !is_closed(&silent[1]));
+        // One that has said everything stays, though it becomes the oldest.
+        lobby.0.rotate_right(1);
+        lobby.0[0].stage = Stage::Ready;
+        let _next = line.arrives(&mut lobby, &[]);
+        assert!(!is_closed(&newest) && is_closed(&silent[1]) && !is_closed(&silent[2]));
+        assert_eq!(lobby.0.len(), MAX_SILENT);
+    }
+
+    /// No more handshakes are under way than there may be, also while one that was closed has not ended.
+    #[test]
+    fn handshakes_are_bounded() {
+        let (line, mut lobby, hello, refusals) = (Line::new(), Lobby::default(), hello(), Refusals::new());
+        let crowd: Vec<TcpStream> =
+            (0..MAX_HANDSHAKES + 2).map(|_| line.arrives(&mut lobby, &hello)).collect();
+        let gates: Vec<Arc<RwLock<()>>> = crowd.iter().map(|_| Arc::default()).collect();
+        let mut shut: Vec<_> = gates.iter().map(|gate| Some(gate.write().unwrap())).collect();
+        let mut begun = 0;
+        let mut look = |lobby: &mut Lobby| {
+            lobby.look(&refusals, |_, _| {
+                let gate = gates[begun].clone();
+                begun += 1;
+                Ok(std::thread::spawn(move || drop(gate.read())))
+            });
+            begun
+        };
+        assert_eq!(look(&mut lobby), MAX_HANDSHAKES);
+        assert!(is_closed(&crowd[0]) && !is_closed(&crowd[1]), "the oldest is closed");
+        for _ in 0..3 {
+            assert_eq!(look(&mut lobby), MAX_HANDSHAKES, "it has not ended");
+        }
+        assert!(!is_closed(&crowd[1]), "one at a time");
+        let ends = |lobby: &mut Lobby, gate: &mut Option<_>| {
+            *gate = None;
+            while !lobby.0.iter().any(|arrival| arrival.stage.has_ended()) {
+                std::thread::yield_now();
+            }
+        };
+        ends(&mut lobby, &mut shut[0]);
+        assert_eq!(look(&mut lobby), MAX_HANDSHAKES + 1);
+        assert!(is_closed(&crowd[1]) && !is_closed(&crowd[2]));
+        ends(&mut lobby, &mut shut[1]);
+        assert_eq!(look(&mut lobby), MAX_HANDSHAKES + 2);
+        assert!(!is_closed(&crowd[2]), "nobody waits for its place");
+        assert!(!crowd[MAX_HANDSHAKES..].iter().any(is_closed));
+    }
+}
