@@ -6,16 +6,16 @@ use std::str::FromStr;
 
 use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
 
-/// A cut of a program, as both parties can make it of their files.
+/// A cut of a program into components that both parties can make from the same file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cut {
-    /// As the file says.
+    /// As the file cuts it.
     Given,
     /// In one piece.
     Whole,
-    /// Into its AND gates, each by itself: what JIMU can do.
+    /// Each AND gate is a component by itself, as in JIMU with gates.
     Gates,
-    /// Of a source: by at least one flag.
+    /// A cut of a source, made by at least one flag.
     Flags {
         /// Functions that are computed as part of `main`; `*` stands for all.
         inline: BTreeSet<String>,
@@ -30,7 +30,7 @@ impl Cut {
         if inline.is_empty() && component.is_empty() { Cut::Given } else { Cut::Flags { inline, component } }
     }
 
-    /// Returns the cuts in which this function is treated in another way.
+    /// Returns the two cuts that treat this function in another way.
     pub fn one_flag_away(&self, function: &str) -> [Self; 2] {
         [0, 1].map(|which| {
             let mut sets = match self {
@@ -63,7 +63,7 @@ impl Cut {
         }
     }
 
-    /// Returns how the parties name it to each other: the given one has no name.
+    /// Returns the name by which the parties tell each other this cut: the given one has an empty name.
     pub fn name(&self) -> String {
         match self {
             Cut::Given => String::new(),
@@ -71,7 +71,7 @@ impl Cut {
         }
     }
 
-    /// Makes the cut of a name.
+    /// Makes the cut with this name.
     pub fn of_name(name: &str) -> Result<Self, String> {
         if name.is_empty() { Ok(Cut::Given) } else { name.parse() }
     }
@@ -130,9 +130,10 @@ impl FromStr for Cut {
 /// The cut that a party wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutChoice {
-    /// The garbler: what is predicted to be fastest. The evaluator: whatever the garbler proposes.
+    /// The garbler takes the cut that is predicted to be fastest. The evaluator takes the one that the
+    /// garbler proposes.
     Fastest,
-    /// This one alone.
+    /// Only this cut.
     Fixed(Cut),
 }
 

@@ -1,4 +1,4 @@
-//! The error of the library: its kind, a message, and a hint what to do.
+//! The error of the library: its kind, a message, and a hint that says what to do.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use brickwork_lang::Diagnostics;
 
 use crate::system;
 
-/// The kind of an error, by the party or thing that is at fault.
+/// The kind of an error, named after the party or the thing that is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Usage,
     /// A program, a value, a key or a file is malformed, or does not fit the others.
     Input,
-    /// The line to the peer failed, or the peer is absent, gone or a stranger.
+    /// The connection to the peer failed, or the peer is absent, has gone away, or has an unknown key.
     Network,
     /// The peer sent a message that the protocol forbids, or failed a check.
     Peer,
@@ -114,12 +114,12 @@ impl Error {
         Error::machine(format!("cannot start {program}: {what}"), hint)
     }
 
-    /// Makes an error for work that was asked to end before it was done.
+    /// Makes an error for work that was stopped before it was done.
     pub fn stopped(stopped: Stopped) -> Self {
         ProtocolError::Io(stopped.into()).into()
     }
 
-    /// Makes an error for a case that cannot happen, and has.
+    /// Makes an error for a state that must never occur: a fault of the library.
     pub fn fault(message: impl Into<String>) -> Self {
         Error::machine(
             message,
@@ -127,19 +127,20 @@ impl Error {
         )
     }
 
-    /// Makes an error of a source that does not compile. The message and the hint are those of the first one.
+    /// Makes an error for a source that does not compile. The message and the hint are those of its first
+    /// error.
     pub fn source(message: impl Into<String>, hint: impl Into<String>, diagnostics: Diagnostics) -> Self {
         let diagnostics = Some(Box::new(diagnostics));
         Error { diagnostics, ..Error::input(message, hint.into()) }
     }
 
-    /// Gives another hint, where more is known than the kind of the error.
+    /// Replaces the hint, for cases where more is known than the kind of the error.
     pub fn advise(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// Says where the error happened.
+    /// Adds the place where the error happened.
     pub fn within(mut self, place: &str) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
@@ -249,7 +250,7 @@ impl From<ProtocolError> for Error {
     }
 }
 
-/// Advice where the peer may have gone away because it would have been caught.
+/// The hint if the peer may have gone away to hide a cheat that would have been caught.
 const DENIABLE_HINT: &str = "a bad line does this, and so does a peer that cheats until it is lucky. The \
                              bound of a run holds for one run, and each run that ends so adds as much: find \
                              out why the line broke before you run again";

@@ -1,12 +1,12 @@
 //! Brickwork: two parties who do not trust each other compute a function of their private inputs, and neither
 //! learns more than its own output, even if the other one cheats.
 //!
-//! # The story of a run
+//! # How a run works
 //!
-//! The *garbler* encrypts circuits, the *evaluator* computes on the encryption without seeing what it
-//! computes. A garbler that cheats would garble another function, so what is garbled are many copies of
-//! *components*: some are opened and checked, the others stand together in *buckets*, of which one good copy
-//! is enough. A program is then *soldered* together from buckets.
+//! The *garbler* encrypts circuits, and the *evaluator* computes on the encrypted circuits without learning
+//! the values. A garbler that cheats would garble another function. Therefore it garbles many copies of
+//! *components*: the evaluator opens and checks some of them and puts the others into *buckets*. A bucket is
+//! correct if at least one of its copies is good. Then the buckets are *soldered* together into a program.
 //!
 //! | step | module |
 //! | --- | --- |
@@ -22,7 +22,7 @@
 //! | What a run will cost. | [`plan`] |
 //! | Frames, TLS, lanes. | [`wire`] |
 //!
-//! # A run, both parties in one process
+//! # A run with both parties in one process
 //!
 //! ```
 //! use std::sync::Arc;
@@ -56,12 +56,13 @@
 //!
 //! # Errors
 //!
-//! Everything that a peer, a file or a user can get wrong is an [`Error`]; a broken check of the protocol is
-//! a [`Cheat`], one variant for each check. A party that detects a cheat sends nothing more: it closes the
+//! Every mistake of a peer, a file or a user is an [`Error`]. Each check of the protocol that a peer can fail
+//! has its own variant of [`Cheat`]. A party that detects a cheat sends nothing more and closes the
 //! connection.
 #![forbid(unsafe_code)]
 
-/// Whether this build has hooks for a cheater, the feature `adversary`. The command that people use has none.
+/// True if this build has the feature `adversary`, with hooks that let a test cheat. Released commands are
+/// built without it.
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
 pub use brickwork_authenticated as authenticated;
@@ -100,9 +101,9 @@ pub use party::{Party, Run, run_local};
 pub use program::{Program, SourceOptions};
 pub use values::{Inputs, Outputs, Value};
 
-/// What a run costs, beforehand: machine, link and clock, and all kinds of work that there are in this crate.
-/// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`], [`compgc::cost`],
-/// [`authenticated::cost`], [`jimu::cost`], [`lego::cost`].
+/// The cost of a run before it starts: the machine, the network, the predicted time, and each kind of work in
+/// this workspace. Each protocol has its own cost script: [`duplo::cost`], [`semi_honest::cost`],
+/// [`compgc::cost`], [`authenticated::cost`], [`jimu::cost`], [`lego::cost`].
 pub mod plan {
     use super::ProtocolError as Error;
     use brickwork_authenticated::Authenticated;
@@ -115,7 +116,7 @@ pub mod plan {
     pub use brickwork_primitives::spill::check_room as check_temporary_files;
     use brickwork_semi_honest::SemiHonest;
 
-    /// Who has work that a machine is measured for.
+    /// The crates with kinds of work that are measured on a machine.
     const PARTS: [&dyn Measure; 7] =
         [&Primitives, &Duplo, &Authenticated, &SemiHonest, &CompGc, &Jimu, &Lego];
 
@@ -127,8 +128,8 @@ pub mod plan {
         measure(probe, &PARTS)
     }
 
-    /// Describes this machine by what was measured on another one, scaled by a probe of a few milliseconds:
-    /// good enough to compare cuts and buckets by.
+    /// Estimates this machine by scaling the constants of another machine. A probe of a few milliseconds
+    /// gives the scale. This is good enough to compare cuts and buckets.
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
@@ -136,8 +137,8 @@ pub mod plan {
         Ok(Machine::estimated(probe()?))
     }
 
-    /// Describes the machine on which this kernel was measured once, with a constant for every kind of work:
-    /// so that nothing is measured where it is kept.
+    /// Describes a reference machine with this kernel, which has a constant for each kind of work. Tests use
+    /// it because it needs no measurement.
     pub fn known(kernel: &str, threads: u32) -> Machine {
         let machine = Machine::known(kernel, threads);
         let mut seconds = Measured::default();
@@ -147,8 +148,7 @@ pub mod plan {
         machine.with(seconds)
     }
 
-    /// Returns whether all constants of a machine were measured here, and are sensible: they may come from a
-    /// file.
+    /// Returns whether all constants of a machine are present and sensible: they may come from a file.
     pub fn is_whole(machine: &Machine) -> bool {
         machine.is_sound() && PARTS.iter().all(|part| machine.has(part.kinds().iter().copied()))
     }

@@ -1,4 +1,4 @@
-//! A party of a computation in a few lines: [`Party`], and [`run_local`] for both parties at once.
+//! A party of a computation in a few lines of code: [`Party`], and [`run_local`] for both parties at once.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ use crate::values::{Inputs, Outputs};
 pub struct Run {
     /// The outputs of this party.
     pub outputs: Outputs,
-    /// The promise of the run: against whom it holds, and how surely.
+    /// The promise of the run: the kind of adversary, and the statistical security.
     pub promise: Promise,
     /// The protocol that ran.
     pub protocol: Protocol,
@@ -35,7 +35,7 @@ pub struct Run {
     pub and_gates: u64,
     /// Time and bytes of each phase.
     pub phases: Vec<PhaseReport>,
-    /// Seconds of CPU that this process took meanwhile.
+    /// Seconds of CPU time that this process used meanwhile.
     pub cpu_seconds: f64,
 }
 
@@ -43,14 +43,14 @@ pub struct Run {
 enum Transport {
     Listen(String),
     Connect(String),
-    /// Until it was used.
+    /// A connection that the caller made; none after it was used.
     Own(Option<Channel>),
 }
 
-/// A party of a computation: its role and key, its peer, and the line to it.
+/// A party of a computation: its role and key, its peer, and its connection.
 ///
-/// Both parties must name the same protocol and security. A run ends the connection; the next run makes
-/// another one, except over a [line of the caller's](Party::over).
+/// Both parties must name the same protocol and security. A run closes the connection. The next run makes a
+/// new one, except over [the caller's connection](Party::over).
 ///
 /// ```
 /// use brickwork::{Identity, Inputs, Party, Program, Protocol};
@@ -102,7 +102,7 @@ impl Party {
         Party { role, identity, peer: None, line: None, listener: None, request }
     }
 
-    /// Names the key of the peer, which nobody else can have.
+    /// Names the public key of the peer: only the holder of the private key can be the peer.
     pub fn peer(mut self, peer: PublicKey) -> Self {
         self.peer = Some(peer);
         self
@@ -114,19 +114,19 @@ impl Party {
         self
     }
 
-    /// Connects to the peer, which listens at this address. A peer that is not there yet is tried again until
-    /// the timeout.
+    /// Connects to the peer, which listens at this address. It tries again until the timeout if the peer does
+    /// not listen yet.
     pub fn connect(mut self, address: impl Into<String>) -> Self {
         self.line = Some(Transport::Connect(address.into()));
         self
     }
 
-    /// Runs over a line of the caller's, for one run. It must be private and authenticated by itself: neither
-    /// TLS nor the keys protect it. A thread writes, so that two parties that both write never block each
-    /// other.
+    /// Uses a connection that the caller made, for one run. The connection must be private and authenticated:
+    /// neither TLS nor keys protect it. A thread does the writing, so two parties that write at the same time
+    /// never block each other.
     ///
-    /// A reader that never returns hangs the run: bound how long it waits, for example by a timeout of its
-    /// socket.
+    /// A reader that never returns blocks the run forever, so limit how long it waits, for example by a
+    /// timeout of its socket.
     ///
     /// # Errors
     /// An error of the machine if the system gives no thread.
@@ -139,37 +139,37 @@ impl Party {
         Ok(self)
     }
 
-    /// Names the protocol; without it DUPLO runs.
+    /// Chooses the protocol; the default is DUPLO.
     pub fn protocol(&mut self, protocol: Protocol) -> &mut Self {
         self.request.parameters.protocol = protocol;
         self
     }
 
-    /// Names the statistical security in bits: 40, 64 or 80.
+    /// Sets the statistical security in bits: 40, 64 or 80.
     pub fn security(&mut self, bits: u32) -> &mut Self {
         self.request.parameters.security = Some(bits);
         self
     }
 
-    /// Bounds the threads; all cores work without it.
+    /// Limits the number of threads; the default is all cores.
     pub fn threads(&mut self, threads: u16) -> &mut Self {
         self.request.resources.threads = Some(threads);
         self
     }
 
-    /// Bounds the time for which the peer may stall: 10 seconds without it.
+    /// Limits the time for which the peer may stall; the default is 10 seconds.
     pub fn timeout(&mut self, timeout: Duration) -> &mut Self {
         self.request.resources.timeout = timeout;
         self
     }
 
-    /// Bounds the bytes of memory that a run may be predicted to take.
+    /// Limits the memory, in bytes, that the prediction of a run may reach.
     pub fn max_ram(&mut self, bytes: u64) -> &mut Self {
         self.request.resources.max_ram = Some(bytes);
         self
     }
 
-    /// Begins to listen, and returns the address. A run does so by itself.
+    /// Starts to listen, and returns the address. A run does this by itself if it was not called.
     ///
     /// # Errors
     /// An error of the network if the address is taken, and one of usage if the party does not listen.
@@ -190,13 +190,13 @@ impl Party {
     /// Runs a program with the inputs of this party.
     ///
     /// # Errors
-    /// An error of input if a value is missing or does not fit; one of the network or of the peer, and a
-    /// mismatch if both parties do not want the same.
+    /// An error of input if a value is missing or does not fit. Also errors of the network and of the peer,
+    /// and a mismatch if the parties want different runs.
     pub fn run(&mut self, program: &Program, inputs: &Inputs) -> Result<Run, Error> {
         self.run_watched(program, inputs, &|_| Box::new(Unobserved))
     }
 
-    /// Does what [`Party::run`] does, and shows its progress to the observer that `watch` makes for the
+    /// Does the same as [`Party::run`], and shows the progress to the observer that `watch` makes for the
     /// phases of the protocol.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl Party {
         let Party { role, identity, line, listener, request, .. } = self;
         let place = match line {
             Some(Transport::Own(channel)) => {
-                // No key protects such a line, so none has to be known.
+                // No key protects such a connection, so no key of the peer is needed.
                 keys = [PublicKey::from_bytes([0; 32]); 2];
                 Place::Line(channel.take())
             }
@@ -251,7 +251,7 @@ impl fmt::Debug for Party {
     }
 }
 
-/// Runs a party at this place; `keys` are its own and the peer's.
+/// Runs a party over this transport; `keys` are its own and the peer's.
 fn run_at(
     role: Role,
     request: &RunRequest,
@@ -321,7 +321,7 @@ pub fn run_local(
         (garbler.join().unwrap_or_else(|_| Err(Error::fault("the garbler's thread panicked"))), evaluator)
     });
     match (garbler, evaluator) {
-        // A party that fails closes the line, so the other one sees no more than that.
+        // A party that fails closes the connection, so the other one only sees that.
         (Err(error), Err(other)) if error.kind() == ErrorKind::Network => Err(other),
         (garbler, evaluator) => Ok([garbler?, evaluator?]),
     }

@@ -1,7 +1,8 @@
-//! A program as a value: compiled once, with its source at hand, so that it can be cut into other components.
+//! A program as a value. It is compiled once and keeps its source, so that it can be cut into other
+//! components.
 //!
-//! A [`Program`] holds everything that another process needs of it, files that its source includes too. Paths
-//! are needed only to load it.
+//! A [`Program`] holds everything that another process needs, including the files that its source includes.
+//! Paths are needed only to load one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -25,22 +26,22 @@ use crate::values::{Inputs, Outputs};
 /// Largest program file.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
-/// Bytes that are read between two looks whether to stop.
+/// Bytes that are read before the next check whether to stop.
 const PIECE: u64 = 16 << 20;
 
 /// Memory that a gate takes while a program is compiled, in bytes.
 const BYTES_A_GATE: u64 = 64;
 
-/// Most gates of a function or of a program in one piece.
+/// The largest number of gates of a function, or of a program in one piece.
 const MAX_GATES: u64 = 1 << 28;
 
-/// Bytes that a wire or a soldering of a repeated program takes, with the layouts of protocols beside it.
+/// Bytes that a wire or a soldering of a repeated program takes, including the protocol's own data about it.
 const BYTES_A_WIRE: u64 = 16;
 
-/// Bytes of a slot, likewise.
+/// Bytes that a slot takes, including the protocol's own data about it.
 const BYTES_A_SLOT: u64 = 96;
 
-/// The options of the compiler that both parties must have alike.
+/// The options of the compiler that must be the same at both parties.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourceOptions {
     /// Functions whose calls from `main` are computed as part of it; `*` stands for all.
@@ -49,11 +50,11 @@ pub struct SourceOptions {
     pub component: BTreeSet<String>,
     /// Functions that a built-in circuit replaces.
     pub builtins: BTreeMap<String, String>,
-    /// The first function of the source is the AES S-box, as in old programs.
+    /// True if the first function of the source is the AES S-box, as in old programs.
     pub aes: bool,
-    /// Fields of structs lie on the wires in reverse, as in files of the old compiler.
+    /// True if the fields of structs lie on the wires in reverse order, as in files of the old compiler.
     pub reverse_structs: bool,
-    /// Warnings are errors.
+    /// True if warnings are errors.
     pub warnings_as_errors: bool,
 }
 
@@ -76,7 +77,7 @@ impl SourceOptions {
 /// A source, with all files that it includes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Source {
-    /// The name in messages.
+    /// The name for messages.
     name: String,
     text: String,
     /// Included files by the names that the source uses.
@@ -111,7 +112,7 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Notes each file that a source includes.
+/// Records each file that a source includes.
 struct Recorder<'r> {
     files: &'r dyn Resolver,
     seen: Mutex<HashMap<String, String>>,
@@ -129,8 +130,8 @@ impl Resolver for Recorder<'_> {
 }
 
 impl Program {
-    /// Loads a file: a `.wir` source, or a `.bwp`, Bristol, SCD or `.GC_duplo` program. The content tells the
-    /// kind.
+    /// Loads a file: a `.wir` source, or a program in the format `.bwp`, Bristol, SCD or `.GC_duplo`. It
+    /// finds the format by the content.
     ///
     /// # Errors
     /// An error of input if the file cannot be read or is malformed.
@@ -138,8 +139,8 @@ impl Program {
         Self::load_with(path.as_ref(), &InputMap::new(), &SourceOptions::default())
     }
 
-    /// Loads a file. A source is compiled with these options; `map` says who has which inputs of a Bristol or
-    /// SCD circuit.
+    /// Loads a file. A source is compiled with these options. `map` assigns the inputs of a Bristol or SCD
+    /// circuit to the parties.
     ///
     /// # Errors
     /// As [`Program::load`].
@@ -147,10 +148,11 @@ impl Program {
         Self::read(path, read_all(path)?, map, options)
     }
 
-    /// Makes a program of the bytes of a file at `path`, which need not exist; included files are beside it.
+    /// Makes a program from the bytes of a file. `path` need not exist, but included files are searched
+    /// beside it.
     ///
     /// # Errors
-    /// As [`Program::load`], except that nothing of `path` is read.
+    /// As [`Program::load`], except that `path` itself is not read.
     pub fn read(path: &Path, bytes: Vec<u8>, map: &InputMap, options: &SourceOptions) -> Result<Self, Error> {
         let is_source = match formats::kind(&bytes) {
             Some(kind) => kind == FileKind::Wir,
@@ -178,10 +180,10 @@ impl Program {
         program.map(Program::from).map_err(|e| Error::input(e.to_string(), hint))
     }
 
-    /// Compiles a source that includes no files. `name` stands in messages.
+    /// Compiles a source that includes no files. Messages show `name`.
     ///
     /// # Errors
-    /// An error of input with the first error of the source; [`Error::diagnostics`] has all.
+    /// An error of input with the first error of the source; [`Error::diagnostics`] returns all of them.
     pub fn from_source(name: &str, text: &str) -> Result<Self, Error> {
         Self::compile(name, text.into(), &HashMap::new(), &SourceOptions::default())
     }
@@ -230,12 +232,12 @@ impl Program {
         self.given.output_ports(party)
     }
 
-    /// Returns the number of AND gates, all slots together.
+    /// Returns the number of AND gates of all slots together.
     pub fn and_gates(&self) -> u64 {
         self.given.and_gates()
     }
 
-    /// Computes in the clear. Returns the outputs of the garbler and of the evaluator.
+    /// Computes the function without cryptography. Returns the outputs of the garbler and of the evaluator.
     ///
     /// # Errors
     /// An error of input if a value is missing or does not fit.
@@ -252,7 +254,7 @@ impl Program {
         self.warnings.as_deref()
     }
 
-    /// Returns the program as the file says.
+    /// Returns the program as the file describes it.
     #[doc(hidden)]
     pub fn given(&self) -> &Arc<circuit::Program> {
         &self.given
@@ -264,7 +266,7 @@ impl Program {
         self.source.as_ref().map(|source| *blake3::hash(source.text.as_bytes()).as_bytes())
     }
 
-    /// Returns the length of the source and of what it includes, 0 if there is none.
+    /// Returns the length of the source with all included files, 0 if there is none.
     #[doc(hidden)]
     pub fn source_bytes(&self) -> usize {
         self.source
@@ -278,7 +280,7 @@ impl Program {
         self.source.is_some()
     }
 
-    /// Returns the functions of the source that make a difference for cuts.
+    /// Returns the functions of the source that can be inlined or made components.
     #[doc(hidden)]
     pub fn functions(&self) -> Vec<String> {
         self.source.as_ref().map_or(Vec::new(), |source| {
@@ -287,14 +289,14 @@ impl Program {
         })
     }
 
-    /// Returns the gates of all slots of the given program.
+    /// Returns the number of gates of all slots of the given program.
     #[doc(hidden)]
     pub fn gates(&self) -> u64 {
         let of = |slot: Slot| self.given.component(slot.component).circuit.gate_count() as u64;
         self.given.slots().map(of).sum()
     }
 
-    /// Returns the program in this cut, if no piece has more than so many gates.
+    /// Returns the program in this cut, if no piece has more than `max_gates` gates.
     ///
     /// # Errors
     /// An error of input if it cannot be cut like this.
@@ -336,7 +338,7 @@ impl Program {
         }
     }
 
-    /// Writes the program for another process of this version.
+    /// Writes the program in a form that another process of the same version can read.
     #[doc(hidden)]
     pub fn to_bytes(&self) -> Vec<u8> {
         let parts = (self.given.to_bytes(), self.source.as_deref());
@@ -346,7 +348,7 @@ impl Program {
     /// Reads what [`Program::to_bytes`] wrote.
     ///
     /// # Errors
-    /// An error of input if that was altered.
+    /// An error of input if the bytes are not valid.
     #[doc(hidden)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let malformed = || Error::fault("a program that another process sent is malformed");
@@ -363,15 +365,15 @@ impl From<circuit::Program> for Program {
     }
 }
 
-/// Returns the most gates in one piece that so much memory is enough for.
+/// Returns the largest number of gates in one piece for which this memory is enough.
 pub fn gates_within(memory: Option<u64>) -> u64 {
     memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
 }
 
-/// Returns the program that is run: `program` itself, or its repetition.
+/// Returns the program that runs: `program` itself, or its repetition.
 ///
 /// # Errors
-/// An error of usage if so many executions do not fit into memory.
+/// An error of usage if the executions do not fit into memory.
 pub fn repeated(program: &circuit::Program, executions: Option<u32>) -> Result<circuit::Program, Error> {
     match executions {
         Some(n) => {
@@ -389,7 +391,7 @@ fn bytes_an_execution(program: &circuit::Program) -> u64 {
     BYTES_A_WIRE * (program.wires() as u64 + inputs + outputs) + BYTES_A_SLOT * program.slot_count() as u64
 }
 
-/// Refuses executions that are laid out beside each other, of so many bytes each, and do not fit into the
+/// Refuses executions that are laid out side by side, take this many bytes each, and do not fit into the
 /// memory of this machine.
 pub fn fits(program: &circuit::Program, executions: u32, bytes_an_execution: u64) -> Result<(), Error> {
     let needed = bytes_an_execution.saturating_mul(executions.into());
@@ -428,8 +430,8 @@ fn read_all(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Returns the component of this name, for a function of CompGC. It comes from a `.bwp` or Bristol file of
-/// that name beside the function, as one component, or else from the library.
+/// Returns the component with this name, which a CompGC function uses. It comes from a `.bwp` or Bristol file
+/// of that name in the folder of the function, as one component, or else from the library.
 fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolError> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
         return Err(ProtocolError::Input(format!(
@@ -442,7 +444,7 @@ fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolEr
         }
         let shown = path.display().to_string();
         let bytes = read_all(&path).map_err(|error| ProtocolError::Input(error.message().into()))?;
-        // Not a function again, which could name itself.
+        // A component cannot be another CompGC function, which could name itself again.
         if formats::kind(&bytes) == Some(FileKind::CompGc) {
             return Err(ProtocolError::Input(format!("{shown}: a component is a circuit, not a function")));
         }
@@ -455,7 +457,7 @@ fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolEr
     })
 }
 
-/// Makes an error of the first error in a source.
+/// Makes an error from the first error of a source.
 fn errors_of_source(diagnostics: Diagnostics) -> Error {
     let records = diagnostics.records();
     let errors = records.iter().filter(|record| record.severity == Severity::Error);
@@ -493,7 +495,7 @@ mod tests {
         assert_eq!(repeated(&program, Some(1000)).expect("it fits").and_gates(), 1000 * program.and_gates());
     }
 
-    /// A program that another process gets can be cut as before, also if its source includes files.
+    /// A program that was sent to another process can still be cut, also if its source includes files.
     #[test]
     fn programs_travel_with_their_sources() {
         let files: HashMap<_, _> = [("half.wir".into(), "typedef uint_t 8 byte\n".to_owned())].into();

@@ -1,6 +1,6 @@
-//! The resources that this process has used, and those that are free.
+//! The CPU time and memory that this process has used, and the memory that is free.
 
-/// Returns the CPU time of all threads of this process, also of those that have ended.
+/// Returns the CPU time of all threads of this process, including those that have ended.
 #[cfg(unix)]
 pub fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
@@ -14,13 +14,13 @@ pub fn thread_cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Returns, as the system does not say, the time since the first call.
+/// Returns the time since the first call, because the system does not tell the CPU time.
 #[cfg(not(unix))]
 pub fn thread_cpu_seconds() -> f64 {
     cpu_seconds()
 }
 
-/// Returns, as the system does not say, the time since the first call.
+/// Returns the time since the first call, because the system does not tell the CPU time.
 #[cfg(not(unix))]
 pub fn cpu_seconds() -> f64 {
     use std::sync::OnceLock;
@@ -29,17 +29,17 @@ pub fn cpu_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Returns the most memory that this process has held at a time, where the system says.
+/// Returns the largest amount of memory that this process has held, if the system tells it.
 pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// Returns the memory that is free for a new process, where the system says.
+/// Returns the memory that is free for a new process, if the system tells it.
 pub fn available_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
-/// Returns a field of the forms in which Linux tells about memory, `Name:  123 kB`.
+/// Returns a field in kilobytes from one of Linux's memory files, whose lines have the form `Name: 123 kB`.
 pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

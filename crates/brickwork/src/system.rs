@@ -1,15 +1,15 @@
-//! Errors of the operating system in words that say what to do, without numbers that one would have to look
-//! up: the same words wherever a file is read, written or made.
+//! Errors of the operating system in words that say what to do, without error numbers. The words are the same
+//! wherever a file is read, written or created.
 
 use std::io::{self, ErrorKind};
 
-/// Too many open files, which has no kind of its own.
+/// Too many open files, an error for which the standard library has no kind.
 const TOO_MANY_FILES: [i32; 2] = [23, 24];
 
 /// The device itself failed.
 const DEVICE: i32 = 5;
 
-/// Returns the fault, and what to do about it.
+/// Returns the fault and the hint for it.
 pub fn explained(why: &io::Error) -> (String, &'static str) {
     let (what, hint) = match why.kind() {
         ErrorKind::NotFound => (
@@ -65,12 +65,12 @@ pub fn explained(why: &io::Error) -> (String, &'static str) {
             _ => return (without_number(&why.to_string()), "check the path, its permissions and its disk"),
         },
     };
-    // Words that were written for the occasion know more than the kind.
+    // An error with its own message says more than its kind.
     let own = why.raw_os_error().is_none() && why.get_ref().is_some();
     (if own { why.to_string() } else { what.to_owned() }, hint)
 }
 
-/// Returns a message in which the words of the system are replaced by ours.
+/// Returns a message in which our words replace those of the system.
 pub fn translated(message: &str) -> String {
     let number = |text: &str| text.split_once(NUMBER)?.1.split_once(')')?.0.parse().ok();
     let Some(error) = number(message).map(io::Error::from_raw_os_error) else { return message.to_owned() };
@@ -88,7 +88,7 @@ fn without_number(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Every error that a file or a connection is likely to meet on Linux.
+    /// Every error that a file or a connection is likely to meet on Linux has a translation.
     #[test]
     fn no_error_of_the_system_shows_its_number() {
         let mut unknown = Vec::new();
@@ -102,7 +102,7 @@ mod tests {
                 unknown.push(code);
             }
         }
-        // Of permissions, paths, disks, descriptors and connections.
+        // Errors of permissions, paths, disks, descriptors and connections.
         let common = [
             2, 5, 13, 17, 20, 21, 23, 24, 26, 27, 28, 30, 32, 36, 39, 98, 99, 100, 101, 103, 104, 110, 111,
             113, 122,

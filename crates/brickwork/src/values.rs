@@ -1,7 +1,7 @@
-//! Values of programs as Rust types: [`Inputs`] of a party, by the name of a port, and [`Outputs`].
+//! Values of programs as Rust types: [`Inputs`] of a party, by the name of a port, and its [`Outputs`].
 //!
-//! A [`Value`] is written onto the wires of a port by the port's own type, and read back from them. Nothing
-//! goes through a text form. Messages of errors say where a value does not fit, and never repeat it.
+//! The type of a port decides how a [`Value`] is written onto its wires and read back. No text form is used
+//! in between. Error messages say where a value does not fit, and never show the value.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use crate::failure::Error;
 
 /// A value for a port of a program. It is erased when it is dropped.
 ///
-/// Integers of up to 128 bits, `bool`, arrays, slices and vectors of them convert into it; [`Value::record`]
-/// makes one with fields, and [`Value::wide`] an integer of any width.
+/// Integers of up to 128 bits, `bool`, and arrays, slices and vectors of them convert into it.
+/// [`Value::record`] makes one with fields, and [`Value::wide`] makes an integer of any width.
 ///
 /// ```
 /// use brickwork::Value;
@@ -29,13 +29,13 @@ pub struct Value(Form);
 enum Form {
     /// A number.
     Number(Number),
-    /// The bits of the wires, wire 0 first, of any type.
+    /// The bits of the wires, of any type; wire 0 comes first.
     Bits(Vec<bool>),
     /// The elements of an array.
     List(Vec<Value>),
     /// The fields of a record.
     Record(Vec<(String, Value)>),
-    /// The elements of an array of integers, as they lie in memory.
+    /// The elements of an array of integers, in the form in which they lie in memory.
     Column(Column),
 }
 
@@ -48,23 +48,23 @@ struct Number {
     point: u32,
 }
 
-/// Integers of one width side by side, least significant byte first.
+/// Integers of the same width one after another, least significant byte first.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 struct Column {
     bytes: Vec<u8>,
-    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    /// Bytes of each element: 1, 2, 4, 8 or 16.
     size: usize,
     signed: bool,
 }
 
 impl Value {
-    /// Makes an integer that is not negative from its bytes, least significant first.
+    /// Makes a non-negative integer from its bytes, least significant first.
     pub fn wide(bytes: &[u8]) -> Self {
         let digit = |chunk: &[u8]| chunk.iter().rev().fold(0u64, |digit, &byte| digit << 8 | u64::from(byte));
         Value(Form::Number(Number { magnitude: bytes.chunks(8).map(digit).collect(), ..Number::default() }))
     }
 
-    /// Makes a value of any type from the bits of its wires, wire 0 first.
+    /// Makes a value of any type from the bits of its wires; wire 0 comes first.
     pub fn bits(bits: &[bool]) -> Self {
         Value(Form::Bits(bits.to_vec()))
     }
@@ -74,10 +74,10 @@ impl Value {
         Value(Form::Record(fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect()))
     }
 
-    /// Makes an array of integers from their bytes, least significant first, `size` bytes each.
+    /// Makes an array of integers from their bytes, least significant first, with `size` bytes each.
     ///
     /// # Errors
-    /// An error of usage if the size is none of 1, 2, 4, 8 and 16, or does not divide the number of bytes.
+    /// An error of usage if the size is not 1, 2, 4, 8 or 16, or does not divide the number of bytes.
     pub fn column(bytes: &[u8], size: usize, signed: bool) -> Result<Self, Error> {
         match [1, 2, 4, 8, 16].contains(&size) && bytes.len().is_multiple_of(size) {
             true => Ok(Value(Form::Column(Column { bytes: bytes.to_vec(), size, signed }))),
@@ -100,7 +100,7 @@ impl Value {
         number
     }
 
-    /// Appends the bits of this value in a port's type.
+    /// Appends the bits of this value, as the type of its port lays them out.
     ///
     /// # Errors
     /// An error of input if it does not fit the type; `place` says where.
@@ -135,7 +135,7 @@ impl Value {
                     value.write(ty, &format!("{place}.{name}"), bits)
                 })
             }
-            // A table as columns: a record of arrays for an array of records.
+            // A table given by columns: a record of arrays for an array of records.
             (Form::Record(fields), Type::Array(element, count)) => match &**element {
                 Type::Struct(_) => (0..*count as usize).try_for_each(|row| {
                     let of_row =
@@ -206,7 +206,7 @@ impl Number {
         top.map_or(0, |top| 64 * top + 64 - self.magnitude[top].leading_zeros() as usize)
     }
 
-    /// Appends the bits of this number in a type of numbers, least significant first.
+    /// Appends the bits of this number, as a numeric type lays them out, least significant first.
     fn write(&self, ty: &Type, place: &str, bits: &mut Vec<bool>) -> Result<(), Error> {
         let (width, signed, point) = match *ty {
             Type::Uint(width) => (width, false, 0),
@@ -230,7 +230,7 @@ impl Number {
             (false, false) => used <= width,
             (true, false) => false,
             (false, true) => used < width,
-            // Of `width` bits, -2^(width - 1) alone has a magnitude that is as long.
+            // Among numbers of `width` bits, only -2^(width - 1) has a magnitude of `width` bits.
             (true, true) => used < width || used == width && is_power,
         };
         if !fits {
@@ -255,7 +255,7 @@ impl Number {
         let magnitude = match negative {
             false => digits(bits),
             true => {
-                // The magnitude of a negative number: all bits turned, plus one.
+                // The magnitude of a negative number: all bits inverted, plus one.
                 let mut carry = true;
                 let turned = bits.iter().map(|bit| {
                     let digit = !bit ^ carry;
@@ -297,7 +297,7 @@ impl Column {
     }
 }
 
-/// Says nothing of the value, which may be secret.
+/// Shows nothing of the value, which may be secret.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Value(…)")
@@ -310,7 +310,7 @@ impl From<bool> for Value {
     }
 }
 
-/// Makes a number for a fixed-point port, which takes it if it is exact there.
+/// Makes a number for a fixed-point port, which accepts it if it is exact there.
 ///
 /// # Panics
 /// If it is not finite.
@@ -365,7 +365,7 @@ impl<T: Into<Value>, const N: usize> From<[T; N]> for Value {
     }
 }
 
-/// Reads a [`Value`] as a Rust type, refusing one that does not fit.
+/// Reads a [`Value`] as a Rust type, and refuses one that does not fit.
 impl TryFrom<Value> for bool {
     type Error = Error;
 
@@ -437,7 +437,7 @@ impl Value {
     /// Returns the elements of an array.
     ///
     /// # Errors
-    /// An error of usage if it is none.
+    /// An error of usage if it is not an array.
     pub fn elements(&self) -> Result<&[Value], Error> {
         match &self.0 {
             Form::List(elements) => Ok(elements),
@@ -476,7 +476,7 @@ impl Inputs {
         Self::default()
     }
 
-    /// Gives the port of this name a value; the last one counts.
+    /// Sets the value of the port with this name; the last one counts.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         let name = name.into();
         self.0.retain(|(other, _)| *other != name);
@@ -484,7 +484,7 @@ impl Inputs {
         self
     }
 
-    /// Returns the bits of all these ports, in order.
+    /// Returns the bits of all these ports, in their order.
     ///
     /// # Errors
     /// An error of input if a port has no value, a value has no port, or one does not fit its port.
@@ -569,7 +569,7 @@ impl<T: TryFrom<Value, Error = Error>> TryFrom<Value> for Vec<T> {
     }
 }
 
-/// Makes an error about a value that is read as something that it is not.
+/// Makes an error about a value that is read as a wrong type.
 fn wrong(message: impl Into<String>) -> Error {
     Error::usage(message, "`brickwork info FILE` shows the types of a program's outputs")
 }

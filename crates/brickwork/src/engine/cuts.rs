@@ -1,11 +1,11 @@
-//! Into which components a program may be cut, what each cut costs, and which one is taken.
+//! Lists the cuts of a program into components, predicts their costs, and chooses one.
 //!
-//! Of a source these are the flags `--inline` and `--component`: beside the cut that was asked for, every
-//! function a component, everything in `main` inlined, and from the fastest of these, again and again,
-//! whatever is one flag away. Any other program may be cut as it is, or be one single component.
+//! The cuts of a source are made by the flags `--inline` and `--component`. The search tries the given cut,
+//! every function as a component, and everything inlined into `main`. Then it changes one flag of the fastest
+//! cut so far, again and again. Any other program may be cut as it is, or be one single component.
 //!
-//! A run and `plan` take the same cut of the same program: the search depends on what is predicted alone, and
-//! on no clock. `plan` shows further cuts, for which a run has no time.
+//! A run and `plan` take the same cut of the same program, because the search depends on predictions alone
+//! and on no clock. `plan` shows more cuts than a run has time to try.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,24 +19,24 @@ use crate::plan::{self, Cost, Link, Machine};
 use crate::program::Program;
 use crate::program::{gates_within, repeated};
 
-/// Compilations that are tried at most, and predicted seconds of this work.
+/// The largest number of compilations that a search tries, and the largest sum of their predicted seconds.
 const MOST_TRIED: usize = 40;
 const LONGEST: f64 = 20.0;
 
-/// A search before a run may take so much of the time of the run that it is to shorten.
+/// A search before a run may take this part of the predicted time of the run.
 const SHARE_OF_RUN: f64 = 0.1;
 
-/// Seconds that it takes to compile a source, for each of its bytes and each gate of the program, and to put
-/// a compiled program into one piece, for each gate.
+/// Predicted seconds for each byte of a source, for each gate that is compiled, and for each gate that is put
+/// into one piece.
 const COMPILED: f64 = 1e-3;
 const COMPILED_A_BYTE: f64 = 300e-9;
 const COMPILED_A_GATE: f64 = 200e-9;
 const JOINED_A_GATE: f64 = 100e-9;
 
-/// More gates are not put into one component, only to see that it costs more.
+/// Larger programs are not put into one component only to see that this costs more.
 const LARGEST_WHOLE: u64 = 8 << 20;
 
-/// The prices of a program on this machine, in the buckets that are chosen for it.
+/// The prices of a program on this machine, with the buckets that are chosen for it.
 pub struct Pricing<'a> {
     pub executions: Option<u32>,
     pub security: u32,
@@ -46,7 +46,7 @@ pub struct Pricing<'a> {
 }
 
 impl Pricing<'_> {
-    /// A cut that takes so many seconds to make, by prediction, also at the evaluator.
+    /// Prices a cut; both parties are predicted to spend this many seconds on making it.
     fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Error> {
         let repeated = repeated(&program, self.executions)?;
         let parameters = self
@@ -75,19 +75,19 @@ impl Pricing<'_> {
 /// A cut of a program, and its predicted cost.
 pub struct Decomposition {
     pub cut: Cut,
-    /// All executions of the program.
+    /// The program with all its executions.
     pub program: circuit::Program,
-    /// Of one execution.
+    /// The number of components of one execution.
     pub components: usize,
     pub slots: usize,
     /// AND gates of a slot, on average.
     pub ands_a_slot: f64,
-    /// Of all executions.
+    /// The parameters for all executions.
     pub parameters: duplo::Parameters,
-    /// With the seconds in which it is made.
+    /// The predicted cost, with the seconds in which the cut is made.
     pub cost: Cost,
     pub seconds: f64,
-    /// True if a run looks at it, too.
+    /// True if the search of a run tries this cut, too.
     of_run: bool,
 }
 
@@ -97,19 +97,19 @@ impl Decomposition {
     }
 }
 
-/// How long it is searched.
+/// The time that a search may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// To see all that may be of interest.
+    /// As long as it takes to show all cuts that may be of interest.
     Thorough,
-    /// No longer than what is gained.
+    /// No longer than the run can gain by it.
     Thrifty,
 }
 
 /// All cuts that were tried, by the size of their pieces.
 pub struct Cuts {
     pub tried: Vec<Decomposition>,
-    /// The place of the one that is taken.
+    /// The index of the cut that is taken.
     pub chosen: usize,
     /// True if no other cut would have been worth a try.
     pub complete: bool,
@@ -118,7 +118,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Returns why the one that is taken is not the fastest, if it is not.
+    /// Returns the reason why the cut that is taken is not the fastest, if it is not.
     pub fn reason(&self) -> Option<String> {
         let seconds = |cut: &Decomposition| cut.cost.seconds();
         let (chosen, fastest) =
@@ -151,10 +151,10 @@ struct Search<'a> {
     program: &'a Program,
     pricing: &'a Pricing<'a>,
     patience: Patience,
-    /// Seconds in which a cut of the source is made, and one piece, by prediction.
+    /// Predicted seconds for one cut of the source, and for the program in one piece.
     compiled: f64,
     joined: f64,
-    /// Such seconds of the cuts that were made.
+    /// Predicted seconds of the cuts that were made so far.
     spent: f64,
     seen: HashSet<[u8; 32]>,
     asked: HashSet<Cut>,
@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether there is time to make cuts for so many seconds more.
+    /// Returns whether there is time for cuts that take this many seconds.
     fn affords(&self, seconds: f64) -> bool {
         let longest = match self.patience {
             Patience::Thorough => LONGEST,
@@ -196,8 +196,8 @@ impl<'a> Search<'a> {
         !self.affords(0.0)
     }
 
-    /// Tries a cut, if there is time. A cut that cannot be made is left out, and so is one whose program is
-    /// known.
+    /// Tries a cut if there is time. A cut that cannot be made is skipped, and so is one that gives a program
+    /// that was tried before.
     fn attempt(&mut self, cut: Cut) -> Result<(), Error> {
         let seconds = self.seconds_of(&cut);
         if !self.affords(seconds) || !self.asked.insert(cut.clone()) {
@@ -212,7 +212,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The fastest so far.
+    /// Returns the fastest cut so far.
     fn best(&self) -> Option<&Decomposition> {
         self.tried.iter().min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()))
     }
@@ -221,7 +221,7 @@ impl<'a> Search<'a> {
         self.best().map_or(0.0, |best| best.cost.seconds())
     }
 
-    /// The cuts one flag away from the fastest so far.
+    /// Returns the cuts that differ from the fastest one so far by one flag.
     fn next(&self, functions: &[String]) -> Vec<Cut> {
         let best = self.best().map_or(&Cut::Given, |best| &best.cut);
         functions.iter().flat_map(|function| best.one_flag_away(function)).collect()
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
 
     fn of_source(&mut self) -> Result<(), Error> {
         self.attempt(inlined())?;
-        // The source is read again for its functions, which takes about as long as to compile it.
+        // This reads the source again to find its functions, which takes about as long as to compile it.
         if !self.affords(self.compiled) {
             return Ok(());
         }
@@ -248,8 +248,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the cut with everything in `main` inlined. A short search has time for this one only, which gains
-/// most where there are many small components.
+/// Returns the cut with everything in `main` inlined. A short search tries only this one, which gains most if
+/// there are many small components.
 fn inlined() -> Cut {
     Cut::of_flags(["*".to_owned()].into(), BTreeSet::new())
 }
@@ -260,7 +260,7 @@ fn all_components(functions: &[String]) -> Cut {
 }
 
 impl Search<'_> {
-    /// Everything that is worth it.
+    /// Tries all cuts that are worth the time.
     fn all(&mut self) -> Result<(), Error> {
         match self.program.has_source() {
             true => self.of_source(),
@@ -269,7 +269,7 @@ impl Search<'_> {
         }
     }
 
-    /// A cut that is wished for, whatever it costs; its place.
+    /// Makes the cut that the user named, however long it takes, and returns its index.
     fn fixed(&mut self, cut: &Cut, max_gates: u64) -> Result<usize, Error> {
         let program = self.program.cut(cut, max_gates)?;
         if *cut != Cut::Given {
@@ -280,15 +280,15 @@ impl Search<'_> {
         Ok(self.tried.len() - 1)
     }
 
-    /// The place of the best one, of those for which the garbler's memory is enough; or of the given one,
-    /// which is the first.
+    /// Returns the index of the fastest cut that fits into the garbler's memory. If none fits, it is 0, the
+    /// given cut.
     fn best_within(&self, memory: Option<u64>) -> usize {
         let fits = |cut: &Decomposition| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
         let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
         plan::best_cut(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
     }
 
-    /// Decides which cut a run takes by this wish, with this memory; its place.
+    /// Chooses the cut of a run, by the user's choice and the free memory, and returns its index.
     fn decide(&mut self, wish: &CutChoice, memory: Option<u64>) -> Result<usize, Error> {
         match wish {
             CutChoice::Fixed(cut) => self.fixed(cut, gates_within(memory)),
@@ -300,7 +300,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the cuts of a program, and which of them a run takes by this wish, with this memory.
+/// Returns the cuts of a program and the one that a run takes, by the user's choice and the free memory.
 pub fn with(
     wish: &CutChoice,
     program: &Program,
@@ -320,15 +320,15 @@ pub fn with(
     Ok(Cuts { tried, chosen, complete, fixed: matches!(wish, CutChoice::Fixed(_)) })
 }
 
-/// The two cuts between which a run decides: the given one, and the fastest other one that it finds.
+/// The two cuts between which a run decides: the given one, and the fastest other cut that was found.
 pub struct Rivals {
     pub given: Decomposition,
     pub other: Option<Decomposition>,
     pub is_other_chosen: bool,
 }
 
-/// Looks for cuts as a run does. If a run has no time for any, one is shown all the same: in one piece, or
-/// all inlined.
+/// Searches for cuts as a run does. If a run has no time for another cut, one is shown all the same: the
+/// program in one piece, or all inlined.
 pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     search.all()?;
@@ -347,7 +347,7 @@ pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
     Ok(Rivals { given, other, is_other_chosen })
 }
 
-/// Returns the one cut that is taken by this wish, with this memory.
+/// Returns the cut that a run takes, by the user's choice and the free memory.
 pub fn choose(
     wish: &CutChoice,
     program: &Program,
@@ -359,8 +359,8 @@ pub fn choose(
     Ok(search.tried.swap_remove(place))
 }
 
-/// Returns the first cut that `is_there` in stock, of the given one and those at both ends; if none is, the
-/// given one.
+/// Returns the first of these cuts that `is_there` in stock: the given one, all inlined, all components. If
+/// none is, it returns the given one.
 pub fn in_stock(
     program: &Program,
     is_there: impl Fn(&circuit::Program) -> Result<bool, Error>,

@@ -9,11 +9,11 @@ use brickwork_kernels::Kernel;
 use crate::failure::Error;
 use crate::plan::{self, Machine};
 
-/// Largest file with the constants of a machine.
+/// The largest file of constants that is read.
 const MAX_MACHINE_BYTES: u64 = 1 << 16;
 
-/// Returns the constants that a run goes by: those that were measured, if they were; or else an estimate, for
-/// which nobody waits.
+/// Returns the constants that a run uses: those that were measured, or else an estimate, so that no run waits
+/// for a measurement.
 pub fn at_hand() -> Result<Machine, Error> {
     match kept() {
         Some(machine) => Ok(machine),
@@ -21,8 +21,9 @@ pub fn at_hand() -> Result<Machine, Error> {
     }
 }
 
-/// Returns the constants of this machine: measured once for each version and kernel, and kept in the user's
-/// folder of caches. `again` measures in any case, which takes a few seconds; `measuring` is called before.
+/// Returns the constants of this machine, which are measured once for each version and kernel. They are kept
+/// in the user's cache folder. `again` measures in any case, which takes a few seconds; `measuring` is called
+/// before that.
 ///
 /// # Errors
 /// As [`plan::measured`].
@@ -35,16 +36,16 @@ pub fn measured(again: bool, measuring: impl FnOnce()) -> Result<Machine, Error>
     // Later calls of this process use the same constants, also if no file can keep them.
     *MEASURED.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine.clone());
     if let Some(folder) = caches() {
-        // A cache that cannot be written is no cache.
+        // If the cache cannot be written, the constants are only not kept.
         let _ = keep(&folder, &machine);
     }
     Ok(machine)
 }
 
-/// The constants that this process has measured.
+/// The constants that this process measured.
 static MEASURED: Mutex<Option<Machine>> = Mutex::new(None);
 
-/// Returns what was measured before, by this process or another one.
+/// Returns the constants that this process or an earlier one measured.
 pub fn kept() -> Option<Machine> {
     if let Some(machine) = &*MEASURED.lock().unwrap_or_else(PoisonError::into_inner) {
         return Some(machine.clone());
@@ -55,10 +56,10 @@ pub fn kept() -> Option<Machine> {
     plan::is_whole(&machine).then_some(machine)
 }
 
-/// Writes the constants to where commands with this folder of caches look for them.
+/// Writes the constants where commands with this cache folder look for them.
 ///
 /// # Errors
-/// The system's, if it does not let this user write there.
+/// The system's error, if this user may not write there.
 pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
     let path = caches.join(file_name(machine.kernel()));
     if let Some(folder) = path.parent() {
@@ -72,7 +73,7 @@ pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
 /// Version of the file. Constants have names in it, so that each protocol brings its own.
 const FORMAT: u32 = 1;
 
-/// The user's folder of caches.
+/// Returns the user's cache folder.
 fn caches() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("XDG_CACHE_HOME").or_else(|| variable("LOCALAPPDATA")).or_else(|| {
@@ -81,8 +82,8 @@ fn caches() -> Option<PathBuf> {
     })
 }
 
-/// In a folder of caches, the constants of this kernel here: named after all that makes a machine another
-/// one.
+/// Returns the name of the file with the constants of this kernel here. All that changes the constants is
+/// part of the name.
 fn file_name(kernel: &str) -> PathBuf {
     let mut hash = blake3::Hasher::new();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());

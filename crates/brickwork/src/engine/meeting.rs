@@ -1,5 +1,5 @@
-//! The meeting of two parties before they begin. By their sheets each is told why they do not fit. By a visit
-//! `doctor` compares them without a run.
+//! The meeting of two parties before a run: they compare what they are about to do. Each party sends a
+//! *sheet*, so that both can say why they do not fit. With a visit, `doctor` compares them without a run.
 //!
 //! ```text
 //!   with the first bytes, both ways    what each is about to do (no secret: digests, flags, sizes)
@@ -8,8 +8,9 @@
 //!             with stores, both ways: where the logs stand; then again: agreed, or why not
 //! ```
 //!
-//! Nothing is safe because of it: the protocol compares all that it depends on by itself, and computes the
-//! bound of whatever is proposed. It is for people. A peer that lies here is refused later, with fewer words.
+//! No security depends on it: the protocol itself compares all that it depends on, and computes the bound of
+//! every proposal. It only gives users better messages. A peer that lies here is refused later, with a
+//! shorter message.
 
 use std::sync::Arc;
 
@@ -32,19 +33,19 @@ use crate::engine::{hex, role};
 use crate::failure::Error;
 use crate::program::{gates_within, repeated};
 
-/// Of a visitor, and to it: this party agrees.
+/// The message of a visitor, and to a visitor, that this party agrees.
 const AGREED: Tag = Tag(5);
 
-/// Longest name of a protocol and of how it goes about it.
+/// Longest name of a protocol with its flags.
 const MAX_WAY_BYTES: usize = 100;
 
-/// The peer is not told of inputs whose types take more bytes.
+/// Inputs whose types take more bytes are not sent.
 const MAX_INPUTS_BYTES: usize = 1 << 11;
 
 /// The sheet of a party, which says what it is about to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
-    /// The version of everything that both must have in common.
+    /// The version of the protocol, which must be the same at both parties.
     protocol: u32,
     /// The protocol.
     name: String,
@@ -53,19 +54,19 @@ pub struct Sheet {
     executions: Option<u32>,
     /// True if it uses a store.
     store: bool,
-    /// Digest of one execution of the program, as the file says.
+    /// Digest of one execution of the given program.
     program: String,
-    /// Digest of the source, if the file is one.
+    /// Digest of the source, if the program has one.
     source: Option<String>,
     /// The inputs of the garbler and of the evaluator in this party's program, unless the text is long.
     inputs: Option<[Vec<Port>; 2]>,
-    /// The only cut that it takes, if there is one.
+    /// The only cut that this party takes, if its user named one.
     cut: Option<String>,
-    /// Of a garbler: what it proposes.
+    /// The garbler's proposal.
     proposal: Option<Offer>,
     /// True if it may propose another cut, because it will look for the fastest one when it runs.
     open: bool,
-    /// The OTs of its masks, in a protocol that has a choice.
+    /// The OTs of masks, if the protocol has a choice.
     masks: Option<Masks>,
 }
 
@@ -74,7 +75,7 @@ pub struct Sheet {
 pub struct Masks {
     /// The name of these OTs.
     pub cot: String,
-    /// True if the user named them: then the other party takes them, too, unless its user named others.
+    /// True if the user named them. Then the other party takes them too, unless its user named others.
     pub said: bool,
 }
 
@@ -84,11 +85,11 @@ pub struct Offer {
     pub cut: String,
     /// Digest of all executions of the program in this cut.
     pub program: String,
-    /// Bytes that it takes at the evaluator, as far as they are known.
+    /// Bytes of memory that it takes at the evaluator, as far as they are known.
     pub memory: Option<u64>,
 }
 
-/// Why a party does not begin: as it tells its own user, and as it tells the peer.
+/// The reason why a party does not begin: the message for its own user, and the one for the peer.
 struct Refusal {
     here: String,
     there: String,
@@ -101,12 +102,13 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// Makes the sheet of a party, which would make masks of these. A garbler may have a proposal; if it is
-    /// `open`, it is not the last word.
+    /// Makes the sheet of a party; `masks` are the OTs that it would use. A garbler may have a proposal,
+    /// which can still change if it is `open`.
     pub fn of(work: &Work, proposal: Option<Offer>, open: bool, masks: Option<Masks>) -> Result<Self, Error> {
         let source = work.given.source_digest();
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| work.given.inputs(party).to_vec());
-        // Types that are nested too deeply for a reader of JSON are not told, either.
+        // A reader of JSON limits how deeply types may be nested, so types that are nested more deeply are
+        // not sent either.
         let is_legible = |text: Vec<u8>| serde_json::from_slice::<[[Vec<Port>; 2]; 1]>(&text).is_ok();
         let text = serde_json::to_vec(&[&inputs]);
         let is_told = text.is_ok_and(|text| text.len() <= MAX_INPUTS_BYTES && is_legible(text));
@@ -114,7 +116,7 @@ impl Sheet {
             CutChoice::Fastest => None,
             CutChoice::Fixed(cut) => Some(cut.to_string()),
         };
-        // The OTs of masks have a field of their own, as either party may leave them to the other.
+        // The OTs of masks have a field of their own, because a party may leave them to the other one.
         let way = Parameters { cot: None, ..work.request.parameters.clone() };
         Ok(Sheet {
             protocol: PROTOCOL_VERSION,
@@ -133,8 +135,8 @@ impl Sheet {
         })
     }
 
-    /// Reads the sheet of a peer. No text of it can move a cursor or paint a line of a terminal: cuts are
-    /// names of functions, and a protocol is letters and flags here.
+    /// Reads the sheet of a peer. Its texts cannot contain control characters of a terminal: cuts are names
+    /// of functions, and a protocol consists of letters and flags.
     fn read(bytes: &[u8]) -> Result<Self, String> {
         let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
@@ -147,11 +149,11 @@ impl Sheet {
     }
 
     pub fn encoded(&self) -> Vec<u8> {
-        // Strings, numbers and options: nothing that has no JSON form.
+        // Strings, numbers and options always have a JSON form.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Names the first difference, in words that are true at either party.
+    /// Names the first difference, in words that both parties can show.
     fn differs(&self, theirs: &Sheet) -> Result<(), String> {
         let store = |sheet: &Sheet| if sheet.store { "uses a store" } else { "uses none" };
         let executions = |sheet: &Sheet| match sheet.executions {
@@ -211,7 +213,7 @@ impl Sheet {
         }
         self.masks_with(theirs)?;
         if garbler.open {
-            // The proposal of the garbler is not known yet, but a cut that the evaluator refuses is.
+            // The garbler's proposal is not known yet, but a cut that the evaluator refuses is known.
             if let Some(only) = evaluator.cut.as_deref().and_then(|name| name.parse::<Cut>().ok()) {
                 return Err(format!(
                     "the evaluator takes --cut {only} only, and the garbler the fastest one; give both the \
@@ -239,8 +241,8 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// Returns the OTs of masks, in a protocol that has a choice: those that a user named, or else those that
-    /// the garbler proposes. OTs that rest on one assumption more must be named at both parties.
+    /// Returns the OTs of masks, if the protocol has a choice: those that a user named, or else those that
+    /// the garbler proposes. OTs that need an additional assumption must be named at both parties.
     fn masks_with(&self, theirs: &Sheet) -> Result<Option<Cot>, String> {
         let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
         let (Some(garblers), Some(evaluators)) = (&garbler.masks, &evaluator.masks) else { return Ok(None) };
@@ -272,8 +274,8 @@ fn inputs_differ(garbler: &Sheet, evaluator: &Sheet) -> Option<String> {
     ports.find_map(|(one, other)| types_differ(&one.name, &one.ty, &other.ty))
 }
 
-/// Returns the first difference between two types, such as the number of rows. It shows no name of a peer
-/// with characters that could control a terminal.
+/// Returns the first difference between two types, such as the number of rows. It shows no name from a peer
+/// that contains control characters of a terminal.
 fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-');
     if garblers == evaluators || !place.chars().all(plain) {
@@ -297,7 +299,7 @@ fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<Strin
 
 impl Work<'_> {
     /// Checks that this party fits the peer of this sheet; without a sheet the protocol checks it later. For
-    /// a visitor it makes the cut, since some differences show only then, and returns it.
+    /// a visitor this makes the cut and returns it, because some differences show only then.
     fn fits(&self, own: &Sheet, theirs: &[u8], visits: bool) -> Result<Option<Arc<Program>>, Refusal> {
         if theirs.is_empty() {
             return Ok(None);
@@ -306,12 +308,12 @@ impl Work<'_> {
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
             (Party::Evaluator, Some(offer)) => self.accepts(own, &theirs, offer, visits),
-            // The protocol leaves nothing to propose; or it compares it by itself.
+            // The protocol has no choice to propose, or it compares the proposal itself.
             (Party::Evaluator, None) | (Party::Garbler, _) => Ok(None),
         }
     }
 
-    /// The evaluator's look at what the garbler offers.
+    /// Checks, at the evaluator, the proposal of the garbler.
     fn accepts(
         &self,
         own: &Sheet,
@@ -344,7 +346,8 @@ impl Work<'_> {
             )
             .into());
         }
-        // Of the same file both make the same; what is made here only to be compared is not free.
+        // Both parties make the same cut of the same file, so a run does not compare it here. A visit makes the
+        // cut, because no run follows that would compare it.
         let is_certain = !flags || own.source == theirs.source;
         if is_certain && !visits {
             return Ok(None);
@@ -365,8 +368,8 @@ impl Work<'_> {
         Ok(Some(Arc::new(program)))
     }
 
-    /// Looks at the sheet of a peer that wants to run; tells it if it does not fit. Returns what both make
-    /// masks of, where that was to be agreed on.
+    /// Compares the sheet of a peer that wants to run with this party's, and tells the peer if they do not
+    /// fit. Returns the OTs of masks that both parties use, if they had a choice.
     pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<Option<Cot>, ProtocolError> {
         let fits = self.fits(own, &met.sheet, false).and_then(|_| match &met.sheet[..] {
             [] => Ok(None),
@@ -410,7 +413,7 @@ impl Work<'_> {
             }
             Ok((_, Some(lacks))) => refuse(channel, lacks.into()),
             Err(error) => {
-                // The peer sees the difference, too: both have both logs.
+                // Both parties know both logs, so the peer sees the same difference.
                 tell(channel, &error.to_string());
                 Err(error)
             }
@@ -423,14 +426,14 @@ impl Work<'_> {
         self.stocks.ok_or_else(|| ProtocolError::Usage(format!("--protocol {name} keeps no stock")))
     }
 
-    /// Returns whether a store has what this run takes, of this program.
+    /// Returns whether a store has all that this run takes.
     pub fn has(&self, store: &Store, program: &Program) -> Result<bool, ProtocolError> {
         let executions = self.executions().unwrap_or(1);
         let run = (program, executions, &self.request.cut);
         self.stocks()?.has(store, self.party, &self.job.terms(), run)
     }
 
-    /// Returns why this party cannot run the program on its stock, if it cannot.
+    /// Returns the reason why this party cannot run the program on its stock, if there is one.
     fn lacks(
         &self,
         store: Option<&Store>,
@@ -452,20 +455,20 @@ impl Work<'_> {
     }
 }
 
-/// Says that this party does not begin, and why.
+/// Tells the peer that this party does not begin, and why.
 fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, ProtocolError> {
     tell(channel, &there);
     Err(ProtocolError::Mismatch(here))
 }
 
 fn tell(channel: &mut Channel, why: &str) {
-    // A peer that went away needs no reason.
+    // A peer that has gone away needs no reason.
     if let Err(e) = channel.refuse(why) {
         tracing::debug!("the peer was not told: {e}");
     }
 }
 
-/// Says that this party agrees, and hears whether the peer does.
+/// Tells the peer that this party agrees, and waits for the peer's answer.
 fn agreed(channel: &mut Channel) -> Result<(), ProtocolError> {
     channel.send(AGREED, &[])?;
     channel.receive_first_into(AGREED, &mut [])
@@ -495,13 +498,14 @@ mod tests {
         }
     }
 
-    /// A table of so many rows.
+    /// Makes an input with this number of rows.
     fn table(rows: u32) -> Port {
         let row = Type::Struct(vec![("key".into(), Type::Uint(64)), ("n".into(), Type::Int(8))]);
         Port::new("input1", Type::Array(Box::new(row), rows))
     }
 
-    /// The message names the input and both numbers of rows. It shows no name that could control a terminal.
+    /// The message names the input and both numbers of rows. It shows no name with control characters of a
+    /// terminal.
     #[test]
     fn inputs_that_differ_are_named() {
         let garbler = sheet("garbler");
@@ -537,8 +541,8 @@ mod tests {
         assert!(!why.contains('\u{1b}'), "{why}");
     }
 
-    /// Masks are made of what one party was told, or of what the garbler proposes; of what only one was told
-    /// and rests on more, they are not.
+    /// Masks use the OTs that one party named, or those that the garbler proposes. OTs with an additional
+    /// assumption are refused if only one party named them.
     #[test]
     fn masks_are_made_of_what_was_said() {
         let with = |role: &str, cot: Cot, said: bool| Sheet {
@@ -569,7 +573,8 @@ mod tests {
         assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
-    /// A peer's words stand on this party's terminal, so they are such that a protocol may be called.
+    /// A peer's words appear on this party's terminal, so only letters and signs of protocol names are
+    /// accepted.
     #[test]
     fn a_peer_paints_nothing() {
         let own = Sheet { name: "authenticated --cot pcg --post-quantum".into(), ..sheet("garbler") };
@@ -582,7 +587,7 @@ mod tests {
         }
     }
 
-    /// Both parties say the same about any difference.
+    /// Both parties show the same message about any difference.
     #[test]
     fn both_name_what_differs() {
         let garbler = sheet("garbler");
@@ -603,7 +608,7 @@ mod tests {
             assert!(why.contains(words), "{why}");
             assert_eq!(evaluator.differs(&garbler), Err(why));
         }
-        // A garbler that has not decided yet.
+        // A garbler that has not chosen its cut yet.
         let open = Sheet { open: true, ..garbler };
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [

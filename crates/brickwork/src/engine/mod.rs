@@ -1,8 +1,10 @@
-//! The engine: all that is decided between a request and a protocol's run, for commands, services and Python.
+//! The engine decides everything between a request and a protocol's run. Commands, services and Python use
+//! it.
 //!
-//! A [`request::RunRequest`] says which protocol and by which means. [`work::Work`] is a party's part in it,
-//! with its program. The protocol, found in [`protocols`], makes a party [ready](protocols::Ready). The
-//! parties compare their [`meeting::Sheet`]s, and the run gives a [`protocols::Done`].
+//! A [`request::RunRequest`] says which protocol runs, and with which means. [`work::Work`] is a party's part
+//! in the run, with its program. The protocol, found in [`protocols`], makes a party
+//! [ready](protocols::Ready). The parties compare their [`meeting::Sheet`]s, and the run gives a
+//! [`protocols::Done`].
 
 pub mod cuts;
 pub mod machine;

@@ -1,5 +1,5 @@
-//! A request: which protocol runs a program, in which way, and by which means. Commands, services and Python
-//! make one; the library decides by it.
+//! A request says which protocol runs a program, with which parameters, and with which means. Commands,
+//! services and Python make one, and the engine decides by it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,22 +25,22 @@ use crate::failure::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Components in buckets, soldered by commitments; against a cheater.
+    /// Components in buckets, soldered by commitments; secure against a cheater.
     Duplo,
-    /// Yao's protocol with half-gates; against a peer that follows it.
+    /// Yao's protocol with half-gates; secure against a peer that follows it.
     SemiHonest,
-    /// Components garbled ahead of time and linked online; against a peer that follows it.
+    /// Components garbled ahead of time and linked online; secure against a peer that follows it.
     CompGc,
-    /// Gates or components in buckets under hashed wires; against a cheater.
+    /// Gates or components in buckets with hashed wires; secure against a cheater.
     Jimu,
-    /// AND gates in buckets that fit any program; against a cheater.
+    /// AND gates in buckets that fit any program; secure against a cheater.
     Lego,
-    /// Components with authenticated masks, each garbled once; against a cheater.
+    /// Components with authenticated masks, each garbled once; secure against a cheater.
     Authenticated,
 }
 
 impl Protocol {
-    /// All of them, as they are listed for users.
+    /// All protocols, in the order in which users see them.
     pub const ALL: [Protocol; 6] = [
         Protocol::Duplo,
         Protocol::SemiHonest,
@@ -50,7 +50,7 @@ impl Protocol {
         Protocol::Authenticated,
     ];
 
-    /// Returns the name that users give.
+    /// Returns the name by which users choose it.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Duplo => Duplo::NAME,
@@ -84,10 +84,10 @@ pub fn cot(name: &str) -> Result<Cot, String> {
     named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
 }
 
-/// Statistical security in bits, where a request does not say it.
+/// Statistical security in bits, if a request does not name one.
 pub const SECURITY: u32 = 40;
 
-/// The parameters that both parties must have alike, except for the program.
+/// The parameters that must be the same at both parties, except for the program.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// The protocol.
@@ -96,18 +96,18 @@ pub struct Parameters {
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated masks.
     pub cot: Option<Cot>,
-    /// The commitment scheme was named, of which there is one.
+    /// True if the user named the commitment scheme, of which there is one.
     pub commitments: bool,
     /// Statistical security in bits: 40, 64 or 80.
     pub security: Option<u32>,
-    /// Base OTs rest on lattices.
+    /// True if base OTs use lattices, which resist quantum computers.
     pub post_quantum: bool,
-    /// How often the program is executed; then each value is an array.
+    /// The number of executions of the program; then each value is an array.
     pub executions: Option<u32>,
 }
 
 impl Parameters {
-    /// Makes parameters that leave all to this protocol.
+    /// Makes the parameters of this protocol with all choices left open.
     pub fn new(protocol: Protocol) -> Self {
         Parameters {
             protocol,
@@ -125,18 +125,18 @@ impl Parameters {
         self.security.unwrap_or(SECURITY)
     }
 
-    /// Returns the OTs of masks where nothing chooses: the named ones, or those that are fastest on most
-    /// lines.
+    /// Returns the OTs of masks if nothing chooses them: the named ones, or those that are fastest on most
+    /// networks.
     pub fn cot(&self) -> Cot {
         self.cot.unwrap_or_default()
     }
 
-    /// Returns how components are linked, of a protocol that links them.
+    /// Returns how components are linked, if the protocol links them.
     pub fn linking(&self) -> Linking {
         self.linking.unwrap_or(Linking::Standard)
     }
 
-    /// Returns the protocol with the flags that both parties must have said alike.
+    /// Returns the name of the protocol with the flags that must be the same at both parties.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
@@ -156,7 +156,7 @@ pub enum Buckets {
     /// Those that are predicted to be fastest.
     #[default]
     Fastest,
-    /// Those that are the same on every machine.
+    /// The same buckets on every machine.
     Standard,
 }
 
@@ -178,8 +178,8 @@ impl Buckets {
         })
     }
 
-    /// Returns the parameters among which those of [`Self::choose`] are: other buckets of the component that
-    /// dominates.
+    /// Returns the parameters from which [`Self::choose`] chooses: different buckets for the dominant
+    /// component.
     ///
     /// # Errors
     /// As [`Self::choose`].
@@ -197,38 +197,38 @@ impl Buckets {
     }
 }
 
-/// The line between the parties.
+/// The network between the parties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSpeed {
-    /// In each direction; unlimited if it is not known.
+    /// Bits per second in each direction; unlimited if none.
     pub bits_per_second: Option<u64>,
     /// The round-trip time.
     pub rtt: Duration,
 }
 
 impl LinkSpeed {
-    /// Returns the line as the planner takes it, with so many connections.
+    /// Returns the network for the planner, with this number of connections.
     pub fn with_lanes(self, lanes: u8) -> plan::Link {
         let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
         plan::Link { bits_per_second, rtt_seconds: self.rtt.as_secs_f64(), lanes }
     }
 
-    /// Returns whether nothing is known to slow the parties down.
+    /// Returns whether no limit of the network is known.
     pub fn is_perfect(&self) -> bool {
         *self == LinkSpeed::default()
     }
 }
 
-/// The means that a party decides for itself.
+/// The means that each party chooses for itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources {
-    /// Threads; all cores if it is not said.
+    /// The number of threads; all cores if none.
     pub threads: Option<u16>,
     /// Connections that carry bulk data in parallel.
     pub lanes: u8,
-    /// Bytes of memory that a run may be predicted to take.
+    /// Bytes of memory that the prediction of a run may reach.
     pub max_ram: Option<u64>,
-    /// How long a peer may stall.
+    /// The time for which a peer may stall.
     pub timeout: Duration,
 }
 
@@ -261,20 +261,21 @@ pub struct RunRequest {
     pub buckets: Buckets,
     /// The cut that this party proposes or accepts.
     pub cut: CutChoice,
-    /// The line to the peer, as far as it is known.
+    /// The network to the peer, as far as it is known.
     pub line: LinkSpeed,
-    /// The run takes from a store.
+    /// True if the run takes from a store.
     pub stored: bool,
-    /// A store that lacks something makes it, or refuses the run.
+    /// The action of a run if the store lacks something: make it, or refuse.
     pub lacking: Lacking,
-    /// The evaluator notes a cheat of the garbler that must not show.
+    /// True if the evaluator keeps an audit file, where it notes a garbler's cheat that must not show
+    /// elsewhere.
     pub audited: bool,
-    /// A plan draws the choices that there are.
+    /// True if a plan draws its choices as a chart.
     pub drawn: bool,
 }
 
 impl RunRequest {
-    /// Makes a request that leaves all to this protocol.
+    /// Makes a request for these parameters, with everything else left open.
     pub fn new(parameters: Parameters) -> Self {
         RunRequest {
             parameters,

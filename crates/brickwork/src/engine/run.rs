@@ -12,13 +12,13 @@ use super::work::Work;
 use crate::failure::Error;
 use crate::resources::cpu_seconds;
 
-/// The sheet of a party, on a line that has no greeting with sheets.
+/// The message with the sheet of a party, on a connection whose greeting has none.
 const SHEET: Tag = Tag(6);
 
-/// Longest sheet on such a line.
+/// The longest sheet on such a connection.
 const MAX_SHEET_BYTES: usize = 1 << 16;
 
-/// Where a party meets its peer.
+/// The way in which a party reaches its peer.
 pub enum Place<'p> {
     /// It listens here.
     Listener(&'p Listener),
@@ -30,10 +30,10 @@ pub enum Place<'p> {
         identity: &'p Identity,
         /// The peer's key.
         peer: PublicKey,
-        /// Lanes and timeout.
+        /// Number of connections and timeout.
         options: Options,
     },
-    /// A line of the caller's connects them; it is gone once it was used.
+    /// A connection that the caller made; it is gone after one use.
     Line(Option<Channel>),
 }
 
@@ -65,8 +65,9 @@ impl Place<'_> {
     }
 }
 
-/// Waits for the peer, and answers its visits. With `keep` a peer that does not fit is told why and does not
-/// end the waiting. Nothing has begun then, and nothing that depends on a secret was sent.
+/// Waits for the peer, and answers its visits. With `keep`, a peer that does not fit is told why, and the
+/// party goes on waiting. This is safe because no run has begun and nothing that depends on a secret was
+/// sent.
 fn for_the_peer(
     work: &Work,
     ready: &dyn Ready,
@@ -99,9 +100,9 @@ fn say_refused(why: &ProtocolError) {
     tracing::warn!("refused the peer: {why}; waiting for it to come again");
 }
 
-/// Runs a party that is ready. It meets the peer at this place, compares what both are about to do, and runs
-/// the protocol on its input. With `keep` a listener that meets a peer that does not fit waits for another
-/// one. Returns the result, and the seconds of CPU that it took.
+/// Runs a party that is ready. It meets the peer, compares what both are about to do, and runs the protocol
+/// on its input. With `keep`, a listener waits for another peer if one does not fit. Returns the result, and
+/// the seconds of CPU that it took.
 ///
 /// # Errors
 /// Those of the meeting and of the protocol.
@@ -121,8 +122,8 @@ pub fn run(
         }
         let before = cpu_seconds();
         match ready.run(channel, input, watch) {
-            // This party agreed, and the peer did not; or the stores are no pair, which both see before
-            // either takes or burns anything. Any other error of a store is about this party's own, too.
+            // This party agreed and the peer did not, or the stores are no pair. Both see this before they
+            // take or burn anything. Any other error of a store concerns this party's store as well.
             Err(e @ (ProtocolError::Refused(_) | ProtocolError::Strangers(_))) if keep => say_refused(&e),
             result => return Ok((result?, cpu_seconds() - before)),
         }

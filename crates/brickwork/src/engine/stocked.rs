@@ -1,5 +1,5 @@
-//! A connection between two parties with stock, of whichever protocol keeps some: stock is made over it, and
-//! programs run on it, one after another.
+//! A connection between two parties with stock, for each protocol that keeps stock. Stock is made over it,
+//! and programs run on it one after another.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -27,7 +27,7 @@ use crate::engine::request::Protocol;
 use crate::failure::Error;
 use crate::program::repeated;
 
-/// A component that is asked for, or all of a program.
+/// A request for stock: a component, or all components of a program.
 #[derive(Clone, Debug)]
 pub struct Requested {
     /// The name of the program's file, for messages.
@@ -36,26 +36,26 @@ pub struct Requested {
     pub program: Arc<Program>,
     /// The component; all components of the program if there is none.
     pub name: Option<String>,
-    /// How often the component will be used, or the program run.
+    /// How often the component will be used, or the program will run.
     pub count: u32,
 }
 
 /// The options of stock that is to be made.
 pub struct Wishes<'a> {
     pub protocol: Protocol,
-    /// No authenticators for inputs and private outputs, and no OTs.
+    /// True to make no authenticators for inputs and private outputs, and no OTs.
     pub no_inputs: bool,
     pub no_ots: bool,
-    /// Of how many executions the programs are that are built, too.
+    /// The number of executions for which programs are built from gates, if they are built.
     pub build: Option<NonZeroU32>,
-    /// The unit of buckets of JIMU: its components (given) or AND gates; gates, if it is not said.
+    /// The unit of JIMU's buckets: components (given) or AND gates. It is gates if none.
     pub cut: Option<&'a Cut>,
     /// True if the user named a level of security.
     pub level: bool,
 }
 
 impl Wishes<'_> {
-    /// Refuses flags that say nothing in the protocol.
+    /// Refuses flags that have no effect in the protocol.
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
@@ -98,23 +98,23 @@ impl Wishes<'_> {
     }
 }
 
-/// The stock that is asked for.
+/// The stock that is to be made.
 pub enum Asked {
     Steps(Vec<Request>),
     Ots(usize),
     Copies(compgc::Request),
     /// Components and input masks.
     Masked(authenticated::Request),
-    /// Gates, and programs that are built of them, each so often.
+    /// Gates, and programs that are built from them, with their numbers of executions.
     Gates(lego::Request, Vec<(Program, u32)>),
     Hashed(jimu::Request),
 }
 
 impl Asked {
-    /// Returns what is asked for with these wishes.
+    /// Returns the stock for these requests and options.
     ///
     /// # Errors
-    /// As [`Wishes::check`]; if a file or a component is not there, or too much is asked for.
+    /// As [`Wishes::check`]; also if a file or a component does not exist, or too much stock is requested.
     pub fn of(requested: &[Requested], wishes: &Wishes) -> Result<Self, Error> {
         wishes.check()?;
         if requested.is_empty() {
@@ -135,7 +135,7 @@ impl Asked {
         })
     }
 
-    /// Returns the promise of all runs from it, if that is known now.
+    /// Returns the promise of all runs from this stock, if it is known now.
     pub fn promise(&self) -> Option<Promise> {
         match self {
             Asked::Steps(_) | Asked::Masked(_) | Asked::Gates(..) | Asked::Hashed(_) => None,
@@ -144,7 +144,7 @@ impl Asked {
         }
     }
 
-    /// Returns what it is, in words.
+    /// Describes it in words.
     pub fn words(&self) -> Vec<String> {
         match self {
             Asked::Steps(steps) => steps.iter().map(Request::to_string).collect(),
@@ -160,7 +160,7 @@ impl Asked {
     }
 }
 
-/// Copies of components and OTs that are asked for.
+/// Counts the copies of components and the OTs to make.
 fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, Error> {
     let mut all = compgc::Request::default();
     for Request { components, ots, .. } in steps(requested, wishes)? {
@@ -173,7 +173,7 @@ fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, E
     }
 }
 
-/// Components that are asked for, and masks for the inputs of both parties.
+/// Counts the components to make, and the masks for the inputs of both parties.
 fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Request, Error> {
     let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
     for (file, (program, requested)) in &by_file(requested) {
@@ -188,7 +188,7 @@ fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Req
     }
 }
 
-/// Gates, inputs and OTs that are asked for.
+/// Counts the gates, inputs and OTs to make.
 fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Error> {
     let mut all = lego::Request::default();
     for Request { components, garbler_wires, ots } in steps(requested, wishes)? {
@@ -210,7 +210,7 @@ fn without_gates() -> Error {
     )
 }
 
-/// Gates or components, wires of the garbler and OTs that are asked for of jimu.
+/// Counts the gates or components, the garbler's wires and the OTs to make for JIMU.
 fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Error> {
     let mut all = jimu::Request::default();
     for Request { components, ots, .. } in steps(requested, wishes)? {
@@ -235,14 +235,14 @@ fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Err
     if all.is_empty() { Err(without_gates()) } else { Ok(all) }
 }
 
-/// The executions of a program that so many uses of one of its components are for, at most.
+/// Returns the largest number of executions of a program for which this many uses of a component are enough.
 fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
     let slots = program.components().iter().zip(program.slots_by_component());
     let named = slots.filter(|(component, _)| name.is_none_or(|name| component.name == name));
     named.map(|(_, slots)| (count as usize).div_ceil(slots.max(1))).max().unwrap_or(0)
 }
 
-/// Programs that are to be built of gates, each so often.
+/// Returns the programs to build from gates, with their numbers of executions.
 fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Error> {
     let mut programs = Vec::new();
     for Requested { file, program, name, count } in requested {
@@ -254,14 +254,14 @@ fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>
                 "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
             ));
         }
-        // A run names its program alike: one execution is the program as it is.
+        // A run calls its program the same: one execution is the program itself.
         let program = repeated(program, (executions > 1).then_some(executions))?;
         programs.push((program, count / executions));
     }
     Ok(programs)
 }
 
-/// OTs that the executions of programs take that are asked for.
+/// Counts the OTs that the executions of these programs take.
 fn ots(requested: &[Requested]) -> Result<usize, Error> {
     let mut all = 0usize;
     for Requested { file, program, name, count } in requested {
@@ -271,7 +271,7 @@ fn ots(requested: &[Requested]) -> Result<usize, Error> {
                 "give FILE=COUNT: the OTs of so many executions of the program are made",
             ));
         }
-        // Each may run by itself.
+        // Each execution may be a run of its own.
         let each = semi_honest::ots(program, 1)?;
         let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
         all = more.filter(|all| *all <= MAX_OTS).ok_or_else(too_many_ots)?;
@@ -279,7 +279,7 @@ fn ots(requested: &[Requested]) -> Result<usize, Error> {
     Ok(all)
 }
 
-/// OTs of one command, at most: 17 GB at the evaluator.
+/// The largest number of OTs of one command: 17 GB at the evaluator.
 const MAX_OTS: usize = 1 << 30;
 
 fn too_many_ots() -> Error {
@@ -289,7 +289,7 @@ fn too_many_ots() -> Error {
     )
 }
 
-/// Programs by their file, with what is requested of them.
+/// Programs by their file, with the requests for each.
 type ByFile<'w> = BTreeMap<&'w str, (&'w Arc<Program>, Vec<&'w Requested>)>;
 
 fn by_file(requested: &[Requested]) -> ByFile<'_> {
@@ -300,7 +300,7 @@ fn by_file(requested: &[Requested]) -> ByFile<'_> {
     by_file
 }
 
-/// A step for each component, and one for what inputs and private outputs need.
+/// Returns a step for each component, and one for inputs and private outputs.
 fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
@@ -322,7 +322,8 @@ fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error
     Ok(steps)
 }
 
-/// Adds what is requested of a program's components. Returns the executions of the program that this is for.
+/// Adds the requested components of a program. Returns the number of executions of the program for which this
+/// is enough.
 fn add(
     components: &mut Vec<(Component, usize)>,
     file: &str,
@@ -358,7 +359,7 @@ fn add(
     Ok(executions)
 }
 
-/// A connection between two parties with stock. An error destroys it.
+/// A connection between two parties with stock. After an error it cannot be used any more.
 pub enum Stocked {
     Duplo(Box<duplo::Stocked>),
     SemiHonest(Box<semi_honest::Stocked>),
@@ -368,10 +369,10 @@ pub enum Stocked {
     Authenticated(Box<authenticated::Stocked>),
 }
 
-/// The result of a program that ran on stock, with what it lacked in words.
+/// The result of a program that ran on stock, with the missing items in words.
 pub type FromStock = stock::FromStock<String>;
 
-/// Puts what a program lacked into words.
+/// Replaces the missing items of a result by words.
 fn in_words<R>(done: stock::FromStock<R>, words: impl FnOnce(R) -> String) -> FromStock {
     let stock::FromStock { outputs, kept, recovered, promise, made } = done;
     FromStock { outputs, kept, recovered, promise, made: made.map(words) }
@@ -379,17 +380,17 @@ fn in_words<R>(done: stock::FromStock<R>, words: impl FnOnce(R) -> String) -> Fr
 
 /// A run from stock.
 pub enum Job<'a> {
-    /// A step that carries something on, or keeps something.
+    /// A step of a reactive session, which uses or keeps values on wires.
     Step(&'a Step),
-    /// A program, perhaps several times.
+    /// A program, with its number of executions.
     Program(&'a Arc<Program>, Option<u32>),
 }
 
 impl Stocked {
-    /// Greets the peer and compares both stores; `cot` is of what masks are made that have a choice.
+    /// Greets the peer and compares both stores. `cot` are the OTs of masks, for protocols with a choice.
     ///
     /// # Errors
-    /// Those of the protocol; a mistake of usage if it keeps no stock.
+    /// Those of the protocol; an error of usage if it keeps no stock.
     pub fn open(
         protocol: Protocol,
         cot: Cot,
@@ -430,7 +431,7 @@ impl Stocked {
         })
     }
 
-    /// Greets a peer that will make stock of duplo by as many workers, and compares both stores.
+    /// Greets a peer with which this number of workers will make stock for DUPLO, and compares both stores.
     ///
     /// # Errors
     /// Those of the protocol.
@@ -446,11 +447,11 @@ impl Stocked {
         Ok(Stocked::Duplo(Box::new(line)))
     }
 
-    /// Makes what is asked for with the peer by a worker for each of these connections, and by makers of this
-    /// party on lines to them. Returns what each phase took, by worker, too.
+    /// Makes this stock with the peer: one worker for each of these connections, and makers of this party on
+    /// connections to them. Returns the time and the bytes of each phase, also by worker.
     ///
     /// # Errors
-    /// Those of the protocol; a mistake of usage if it is not duplo.
+    /// Those of the protocol; an error of usage if it is not DUPLO.
     pub fn make_by(
         self,
         asked: &Asked,
@@ -466,10 +467,10 @@ impl Stocked {
         }
     }
 
-    /// Makes what is asked for with the peer.
+    /// Makes this stock with the peer.
     ///
     /// # Errors
-    /// Those of the protocol; a mistake of usage if it is asked for what another one keeps.
+    /// Those of the protocol; an error of usage if the request is for another protocol.
     pub fn make(self, asked: &Asked) -> Result<(Preprocessed, Self), Error> {
         Ok(match (self, asked) {
             (Stocked::Duplo(line), Asked::Steps(steps)) => {
@@ -503,7 +504,7 @@ impl Stocked {
     /// Runs a program on what is in stock. `input` are the bits of this party's inputs.
     ///
     /// # Errors
-    /// Those of the protocol; a mistake of usage if it has no steps that carry something on.
+    /// Those of the protocol; an error of usage if it has no steps that keep values.
     pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
         Ok(match self {
             Stocked::Duplo(line) => {
@@ -534,7 +535,7 @@ impl Stocked {
         })
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// If the peer went away.
@@ -551,7 +552,7 @@ impl Stocked {
 }
 
 impl Job<'_> {
-    /// The step; a program, as often as it runs, is one.
+    /// Returns the step; a program with all its executions is one step.
     fn step(&self) -> Result<Step, Error> {
         Ok(match self {
             Job::Step(step) => (*step).clone(),
@@ -559,7 +560,7 @@ impl Job<'_> {
         })
     }
 
-    /// The program and how often, of a job that carries nothing on and keeps nothing.
+    /// Returns the program and its executions, if the job neither uses nor keeps values.
     fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Error> {
         match self {
             Job::Program(program, times) => Ok((program, *times)),
@@ -570,7 +571,7 @@ impl Job<'_> {
         }
     }
 
-    /// The program as often as it runs, of such a job.
+    /// Returns the program with all its executions, for such a job.
     fn repeated(&self, protocol: &str) -> Result<Program, Error> {
         let (program, times) = self.plain(protocol)?;
         repeated(program, times)

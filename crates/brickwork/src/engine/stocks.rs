@@ -1,4 +1,5 @@
-//! The stock of a protocol: what its stores hold, and whether a run finds there what it needs.
+//! The interface to the stock of a protocol: the contents of its stores, and whether they are enough for a
+//! run.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -11,8 +12,8 @@ use crate::cut::CutChoice;
 
 /// A protocol that keeps stock.
 pub trait Stocks {
-    /// Returns whether a store has all that a run takes, of what both parties may still use: a program, how
-    /// often, and cut how.
+    /// Returns whether the items that both parties may still use are enough for a run of this program, with
+    /// this cut and these executions.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
@@ -24,10 +25,10 @@ pub trait Stocks {
         run: (&Program, u32, &CutChoice),
     ) -> Result<bool, ProtocolError>;
 
-    /// Compares both stores, and changes nothing. Returns how many parts both may use.
+    /// Compares both stores, and changes nothing. Returns the number of parts that both may use.
     ///
     /// # Errors
-    /// If they do not go together.
+    /// If the two stores are no pair.
     fn compare(
         &self,
         channel: &mut Channel,
@@ -36,25 +37,25 @@ pub trait Stocks {
         terms: &Terms,
     ) -> Result<usize, ProtocolError>;
 
-    /// Lists what a store holds of it.
+    /// Lists the contents of a store that belong to this protocol.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
     fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError>;
 
-    /// Counts the executions of a program that a part of a store makes.
+    /// Counts the executions of a program for which a part of a store is enough.
     ///
     /// # Errors
     /// As [`Stocks::inventory`].
     fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError>;
 
-    /// Returns whether stock is for a level of statistical security.
+    /// Returns whether stock is made for one level of statistical security.
     fn has_levels(&self) -> bool;
 }
 
 /// Implements [`Stocks`] for a protocol whose crate has the functions `compare_stores`, `inventory` and
-/// `executions`. The closure is [`Stocks::has`]. Without it the crate has `in_stock`, too, which takes the
-/// program of all executions.
+/// `executions`. The closure implements [`Stocks::has`]. Without a closure the crate must also have
+/// `in_stock`, which takes the program with all executions.
 macro_rules! stocks {
     ($protocol:ty, $of:ident, levels: $levels:literal) => {
         stocks!(

@@ -1,4 +1,4 @@
-//! The part of a party in a run, except for its input; and the estimate by which it decides.
+//! A party's part in a run, without its input, and the estimate by which it decides.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use crate::plan::{Cost, Link, Machine, check_temporary_files};
 use crate::program::Program;
 use crate::resources;
 
-/// The part of a party in a run, except for its input.
+/// A party's part in a run, without its input.
 pub struct Work<'a> {
     /// The role.
     pub party: Party,
     /// The request.
     pub request: &'a RunRequest,
-    /// The program as the file says.
+    /// The program as the file describes it.
     pub given: &'a Program,
-    /// The job of the protocol.
+    /// The job that the protocol runs.
     pub job: Job,
-    /// The stores of the protocol, if it keeps stock.
+    /// The functions for the protocol's stock, if it keeps one.
     pub stocks: Option<&'a dyn Stocks>,
-    /// Bytes that are free or allowed.
+    /// Bytes of memory that are free or allowed.
     pub memory: Option<u64>,
 }
 
 impl<'a> Work<'a> {
-    /// Makes the part of a party with these keys. The protocol has made `program` of what the file gives.
+    /// Makes the part of a party with these keys. The protocol has made `program` from the given one.
     pub fn new(
         party: Party,
         request: &'a RunRequest,
@@ -58,13 +58,14 @@ impl<'a> Work<'a> {
         Work { party, request, given, job, stocks, memory }
     }
 
-    /// Returns how often the program is evaluated, if that was said.
+    /// Returns the number of executions, if the request names one.
     pub fn executions(&self) -> Option<u32> {
         self.request.parameters.executions
     }
 }
 
-/// The estimate of a run: a garbler proposes by it, and both parties compare it with the run itself.
+/// The estimate of a run. A garbler chooses its proposal by it, and both parties compare it with the run
+/// afterwards.
 pub struct Estimate {
     /// The constants of this machine.
     pub machine: Machine,
@@ -83,11 +84,11 @@ impl Estimate {
     }
 }
 
-/// Refuses a run that is predicted to take more memory here than is allowed, or larger temporary files than
-/// there is room for.
+/// Refuses a run that is predicted to take more memory than is allowed here, or larger temporary files than
+/// the disk has room for.
 ///
 /// # Errors
-/// An error of the machine if it is.
+/// An error of the machine if the run does not fit.
 pub fn fits_here(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), Error> {
     fits_memory(cost.memory_bytes(party), allowed)?;
     match party {
@@ -96,10 +97,10 @@ pub fn fits_here(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), 
     }
 }
 
-/// Refuses a run that is predicted to take more memory here than is allowed.
+/// Refuses a run that is predicted to take more memory than is allowed.
 ///
 /// # Errors
-/// An error of the machine if it is.
+/// An error of the machine if the run does not fit.
 pub fn fits_memory(need: u64, allowed: Option<u64>) -> Result<(), Error> {
     match allowed {
         Some(limit) if need > limit => Err(Error::new(

@@ -1,5 +1,4 @@
-//! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled
-//! once.
+//! Authenticated masks in the engine: secure against a cheater, and each component is garbled once.
 
 use brickwork_authenticated::{self as authenticated, Authenticated, Stocked};
 use brickwork_base::Error as ProtocolError;
@@ -75,7 +74,7 @@ impl Played for Authenticated {
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let (security, Estimate { machine, link }) = (parameters.security(), estimate);
-        // One that both stores share: what another run left over is used up first.
+        // A part that both stores share: leftovers of other runs are used first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
         Ok(Some(Only::new(cost, promised)))
@@ -116,11 +115,11 @@ impl Played for Authenticated {
     }
 }
 
-/// The OTs among which a party chooses where no user names any. The PCG is not among them, because it rests
-/// on LPN besides.
+/// The OTs that a party chooses from if no user names any. The PCG is not among them, because it needs the
+/// additional assumption LPN.
 const CHOSEN_FROM: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
 
-/// The price of a run with these OTs for its masks, and the reason for them, if they were chosen.
+/// The price of a run with these OTs for its masks, and the reason for this choice, if there was one.
 struct Priced {
     cot: Cot,
     cost: Cost,
@@ -128,8 +127,8 @@ struct Priced {
     reason: Option<String>,
 }
 
-/// Prices a run whose masks are made of what was said; or else, of those that are hardly slower than the
-/// fastest, of what sends least.
+/// Prices a run with the named OTs. If none are named, it takes those that send least among those that are
+/// hardly slower than the fastest.
 fn priced(
     program: &Program,
     security: u32,
@@ -159,8 +158,8 @@ fn priced(
     Ok(Priced { reason: Some(reason), ..chosen })
 }
 
-/// Returns the OTs that the user of this party named, and whether the peer has to take the same. An epoch of
-/// a store serves many runs, so the line of one run does not choose its OTs.
+/// Returns the OTs that this party's user named, and whether the peer must take the same. An epoch of a store
+/// serves many runs, so the network of one run does not choose its OTs.
 fn wish(work: &Work) -> (Option<Cot>, bool) {
     let parameters = &work.request.parameters;
     match work.request.stored {
@@ -169,7 +168,7 @@ fn wish(work: &Work) -> (Option<Cot>, bool) {
     }
 }
 
-/// A party that has yet to agree with its peer on what masks are made of.
+/// A party that has not yet agreed with its peer on the OTs of masks.
 struct Masked<'w> {
     member: Member<'w, Authenticated, Cot>,
     estimate: Estimate,

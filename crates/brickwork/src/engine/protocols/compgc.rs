@@ -1,5 +1,5 @@
-//! CompGC at the command line: for parties that trust each other to follow it, and want little to be left for
-//! the time when the inputs are there.
+//! CompGC in the engine: for parties that trust each other to follow the protocol. Little work is left for
+//! the time when the inputs are known.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -90,7 +90,7 @@ impl Played for CompGc {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
-        // One that both stores share: what another run left over is used up first.
+        // A part that both stores share: leftovers of other runs are used first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, compgc::promise(compgc::Linking::Standard))))
     }

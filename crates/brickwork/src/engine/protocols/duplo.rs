@@ -1,5 +1,4 @@
-//! DUPLO at the command line: what its garbler proposes, from stock or made for the occasion, and what was
-//! predicted of a run.
+//! DUPLO in the engine: the garbler's proposal, from stock or made for this run, and the predicted cost.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -32,17 +31,17 @@ use crate::resources;
 pub struct Proposed {
     pub cut: Cut,
     pub program: Arc<Program>,
-    /// Where all is made for this run.
+    /// The parameters, if everything is made for this run.
     pub parameters: Option<duplo::Parameters>,
-    /// Seconds in which the evaluator will make this cut.
+    /// Seconds that the evaluator will spend on making this cut.
     seconds: f64,
-    /// Bytes that the garbler needs, and the evaluator, as far as it is known.
+    /// Bytes of memory that the garbler needs, and the evaluator, as far as they are known.
     pub garbler_memory: Option<u64>,
     pub evaluator_memory: Option<u64>,
 }
 
 impl Proposed {
-    /// Returns it as a sheet says it.
+    /// Returns the proposal in the form of a sheet.
     pub fn offer(&self) -> Offer {
         Offer {
             cut: self.cut.to_string(),
@@ -53,8 +52,7 @@ impl Proposed {
 }
 
 impl Work<'_> {
-    /// Returns what this garbler proposes: a cut that is in stock, or else the best one that is made for the
-    /// occasion.
+    /// Returns the garbler's proposal: a cut that is in stock, or else the best cut to make for this run.
     pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Error> {
         let Work { request, given, job, .. } = self;
         let (executions, wish) = (self.executions(), &request.cut);
@@ -181,7 +179,7 @@ impl Played for Duplo {
 
 stocks!(Duplo, duplo, levels: true);
 
-/// Returns the evaluator's part: all executions of the program in the cut that the garbler names.
+/// Returns the evaluator's part: all executions of the program, in the cut that the garbler names.
 ///
 /// # Errors
 /// [`ProtocolError::Mismatch`] if this party wants another cut, or cannot make this one.
@@ -199,13 +197,13 @@ fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Progra
     }
 }
 
-/// A party that knows what it will do.
+/// A party that is ready to run.
 struct Member<'w> {
     work: &'w Work<'w>,
     store: Option<Store>,
-    /// Where all is made for this run.
+    /// The estimate, if everything is made for this run.
     estimate: Option<Estimate>,
-    /// Of a garbler.
+    /// The garbler's proposal.
     proposal: Option<Proposed>,
 }
 
@@ -295,7 +293,7 @@ impl Member<'_> {
         }
     }
 
-    /// Returns the result of a run for which all was made; the cut took so many seconds.
+    /// Returns the result of a run that made everything itself; making the cut took `cutting` seconds.
     fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, ProtocolError> {
         let estimate = self.estimate.as_ref();
         Ok(Done {
@@ -311,7 +309,7 @@ impl Member<'_> {
     }
 }
 
-/// Returns the estimate of this proposal, which took so many seconds to be cut.
+/// Returns the predicted cost of this proposal, including the seconds for making the cut.
 fn predicted(estimate: &Estimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Cost {
     let cost = duplo::cost::predict(program, parameters, &estimate.machine, &estimate.link);
     cost.with_work("preprocess", cutting)

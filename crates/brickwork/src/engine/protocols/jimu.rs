@@ -1,5 +1,5 @@
-//! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
-//! components in buckets under offsets of their own. A store may hold both.
+//! JIMU in the engine: secure against a cheater. It has gates in buckets with one global offset, or
+//! components in buckets with an offset each. A store may hold both kinds.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -31,12 +31,12 @@ fn unit(wish: &CutChoice, program: &Program, security: u32) -> Result<Unit, Erro
     said(wish).map_or_else(|| Ok(jimu::cost::choose(program, security)?), Ok)
 }
 
-/// Returns how a run cuts a program where nothing is said.
+/// Returns the cut of a run if the user names none.
 pub fn cut_of_a_run(program: &Program, security: u32) -> Result<Cut, Error> {
     Ok(cut_of(unit(&CutChoice::Fastest, program, security)?))
 }
 
-/// Names the cut.
+/// Returns the cut of this unit.
 fn cut_of(unit: Unit) -> Cut {
     match unit {
         Unit::Gates => Cut::Gates,
@@ -44,10 +44,10 @@ fn cut_of(unit: Unit) -> Cut {
     }
 }
 
-/// Bytes of a gate, where a program is laid out gate by gate.
+/// Bytes of a gate in a program that is laid out gate by gate.
 const BYTES_A_GATE: u64 = 32;
 
-/// Refuses executions that cannot be laid out gate by gate here.
+/// Refuses executions that do not fit into memory gate by gate.
 fn gates_fit(program: &Program, executions: u32) -> Result<(), Error> {
     let gates = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64);
     fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())
@@ -133,7 +133,7 @@ impl Played for Jimu {
         let unit = match (&store, said(&work.request.cut)) {
             (None, _) => unit(&work.request.cut, program, security)?,
             (Some(_), Some(unit)) => unit,
-            // As far as this party knows; both look when they have compared their stores.
+            // This is what this party knows; both look again after they have compared their stores.
             (Some(store), None) => {
                 let components = Some(Unit::Components);
                 match jimu::in_stock(store, work.party, &work.job.terms(), program, components)? {

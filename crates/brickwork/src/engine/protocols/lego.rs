@@ -1,4 +1,4 @@
-//! LEGO at the command line: it holds against a cheater, and garbles AND gates that fit any program.
+//! LEGO in the engine: secure against a cheater. It garbles AND gates that fit any program.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};

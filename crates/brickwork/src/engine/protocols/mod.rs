@@ -1,5 +1,5 @@
-//! The protocols of the family, as the command plays them. One that comes brings a file of this folder, its
-//! name among [`Protocol`] and its line in [`played`].
+//! The registry of the protocols, as the engine runs them. A new protocol adds a file to this folder, a name
+//! to [`Protocol`] and a line to [`played`].
 
 mod authenticated;
 mod compgc;
@@ -28,7 +28,7 @@ pub use duplo::Proposed;
 pub use jimu::cut_of_a_run;
 pub use seam::{Done, Only, Played, Ready, says_nothing};
 
-/// Returns what a store holds, of any protocol, oldest first.
+/// Returns the contents of a store, of all protocols, oldest first.
 ///
 /// # Errors
 /// If the store cannot be read or was altered.
@@ -41,7 +41,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
     Ok(all)
 }
 
-/// Counts the executions of a program that a part of a store makes, in whatever protocol made it.
+/// Counts the executions of a program for which a part of a store is enough, in any protocol.
 ///
 /// # Errors
 /// As [`inventory`].
@@ -63,15 +63,15 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
-/// Logs what users are to be warned of before they trust a run to this protocol.
+/// Logs the warning that users must see before they trust this protocol.
 pub fn warn(protocol: Protocol) {
     if let Some(warning) = played(protocol).warning() {
         tracing::warn!("{warning}");
     }
 }
 
-/// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that
-/// go with nothing else here.
+/// Refuses flags that have no effect with this protocol or with the other flags, so that no user relies on
+/// them.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
@@ -91,8 +91,8 @@ pub fn allows(request: &RunRequest) -> Result<(), Error> {
     played(protocol).allows(request)
 }
 
-/// Returns all ways in which a protocol runs a program so often; one that holds against a cheater does so up
-/// to 2^-S with this S.
+/// Returns all ways in which a protocol can run this number of executions. Protocols that are secure against
+/// a cheater have this statistical security.
 pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<Parameters> {
     let played = played(protocol);
     let security = security.filter(|_| played.model() == Model::Malicious);

@@ -1,4 +1,4 @@
-//! A protocol as the engine sees it: what a request may ask of it, its price, and its run.
+//! The interface between the engine and a protocol: the flags that it takes, its price, and its run.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{self as circuit, Party};
@@ -19,36 +19,36 @@ use crate::failure::Error;
 use crate::plan::Cost;
 use crate::program::Program;
 
-/// A protocol, as the command plays it.
+/// A protocol, as the engine runs it.
 pub trait Played {
-    /// Returns what it holds against.
+    /// Returns the kind of adversary against which it is secure.
     fn model(&self) -> Model;
 
-    /// Returns what users are to be warned of before they trust a run to it.
+    /// Returns the warning that users must see before they trust a run to it.
     fn warning(&self) -> Option<&'static str> {
         None
     }
 
-    /// Returns the first phase that needs an input of a party: it and those behind it are online.
+    /// Returns the first phase that needs an input of a party: this phase and all later ones are online.
     fn online_from(&self) -> &'static str;
 
-    /// Returns the ways in which it goes about a run, where users choose between such; each as `wishes`,
-    /// which name this protocol, and what they leave open said.
+    /// Returns the ways to run it between which users can choose. Each is `wishes`, which name this protocol,
+    /// with every open choice filled in.
     fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
         vec![wishes.clone()]
     }
 
-    /// Refuses flags that say nothing in this protocol, so that nobody believes they did.
+    /// Refuses flags that have no effect in this protocol, so that no user relies on them.
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
     fn allows(&self, request: &RunRequest) -> Result<(), Error>;
 
-    /// Returns what a run costs and promises, where the protocol leaves nothing to choose; none where the
-    /// garbler proposes how it is done, which is then what `plan` compares.
+    /// Returns the cost and the promise of a run, if the protocol has no choice left. It returns none if the
+    /// garbler proposes the parameters; then `plan` compares the proposals.
     ///
     /// # Errors
-    /// If the program cannot be executed so often.
+    /// If the program cannot be executed this often.
     fn only_way(
         &self,
         program: &circuit::Program,
@@ -57,7 +57,8 @@ pub trait Played {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error>;
 
-    /// Returns what a run of the given program costs and promises, done as the garbler would propose it.
+    /// Returns the cost and the promise of a run of the given program, with the parameters that the garbler
+    /// would propose.
     ///
     /// # Errors
     /// As [`Played::only_way`].
@@ -67,11 +68,11 @@ pub trait Played {
         only.ok_or_else(|| Error::fault("a protocol with a choice prices it"))
     }
 
-    /// Does what [`Played::only_way`] does, of a run that takes what it can from a store; none where that is
-    /// not known beforehand.
+    /// Does the same as [`Played::only_way`] for a run that takes what it can from a store. It returns none
+    /// if the cost is not known beforehand.
     ///
     /// # Errors
-    /// Likewise.
+    /// The same errors.
     fn only_way_from_stock(
         &self,
         _program: &circuit::Program,
@@ -82,7 +83,8 @@ pub trait Played {
         Ok(None)
     }
 
-    /// Returns what this party would make masks of, where the protocol has masks; a garbler proposes it.
+    /// Returns the OTs that this party would use for masks, if the protocol has masks; a garbler proposes
+    /// them.
     ///
     /// # Errors
     /// As [`Played::only_way`].
@@ -90,25 +92,25 @@ pub trait Played {
         Ok(None)
     }
 
-    /// Returns what it does with a store, if it does anything.
+    /// Returns the functions for its stock, if it keeps one.
     fn stocks(&self) -> Option<&dyn Stocks> {
         None
     }
 
-    /// Returns what the parties compare and run, of a program and how often it is to be executed.
+    /// Returns the job for both parties to compare and run: the program and its number of executions.
     ///
     /// # Errors
-    /// If there would be too much of it.
+    /// If the executions are too many.
     fn program(&self, given: &circuit::Program, executions: Option<u32>) -> Result<circuit::Program, Error>;
 
-    /// Gets a party ready, as far as that is possible without its peer.
+    /// Prepares a party as far as that is possible without its peer.
     ///
     /// # Errors
-    /// All that would make the run fail later.
+    /// All errors that would otherwise stop the run later.
     fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error>;
 }
 
-/// The only way in which a run can be done.
+/// The cost and the promise of a run without choices.
 pub struct Only {
     pub cost: Cost,
     /// Its promise.
@@ -118,14 +120,14 @@ pub struct Only {
 }
 
 impl Only {
-    /// Makes it of what it costs and promises, where nothing was chosen.
+    /// Makes it from the cost and the promise, if nothing was chosen.
     pub fn new(cost: Cost, promise: Promise) -> Self {
         Only { cost, promise, cot_reason: None }
     }
 }
 
-/// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with
-/// this protocol.
+/// Refuses the first flag that was given and has no effect with this protocol. Each row has whether it was
+/// given, its name, and the reason.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
@@ -145,34 +147,34 @@ pub struct Taken {
     pub phases: Vec<PhaseReport>,
     /// The promise of the run.
     pub promise: Promise,
-    /// As [`Done::recovered`].
+    /// The same as [`Done::recovered`].
     pub recovered: bool,
-    /// The items that were lacking and were made for it, in words.
+    /// The items that were missing in stock and were made for this run, in words.
     pub made: Option<String>,
-    /// Into which components the program was cut, where what is in stock decides it.
+    /// The cut into components, if the stock decides it.
     pub cut: Option<Cut>,
 }
 
 /// Runs a protocol on a store.
 pub type Take = fn(&Work, &Store, Channel, &[bool], Box<dyn Observer>) -> Result<Taken, ProtocolError>;
 
-/// A party of a protocol that takes what it is offered, and makes all it needs within the run unless it has
-/// stock.
+/// A party of a protocol that accepts the garbler's proposal. It makes everything within the run, unless it
+/// has stock.
 pub struct Member<'w, P: Protocol, L> {
     pub work: &'w Work<'w>,
-    /// The proposal of a garbler, which an evaluator takes.
+    /// The garbler's proposal, which an evaluator accepts.
     pub proposal: P::Proposal,
     /// The limits of an evaluator.
     pub limits: L,
-    /// Into which components the program is cut.
+    /// The cut of the program into components.
     pub cut: Cut,
-    /// How often the program is executed; 1 if the program is that of all executions.
+    /// The number of executions; 1 if the program already contains all of them.
     pub executions: u64,
     /// The predicted cost.
     pub predicted: Option<Cost>,
     /// Tells whether the garbler cheated and the evaluator computed its outputs from the garbler's input.
     pub recovered: fn(&P::Aside) -> bool,
-    /// Where its stock is, if it takes from one.
+    /// Its store and the function that runs on it, if it uses stock.
     pub stock: Option<(Store, Take)>,
 }
 
@@ -221,21 +223,23 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
     }
 }
 
-/// A party that knows what it will do.
+/// A party that is ready to run.
 pub trait Ready {
-    /// Returns what a garbler proposes, if it has a choice.
+    /// Returns the garbler's proposal, if there is a choice.
     fn offer(&self) -> Option<Offer>;
 
-    /// Answers a visitor, who compares all that can be compared without a run. Returns what both agree on.
+    /// Answers a visitor, which compares everything that can be compared without a run. Returns, in words,
+    /// the run that both agree on.
     ///
     /// # Errors
-    /// [`ProtocolError::Mismatch`] with what differs; [`ProtocolError::Stock`] if stores do not go together.
+    /// [`ProtocolError::Mismatch`] with the difference; [`ProtocolError::Stock`] if the two stores are no
+    /// pair.
     fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, ProtocolError>;
 
-    /// Takes what both parties make masks of.
+    /// Sets the OTs that both parties use for masks.
     ///
     /// # Errors
-    /// If this party cannot.
+    /// If this party cannot use them.
     fn settle(&mut self, _cot: Cot) -> Result<(), Error> {
         Ok(())
     }
@@ -255,12 +259,13 @@ pub struct Done {
     pub promise: Promise,
     /// The predicted cost, if there was a prediction.
     pub predicted: Option<Cost>,
-    /// Into which components the program was cut.
+    /// The cut of the program into components.
     pub cut: Cut,
-    /// Of all executions.
+    /// The AND gates of all executions.
     pub and_gates: u64,
-    /// Depends on the evaluator's input, where the garbler cheats: for the audit file alone.
+    /// True if the evaluator recovered from a cheat. It depends on the evaluator's input, so only the audit
+    /// file may show it.
     pub recovered: bool,
-    /// Where there is stock: what it lacked, in words.
+    /// For a run from stock: the items that were missing, in words.
     pub made: Option<Option<String>>,
 }

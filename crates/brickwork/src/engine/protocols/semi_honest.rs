@@ -17,7 +17,7 @@ use crate::engine::stocks::Stocks;
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 
-/// Returns the price of a run whose OTs come from there.
+/// Returns the price of a run with OTs from this source.
 fn only_way(
     program: &Program,
     executions: u32,
@@ -28,7 +28,7 @@ fn only_way(
     Ok(Some(Only::new(cost, semi_honest::promise())))
 }
 
-/// A run whose OTs are in stores that share nothing else: what is predicted of one that takes from a store.
+/// The prediction of a run from a store assumes that its OTs are the only part that both stores share.
 const ONE_PART: Ots = Ots::Stocked { epochs: 1 };
 
 impl Played for SemiHonest {
@@ -92,7 +92,7 @@ impl Played for SemiHonest {
     }
 
     fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Error> {
-        // Executions are streamed: memory does not grow with them.
+        // Executions are streamed, so memory does not grow with their number.
         Ok(given.clone())
     }
 
