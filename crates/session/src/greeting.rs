@@ -1,4 +1,5 @@
-//! The first message of each party: what both must agree on, and what their session is named after.
+//! The first message of each party: everything that both must agree on. The session's identifier is derived
+//! from both.
 
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party, Security};
@@ -10,55 +11,56 @@ use crate::{PROTOCOL_VERSION, Terms, msg};
 /// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
 pub type SessionId = [u8; 32];
 
-/// What a handshake compares besides the terms.
+/// The values that a handshake compares besides the terms.
 pub struct Digests {
-    /// Whether the parties come with stock.
+    /// True if the parties use stock.
     pub stock: bool,
-    /// Of the program, or of what stands for it while there is none.
+    /// Digest of the program, or of the purpose if there is no program yet.
     pub program: [u8; 32],
-    /// Of what the garbler proposes; zeros where it proposes nothing, and from the evaluator.
+    /// Digest of the garbler's proposal; zeros if it proposes nothing, and from the evaluator.
     pub parameters: [u8; 32],
 }
 
-/// What to say where the parties' programs differ.
+/// The message if the parties' programs differ.
 pub const OTHER_PROGRAM: &str = "the peer's program is another one; compare `brickwork info` on both sides \
                                  (also --executions, --map and --cut)";
 
-/// What to say where the parties come with stock, and for different purposes: there is no program yet.
+/// The message if parties with stock have different purposes; they have no program yet.
 const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, with another number of \
                              workers, or for none; compare what both sides were started for";
 
-/// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
+/// Compares a digest of the next action of both parties. Rounds: half of one, in both directions at the same
+/// time.
 ///
 /// # Errors
-/// [`Error::Mismatch`] with `what` if the peer's is another one.
+/// [`Error::Mismatch`] with `what` if the peer's digest differs.
 pub fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
     announce(channel, digest)?;
     confirm(channel, digest, what)
 }
 
-/// Sends a digest of what this party does next, and returns the peer's. Rounds: half of one.
+/// Sends a digest of this party's next action, and returns the peer's. Rounds: half of one.
 ///
 /// # Errors
-/// [`Error::Io`] if the peer went away.
+/// [`Error::Io`] if the peer has gone away.
 pub(crate) fn exchange(channel: &mut Channel, digest: &[u8; 32]) -> Result<[u8; 32], Error> {
     announce(channel, digest)?;
     received(channel)
 }
 
-/// Sends a digest of what this party does next: the first half of [`agree`], with which messages may go that
-/// are worth nothing to a peer who does something else.
+/// Sends a digest of this party's next action: the first half of [`agree`]. Other messages may follow before
+/// the peer's digest has arrived, if they are worthless to a peer that does something else.
 ///
 /// # Errors
-/// [`Error::Io`] if the peer went away.
+/// [`Error::Io`] if the peer has gone away.
 pub fn announce(channel: &mut Channel, digest: &[u8; 32]) -> Result<(), Error> {
     channel.send(msg::NEXT, digest)
 }
 
-/// Receives what the peer [announced](announce): the second half of [`agree`].
+/// Receives the digest that the peer [announced](announce): the second half of [`agree`].
 ///
 /// # Errors
-/// [`Error::Mismatch`] with `what` if it is something else.
+/// [`Error::Mismatch`] with `what` if the digests differ.
 pub fn confirm(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
     if received(channel)? == *digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
 }
@@ -69,7 +71,7 @@ fn received(channel: &mut Channel) -> Result<[u8; 32], Error> {
     Ok(theirs)
 }
 
-/// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 + 4 bytes.
+/// Fixed layout of 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 + 4 bytes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Hello {
@@ -93,8 +95,9 @@ const POST_QUANTUM: u8 = 2;
 /// Bytes of a greeting.
 pub const GREETING_BYTES: usize = size_of::<Hello>();
 
-/// This party's greeting, sent. All that may differ is refused, so that nothing can be negotiated down. What
-/// the garbler proposes is not compared here: the evaluator computes its bound.
+/// This party's greeting, after it was sent. Every difference is refused, so no version or parameter can be
+/// negotiated down. The garbler's proposal is not compared here: the evaluator computes its security bound
+/// instead.
 pub struct Greeting {
     role: Party,
     security: Security,
@@ -104,10 +107,10 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// Greets the peer, for a run of this protocol.
+    /// Greets the peer for a run of this protocol.
     ///
     /// # Errors
-    /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
+    /// [`Error::Resource`] if there is no randomness, [`Error::Io`] if the connection fails.
     pub fn send<P: Protocol>(
         channel: &mut Channel,
         role: Party,
@@ -133,15 +136,16 @@ impl Greeting {
         Ok(Greeting { role, security: terms.security, protocol: P::NAME, mine })
     }
 
-    /// Returns a digest of it, by which this party's messages are bound to it before the session has a name.
+    /// Returns a digest of this greeting, to which this party binds its messages before the session has an
+    /// identifier.
     pub fn digest(&self) -> [u8; 32] {
         digest(&self.mine)
     }
 
-    /// Compares it with the peer's.
+    /// Compares this greeting with the peer's.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] that names what differs.
+    /// [`Error::Mismatch`] that names the difference.
     pub fn answered(self, channel: &mut Channel) -> Result<Answer, Error> {
         let Greeting { role, security, protocol, mine } = self;
         let mut theirs = mine;
@@ -229,12 +233,11 @@ impl Greeting {
     }
 }
 
-/// What the greetings gave.
+/// The result of both greetings.
 pub struct Answer {
-    /// Of the peer's greeting.
+    /// Digest of the peer's greeting.
     pub digest: [u8; 32],
-    /// What the peer says of the parameters: the garbler the digest of those that it proposes, an evaluator
-    /// nothing, zeros.
+    /// The peer's parameters: a garbler sends the digest of its proposal, an evaluator sends zeros.
     pub parameters: [u8; 32],
     /// The session's identifier.
     pub session: SessionId,

@@ -1,4 +1,4 @@
-//! What the two parties agree on before they start, and what a run reports: shared by all protocols.
+//! The agreement of two parties before they start, and the report of a run. All protocols share them.
 #![forbid(unsafe_code)]
 
 mod greeting;
@@ -27,36 +27,39 @@ pub use protocol::{Flight, PhaseReport, Protocol, Report, Span};
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Bytes of tables that an evaluator keeps in memory if the user says nothing else ([`Terms::table_memory`]).
+/// Bytes of tables that an evaluator keeps in memory, unless the user chooses another limit
+/// ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;
 
-/// The computation that both parties must agree on; a peer with another one is refused before anything secret
+/// The computation that both parties must agree on. A peer with a different one is refused before any secret
 /// is used.
 #[derive(Clone)]
 pub struct Job {
-    /// What is computed, in a cut that both parties have. The garbler may propose another one.
+    /// The program, in a cut that both parties have. The garbler may propose another cut.
     pub program: Arc<Program>,
     /// Statistical security s in bits: 40, 64 or 80.
     pub security: u32,
-    /// Threads that compute for this party, at least 1, besides the one that talks; if a
-    /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
+    /// Threads that compute for this party, at least 1, besides the thread that communicates. If a
+    /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads compute instead. Not part of the
+    /// agreement.
     pub threads: usize,
-    /// Most bytes of tables that the evaluator keeps in memory; more go to temporary files. A protocol says
-    /// what else that grows with the program is held in proportion to it. Not part of the agreement.
+    /// The largest number of bytes of tables that the evaluator keeps in memory; more go to temporary files.
+    /// Other data that grows with the program is limited in proportion, as each protocol describes. Not part
+    /// of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
-    /// Whether the base OTs rest on lattices instead of discrete logarithms.
+    /// True if the base OTs use lattices instead of discrete logarithms.
     pub post_quantum: bool,
 }
 
 impl Job {
-    /// Makes a job on one thread, with [`TABLE_MEMORY`] and base OTs that rest on discrete logarithms.
+    /// Makes a job with one thread, with [`TABLE_MEMORY`], and with base OTs from discrete logarithms.
     pub fn new(program: Arc<Program>, security: u32, identities: [[u8; 32]; 2]) -> Self {
         Job { program, security, threads: 1, table_memory: TABLE_MEMORY, identities, post_quantum: false }
     }
 
-    /// Returns the terms: all that the parties agree on apart from the program.
+    /// Returns the terms: everything that the parties agree on except the program.
     pub fn terms(&self) -> Terms {
         Terms {
             security: self.security.into(),
@@ -68,31 +71,33 @@ impl Job {
     }
 }
 
-/// What both parties must agree on before it is known which program they will run.
+/// Everything that both parties must agree on before they know which program they will run.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Statistical security: all of 2^-s with s = 40, 64 or 80, or a share of it.
+    /// Statistical security: all of 2^-s with s = 40, 64 or 80, or a part of it.
     pub security: Security,
-    /// Threads that compute for this party, at least 1, besides the one that talks; if a
-    /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
+    /// Threads that compute for this party, at least 1, besides the thread that communicates. If a
+    /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads compute instead. Not part of the
+    /// agreement.
     pub threads: usize,
-    /// Most bytes of tables that the evaluator keeps in memory; more go to temporary files. A protocol says
-    /// what else that grows with the program is held in proportion to it. Not part of the agreement.
+    /// The largest number of bytes of tables that the evaluator keeps in memory; more go to temporary files.
+    /// Other data that grows with the program is limited in proportion, as each protocol describes. Not part
+    /// of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
-    /// Whether the base OTs rest on lattices instead of discrete logarithms.
+    /// True if the base OTs use lattices instead of discrete logarithms.
     pub post_quantum: bool,
 }
 
-/// Is told how far a run is.
+/// Receives the progress of a run.
 pub trait Observer: Send {
-    /// Says that a phase begins, or goes on after messages of other phases.
+    /// Reports that a phase begins, or continues after messages of other phases.
     fn phase(&mut self, name: &'static str);
-    /// Says that `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0
-    /// where it is not known.
+    /// Reports that `done` of `total` bytes of all tables have passed; both only grow during a run. `total`
+    /// is 0 if it is not known.
     fn progress(&mut self, done: u64, total: u64);
-    /// Says that the party has its outputs: what follows closes the connection.
+    /// Reports that the party has its outputs; after that it only closes the connection.
     fn finished(&mut self) {}
 }
 
@@ -110,7 +115,7 @@ impl Observer for Box<dyn Observer> {
     }
 }
 
-/// An observer that looks away.
+/// An observer that ignores everything.
 pub struct Unobserved;
 
 impl Observer for Unobserved {
@@ -122,9 +127,9 @@ impl Observer for Unobserved {
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Version, level, role, whether with stock, digests of program, parameters and identities, and a nonce.
-    /// Both parties send it at once.
+    /// Version, level, role, whether stock is used, digests of program, parameters and identities, and a
+    /// nonce. Both parties send it at the same time.
     pub const HELLO: Tag = Tag(1);
-    /// A digest of what is done next. Both parties send it at once.
+    /// A digest of the next action. Both parties send it at the same time.
     pub const NEXT: Tag = Tag(2);
 }

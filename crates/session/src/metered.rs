@@ -1,4 +1,4 @@
-//! A connection with a stopwatch: what each phase of a run takes.
+//! A connection that measures the time and the bytes of each phase of a run.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use brickwork_wire::Channel;
 use crate::Observer;
 use crate::protocol::{Flight, PhaseReport, Protocol, Span};
 
-/// Most spans and flights that are kept of a session, all phases together.
+/// The largest number of spans and flights that are kept of a session, all phases together.
 const MAX_MARKS: usize = 1 << 10;
 
 /// A connection that measures the phases of a run.
@@ -21,28 +21,28 @@ pub struct Metered {
     /// All phases of the protocol, in their order.
     order: &'static [&'static str],
     phases: Vec<PhaseReport>,
-    /// Which of them is running.
+    /// The index of the running phase.
     running: Option<usize>,
-    /// When the stopwatch was started, and when the running phase was entered.
+    /// The times when the measurement started, and when the running phase was entered.
     born: Instant,
     started: Instant,
     /// Spans and flights that are kept so far.
     marks: usize,
     bytes: [u64; 2],
-    /// Bytes of tables that have passed, and all that are expected to.
+    /// Bytes of tables that have passed, and the expected total.
     passed: u64,
     expected: u64,
-    /// Called before the first message on which the peer can act.
+    /// Called before the first message that gives the peer something to act on.
     before_exposing: Option<BeforeExposing>,
 }
 
-/// An act before something is exposed.
+/// An action before something is exposed.
 pub type BeforeExposing = Box<dyn FnMut() -> Result<(), Error> + Send>;
 
 impl Metered {
-    /// Starts the stopwatch of a party of this protocol; `observer` is told of its phases.
+    /// Starts the measurement of a party of this protocol, and tells `observer` its phases.
     pub fn new<P: Protocol>(mut channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
-        // Whatever passed before the start is not part of it.
+        // Bytes that passed before the start do not count.
         channel.take_flights();
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
         let (started, phases, order) = (Instant::now(), Vec::new(), P::PHASES);
@@ -63,25 +63,26 @@ impl Metered {
         }
     }
 
-    /// Does this before anything is exposed from now on; `None` for nothing.
+    /// Sets the action that is done before anything is exposed from now on; `None` for no action.
     pub fn before_exposing(&mut self, act: Option<BeforeExposing>) {
         self.before_exposing = act;
     }
 
-    /// Prepares for the next message, with which this party says what it cannot take back and the other one
-    /// can act on: a challenge, or the outcome of a comparison. Where stock is made, the step counts as an
-    /// attempt of the peer's from here on, durably. Elsewhere an end of the connection is
-    /// [deniable](Error::is_deniable) until [`Metered::cover`].
+    /// Prepares for a message that this party cannot take back and that the peer can act on: a challenge, or
+    /// the result of a comparison. If stock is being made, the step counts from here on as an attempt of the
+    /// peer, durably. Otherwise, an end of the connection is [deniable](Error::is_deniable) until
+    /// [`Metered::cover`].
     ///
     /// # Errors
-    /// [`Error::Vain`] if it would be one attempt too many; [`Error::Stock`] if the disk fails.
+    /// [`Error::Vain`] if this would exceed the allowed attempts; [`Error::Stock`] if the disk fails.
     pub fn expose(&mut self) -> Result<(), Error> {
         self.channel.set_deniable(self.before_exposing.is_none());
         self.exposed()
     }
 
-    /// Notes that the peer has exposed itself so, by the message that was received last. It tells this party
-    /// nothing of a check on the peer, but where stock is made both logs have the entry.
+    /// Notes that the peer has exposed itself in this way by the message that was received last. That message
+    /// tells this party nothing about a check of the peer. But if stock is being made, the logs of both
+    /// parties must have the entry.
     ///
     /// # Errors
     /// As [`Metered::expose`].
@@ -89,14 +90,14 @@ impl Metered {
         self.before_exposing.as_mut().map_or(Ok(()), |act| act())
     }
 
-    /// Says that the peer has nothing left to break off for: it has passed the check, or all that it can do
-    /// is done.
+    /// Notes that the peer can gain nothing any more by breaking off: it has passed the check, or has done
+    /// all that it can do.
     pub fn cover(&mut self) {
         self.channel.set_deniable(false);
     }
 
-    /// Begins or resumes a phase, to which what follows belongs and which may have run before: flights hold
-    /// messages of several phases.
+    /// Begins or resumes a phase, to which everything that follows belongs. The phase may have run before,
+    /// because flights hold messages of several phases.
     pub fn phase(&mut self, name: &'static str) {
         self.end_phase();
         self.observer.phase(name);
@@ -131,7 +132,7 @@ impl Metered {
         self.started = ended;
     }
 
-    /// What happened since the running phase was entered, if it is still to be kept.
+    /// Returns the span since the running phase was entered, if it is still to be kept.
     fn span(&mut self, ended: Instant, flights: &[brickwork_wire::Flight]) -> Option<Span> {
         self.marks += 1 + flights.len();
         if self.marks > MAX_MARKS {
@@ -156,7 +157,7 @@ impl Metered {
         })
     }
 
-    /// Expects so many bytes to pass. What is part of something that was announced as a whole does not count
+    /// Expects this many more bytes to pass. A part of something that was announced as a whole does not count
     /// again.
     pub fn expect(&mut self, bytes: u64) {
         if self.passed >= self.expected {
@@ -164,13 +165,14 @@ impl Metered {
         }
     }
 
-    /// Counts so many more bytes that have passed.
+    /// Counts this many more bytes that have passed.
     pub fn progress(&mut self, bytes: u64) {
         self.passed += bytes;
         self.observer.progress(self.passed, self.expected);
     }
 
-    /// Hands what was sent to the network and stops. Returns what each phase took, in their order.
+    /// Sends buffered messages and stops the measurement. Returns the time and the bytes of each phase, in
+    /// their order.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.

@@ -1,4 +1,4 @@
-//! What makes a protocol one of the family.
+//! The interface that each protocol of the family implements.
 
 use std::fmt::Debug;
 
@@ -10,22 +10,22 @@ use brickwork_base::promise::Promise;
 
 use crate::{Job, Observer};
 
-/// A protocol: how it is named, what describes a run of it, and its two parties.
+/// A protocol: its names, its phases, and its two parties.
 pub trait Protocol: Sized + 'static {
-    /// As users name it.
+    /// The name for users.
     const NAME: &'static str;
-    /// What the greeting names it by; no two protocols have the same.
+    /// The code in the greeting; each protocol has a different one.
     const CODE: [u8; 2];
-    /// The phases of a run, in their order. Their messages take turns where flights are shared.
+    /// The phases of a run, in their order. Their messages alternate if phases share flights.
     const PHASES: &'static [&'static str];
-    /// What the garbler proposes beside the job, and the evaluator accepted.
+    /// The garbler's proposal besides the job, which the evaluator accepted.
     type Proposal;
-    /// What an evaluator accepts.
+    /// The limits within which an evaluator accepts a proposal.
     type Limits<'a>;
-    /// What a party learns beside its outputs, and must not let show.
+    /// A result beside the outputs that the party must not reveal by its behaviour.
     type Aside: Default;
 
-    /// Returns the place of a phase in the order; behind all of them, if it is none.
+    /// Returns the index of a phase in the order; an unknown phase is behind all others.
     fn phase_order(name: &str) -> usize {
         Self::PHASES.iter().position(|phase| *phase == name).unwrap_or(Self::PHASES.len())
     }
@@ -33,7 +33,7 @@ pub trait Protocol: Sized + 'static {
     /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// [`Error::Mismatch`] if the peer wants a different run, [`Error::Peer`] if it cheats, [`Error::Io`] if
     /// it goes away, [`Error::Input`] if `input` has the wrong length.
     fn garbler(
         channel: Channel,
@@ -43,7 +43,7 @@ pub trait Protocol: Sized + 'static {
         observer: Box<dyn Observer>,
     ) -> Result<Report<Self>, Error>;
 
-    /// Runs the protocol as the evaluator, who takes what the garbler proposes within these limits.
+    /// Runs the protocol as the evaluator, which accepts the garbler's proposal within these limits.
     ///
     /// # Errors
     /// As [`Protocol::garbler`].
@@ -56,7 +56,7 @@ pub trait Protocol: Sized + 'static {
     ) -> Result<Report<Self>, Error>;
 }
 
-/// What one phase took.
+/// The time and the bytes of one phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct PhaseReport {
     /// One of the [phases](Protocol::PHASES) of its protocol.
@@ -67,33 +67,34 @@ pub struct PhaseReport {
     pub garbler_sent_bytes: u64,
     /// Bytes that the evaluator sent.
     pub evaluator_sent_bytes: u64,
-    /// When it ran, in order: phases take turns. Only the first spans of a long session are kept.
+    /// The stretches of time in which it ran, in order: phases alternate. Only the first spans of a long
+    /// session are kept.
     pub spans: Vec<Span>,
 }
 
-/// A stretch of time in which one phase ran. Times are seconds since the stopwatch was started.
+/// A stretch of time in which one phase ran. Times are seconds since the measurement started.
 #[derive(Clone, Debug, Serialize)]
 pub struct Span {
-    /// When it began.
+    /// The time when it began.
     pub began_seconds: f64,
-    /// When it ended.
+    /// The time when it ended.
     pub ended_seconds: f64,
-    /// What went over the line meanwhile, in order.
+    /// The messages that passed during it, in order.
     pub flights: Vec<Flight>,
 }
 
-/// Messages of one party without any of the other one's between them, as far as they fall into a span.
+/// Consecutive messages of one party within a span.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flight {
-    /// Who sent them: `garbler` or `evaluator`.
+    /// The sender: `garbler` or `evaluator`.
     pub from: &'static str,
-    /// When this party began to send, or to wait for the first of them.
+    /// The time when this party began to send, or to wait for the first of them.
     pub began_seconds: f64,
-    /// When it had handed over or received the last of them.
+    /// The time when it had handed over or received the last of them.
     pub ended_seconds: f64,
-    /// How long the thread that talks was doing nothing but receive; 0 of what this party sent.
+    /// Seconds in which the communicating thread only waited for bytes; 0 for messages that this party sent.
     pub waited_seconds: f64,
-    /// Payload and framing.
+    /// Bytes of payload and framing.
     pub bytes: u64,
 }
 
@@ -101,17 +102,17 @@ pub struct Flight {
 pub struct Report<P: Protocol> {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
-    /// What each phase took.
+    /// The time and the bytes of each phase.
     pub phases: Vec<PhaseReport>,
     /// The promise of the run.
     pub promise: Promise,
-    /// What the garbler proposed and the evaluator accepted.
+    /// The garbler's proposal, which the evaluator accepted.
     pub proposal: P::Proposal,
-    /// What must not show.
+    /// The result that must not be revealed.
     pub aside: P::Aside,
 }
 
-/// Leaves out the outputs, which are the party's own, and what must not show.
+/// Leaves out the outputs, which are private, and the result that must not be revealed.
 impl<P: Protocol> Debug for Report<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Report { outputs, phases, promise, proposal: _, aside: _ } = self;

@@ -1,6 +1,6 @@
-//! Steps of a session: later inputs, and what is computed next, may depend on what was decoded before, and
-//! what was not decoded stays garbled and flows on. What both parties call a step and a secret, whatever the
-//! protocol makes of it.
+//! Steps of a session. Later inputs and programs may depend on outputs that were decoded before. Outputs that
+//! were not decoded stay garbled, and later steps can use them. Both parties derive the same names of steps
+//! and secrets, in every protocol.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use brickwork_stock::{Counter, Range, Ranges};
 
 use crate::SessionId;
 
-/// Wires that a step kept: they stay garbled, and later steps of the same session carry them on. Both parties
-/// have this name for them, and neither can read them. It is of no use in another session, nor after the end
-/// of its own.
+/// Wires that a step kept: they stay garbled, and later steps of the same session can use them. Both parties
+/// know their name, and neither can read their values. It is useless in another session, and after the end of
+/// its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     session: SessionId,
@@ -23,12 +23,12 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// Names what was kept as number `number` of a session.
+    /// Names the secret with this number in a session.
     pub fn new(session: &SessionId, number: u64, ty: &Type) -> Self {
         Secret { session: *session, number, ty: ty.clone() }
     }
 
-    /// Returns its number among those of its session, and of all others that go on with the same secrets.
+    /// Returns its number, which is unique among all sessions that share the same secrets.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -42,11 +42,12 @@ impl Secret {
 /// A program as a step of a session.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Ports that carry a secret on are the garbler's, and kept outputs are nobody's.
+    /// The program as it runs. Ports that carry a secret belong to the garbler, and no party learns kept
+    /// outputs.
     program: Arc<Program>,
-    /// What each of the garbler's ports carries on.
+    /// The secret that each of the garbler's ports carries.
     carried: Vec<Option<Secret>>,
-    /// What it is for, if somebody keeps books of that.
+    /// The purpose, if an application records one.
     purpose: Option<[u8; 32]>,
 }
 
@@ -64,12 +65,12 @@ impl From<&Step> for Step {
 }
 
 impl Step {
-    /// Joins `program` to what earlier steps kept: the ports named in `carried`, of either party, take these
-    /// secrets instead of an input, and the outputs named in `kept` are decoded for nobody.
+    /// Makes a step from `program`. The ports named in `carried`, of either party, take these secrets instead
+    /// of an input. The outputs named in `kept` are not decoded.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no such port or more than one, it is named twice, or the secret is of
-    /// another type.
+    /// [`Error::Input`] if a port does not exist, exists more than once, or is named twice, or if a secret
+    /// has another type.
     pub fn new(
         program: &Arc<Program>,
         carried: &[(Party, &str, &Secret)],
@@ -107,12 +108,12 @@ impl Step {
         Ok(Step { program: Arc::new(program), carried, purpose: None })
     }
 
-    /// Joins independent steps into one, in which they run side by side: with the messages of one step, and
-    /// one proof before the first output of any. Inputs, outputs and what is kept are those of the steps one
-    /// after another ([`Step::input_width`], [`Step::output_width`]).
+    /// Joins independent steps into one, in which they run side by side. They need only the messages of one
+    /// step, and one proof before the first output of any. Its inputs, outputs and kept secrets are those of
+    /// the steps one after another ([`Step::input_width`], [`Step::output_width`]).
     ///
     /// # Errors
-    /// [`Error::Input`] if there is none, or one has a purpose, which no name of them all would tell;
+    /// [`Error::Input`] if there is no step, or if one has a purpose, which the joined step could not name;
     /// [`Error::Limit`] if they are too large together.
     pub fn beside(steps: &[Step]) -> Result<Self, Error> {
         if steps.iter().any(|step| step.purpose.is_some()) {
@@ -123,26 +124,26 @@ impl Step {
         Ok(Step { program: Arc::new(Program::beside(&programs)?), carried, purpose: None })
     }
 
-    /// Names what the step is for: both parties must mean the same, and the log of the stock that it takes
-    /// from has it ([`Step::entered_as`]).
+    /// Gives the step a purpose. Both parties must give the same, and the log of the stock records it
+    /// ([`Step::entered_as`]).
     #[must_use]
     pub fn for_purpose(self, purpose: [u8; 32]) -> Self {
         Step { purpose: Some(purpose), ..self }
     }
 
-    /// Returns the name by which the log of a stock has the step: of its program, of what it carries on, and
-    /// of its purpose.
+    /// Returns the name of the step in the log of a stock: a digest of its program, the secrets that it uses,
+    /// and its purpose.
     pub fn entered_as(&self) -> [u8; 32] {
         self.digest()
     }
 
-    /// Returns the program as it runs: ports that carry a secret on are behind the garbler's own, and kept
-    /// outputs are nobody's.
+    /// Returns the program as it runs: ports that carry a secret come after the garbler's own, and no party
+    /// learns kept outputs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Returns the ports for which a party gives an input.
+    /// Returns the ports for which a party must provide an input.
     pub fn input_ports(&self, party: Party) -> Vec<Port> {
         let ports = self.program.input_ports(party).to_vec();
         match party {
@@ -154,7 +155,7 @@ impl Step {
         }
     }
 
-    /// Returns the number of bits that a party gives.
+    /// Returns the number of input bits of a party.
     pub fn input_width(&self, party: Party) -> usize {
         match party {
             Party::Garbler => self.given().count(),
@@ -162,7 +163,7 @@ impl Step {
         }
     }
 
-    /// Returns the number of bits that a party learns.
+    /// Returns the number of output bits of a party.
     pub fn output_width(&self, party: Party) -> usize {
         self.program.outputs_of(party).map(|output| output.wires.len()).sum()
     }
@@ -170,7 +171,7 @@ impl Step {
     /// Checks the length of a party's input.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is another one.
+    /// [`Error::Input`] if the length differs.
     pub fn check_input(&self, party: Party, input: &[bool]) -> Result<(), Error> {
         let width = self.input_width(party);
         if input.len() == width {
@@ -179,7 +180,7 @@ impl Step {
         Err(Error::Input(format!("the {party:?} gives {width} input bits here, not {}", input.len())))
     }
 
-    /// Names the step; both parties must mean the same.
+    /// Returns a digest of the step, which must be the same at both parties.
     pub fn digest(&self) -> [u8; 32] {
         if self.secrets().next().is_none() && self.purpose.is_none() {
             return self.program.digest();
@@ -194,10 +195,10 @@ impl Step {
         digest.done()
     }
 
-    /// Checks that all secrets are of this session.
+    /// Checks that all secrets belong to this session.
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is not.
+    /// [`Error::Usage`] if one does not.
     pub fn check_session(&self, session: Option<&SessionId>) -> Result<(), Error> {
         match self.secrets().all(|secret| Some(&secret.session) == session) {
             true => Ok(()),
@@ -208,23 +209,23 @@ impl Step {
         }
     }
 
-    /// Returns all that is carried on.
+    /// Returns all secrets that the step uses.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.carried.iter().flatten()
     }
 
-    /// Returns the garbler's ports in order: their widths, and what they carry on.
+    /// Returns the garbler's ports in order: their widths, and the secrets that they carry.
     pub fn garbler_ports(&self) -> impl Iterator<Item = (usize, Option<&Secret>)> {
         let widths = self.program.input_ports(Party::Garbler).iter().map(|port| port.width() as usize);
         widths.zip(self.carried.iter().map(Option::as_ref))
     }
 
-    /// Returns the wires that the garbler gives labels for.
+    /// Returns the wires for which the garbler provides labels.
     pub fn given(&self) -> impl Iterator<Item = Wire> {
         self.wires(false)
     }
 
-    /// Returns the wires that are carried on.
+    /// Returns the wires that carry secrets.
     pub fn carried(&self) -> impl Iterator<Item = Wire> {
         self.wires(true)
     }
@@ -239,7 +240,7 @@ impl Step {
     }
 }
 
-/// Finds the one place of a name.
+/// Finds the only index of a name.
 fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) -> Result<usize, Error> {
     let places: Vec<usize> =
         names.enumerate().filter(|(_, other)| *other == name).map(|(place, _)| place).collect();
@@ -250,21 +251,22 @@ fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) ->
     }
 }
 
-/// Returns the outputs of a step that are kept: those that nobody learns.
+/// Returns the kept outputs of a step: those that no party learns.
 pub fn kept(program: &Program) -> impl Iterator<Item = &OutputPort> {
     program.outputs().iter().filter(|output| output.to == Recipient::Nobody)
 }
 
-/// Numbers of secrets: each entry of a log has a range of them, so that a name that is left over from one
-/// program of an epoch is none in another.
+/// The counter of secrets' numbers. Each log entry has a range of it, so a secret left over from one program
+/// of an epoch is unknown in another.
 const NUMBERS: Counter = Counter::new("numbers of what is kept", 40);
 
-/// What the steps of a session have kept, at one party: of each secret what this party has of its wires, `W`.
+/// The secrets that the steps of a session have kept: for each one, `W` holds this party's data about its
+/// wires.
 pub struct Kept<W> {
     wires: BTreeMap<u64, (Secret, W)>,
-    /// Drawn alike at both parties.
+    /// Both parties draw the same numbers.
     numbers: Range,
-    /// Of the last step.
+    /// The secrets of the last step.
     last: Vec<Secret>,
 }
 
@@ -276,7 +278,7 @@ impl<W> Default for Kept<W> {
 }
 
 impl<W> Kept<W> {
-    /// Goes on with the numbers of an entry.
+    /// Continues with the numbers of a log entry.
     ///
     /// # Errors
     /// [`Error::Usage`] if they are taken already.
@@ -285,10 +287,10 @@ impl<W> Kept<W> {
         Ok(())
     }
 
-    /// Returns what this party has of a secret's wires.
+    /// Returns this party's data about a secret's wires.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it was forgotten, or ended with its session.
+    /// [`Error::Usage`] if it was forgotten, or its session has ended.
     pub fn wires(&self, secret: &Secret) -> Result<&W, Error> {
         match self.wires.get(&secret.number) {
             Some((kept, wires)) if kept == secret => Ok(wires),
@@ -296,7 +298,7 @@ impl<W> Kept<W> {
         }
     }
 
-    /// Returns what this party has of the wires of the secret with this number, of a step that was checked.
+    /// Returns this party's data about the wires of the secret with this number, for a step that was checked.
     ///
     /// # Errors
     /// As [`Kept::wires`].
@@ -304,7 +306,7 @@ impl<W> Kept<W> {
         self.wires.get(&number).map(|(_, wires)| wires).ok_or_else(forgotten)
     }
 
-    /// Checks that everything is there that a step carries on.
+    /// Checks that all secrets that a step uses exist.
     ///
     /// # Errors
     /// As [`Kept::wires`].
@@ -312,7 +314,8 @@ impl<W> Kept<W> {
         step.secrets().try_for_each(|secret| self.wires(secret).map(drop))
     }
 
-    /// Keeps the outputs of a program that nobody learns, of each of which `wires` says what this party has.
+    /// Keeps the outputs of a program that no party learns; `wires` returns this party's data about the wires
+    /// of each.
     ///
     /// # Errors
     /// [`Error::Limit`] if there are no numbers left.

@@ -1,4 +1,4 @@
-//! Greetings and reports.
+//! Tests of greetings and reports.
 
 use brickwork_base::{Error, Party, Security};
 use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Tag, memory_pair};
@@ -31,7 +31,7 @@ impl Protocol for Empty {
     }
 }
 
-/// Flights hold messages of several phases: what each took is added up, at either party.
+/// Flights hold messages of several phases; the report adds up each phase, at either party.
 #[test]
 fn a_report_counts_each_phase_once_and_in_order() {
     const TAG: Tag = Tag(7);
@@ -67,7 +67,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
             })
         );
         assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
-        // The spans are those seconds and bytes, side by side and in their order.
+        // The spans contain the same seconds and bytes, in order.
         let mut spans: Vec<_> =
             reports.iter().flat_map(|r| r.spans.iter().map(|span| (r.name, span))).collect();
         spans.sort_by(|(_, one), (_, other)| one.began_seconds.total_cmp(&other.began_seconds));
@@ -100,7 +100,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
     }
 }
 
-/// What is kept of a session has a bound, however long it lasts; what is summed up goes on.
+/// The kept spans of a session are bounded, however long it lasts; the sums continue.
 #[test]
 fn a_long_session_keeps_few_spans() {
     let (left, _peer) = memory_pair();
@@ -117,7 +117,7 @@ fn a_long_session_keeps_few_spans() {
     );
 }
 
-/// A peer's delay is waiting, and this party's own work is not.
+/// A delay of the peer counts as waiting, and this party's own work does not.
 #[test]
 fn waiting_is_what_the_peer_lets_wait() {
     use std::time::Duration;
@@ -151,10 +151,10 @@ const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// What a party greeted with, its digest, and what it made of the other's greeting.
+/// The greeting that a party sent, its digest, and the result of reading the peer's greeting.
 type Greeted = (Vec<u8>, [u8; 32], Result<Answer, Error>);
 
-/// A garbler and an evaluator greet each other; one of the greetings may be altered on its way.
+/// Lets a garbler and an evaluator greet each other; one of the greetings may be altered on its way.
 fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Greeted; 2] {
     let (mut left, mut right) = memory_pair();
     let greet = |channel: &mut Channel, role: Party| {
@@ -178,8 +178,8 @@ fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Gree
         .map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
 }
 
-/// What a session's secrets are bound to: both greetings, the garbler's first, each with its nonce. Fixed
-/// for good: a change is one of the protocol.
+/// A session's secrets are bound to both greetings, the garbler's first, each with its nonce. The value is
+/// fixed: changing it changes the protocol.
 #[test]
 fn row_16_the_session_is_named_after_both_greetings() {
     let [(garbler, mine, at_garbler), (evaluator, other, at_evaluator)] = greeted(|_, _| ());
@@ -196,7 +196,7 @@ fn row_16_the_session_is_named_after_both_greetings() {
     assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
 }
 
-/// Who comes with a store and who without are told so, whichever of them it is.
+/// If only one party has a store, both are told which party it is.
 #[test]
 fn row_19_a_store_on_one_side_only_is_named() {
     for liar in [Party::Garbler, Party::Evaluator] {
@@ -208,7 +208,7 @@ fn row_19_a_store_on_one_side_only_is_named() {
     }
 }
 
-/// Likewise who wants base OTs from lattices.
+/// If only one party wants base OTs from lattices, both are told which party it is.
 #[test]
 fn row_19_post_quantum_on_one_side_only_is_named() {
     for liar in [Party::Garbler, Party::Evaluator] {
@@ -220,7 +220,8 @@ fn row_19_post_quantum_on_one_side_only_is_named() {
     }
 }
 
-/// Each field by itself: of the role, which is 0 or 1, of the modes, two bits, and of the padding every byte.
+/// Each field of a greeting is altered by itself: the role, which is 0 or 1, the two bits of the modes, and
+/// every byte of the padding.
 #[test]
 fn row_19_each_field_of_a_greeting_counts() {
     for (byte, why) in [

@@ -346,8 +346,8 @@ impl Work<'_> {
             )
             .into());
         }
-        // Both parties make the same cut of the same file, so a run does not compare it here. A visit makes the
-        // cut, because no run follows that would compare it.
+        // Both parties make the same cut of the same file, so a run does not compare it here. A visit makes
+        // the cut, because no run follows that would compare it.
         let is_certain = !flags || own.source == theirs.source;
         if is_certain && !visits {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! The epochs that both parties may use: which of them has what a program needs, and which a session has.
+//! The epochs that both parties may use: which of them has enough for a program, and which one a session
+//! holds.
 
 use super::intent::Intent;
 use super::meeting::{Owner, is_over, living, other_levels, room_for_one_more};
@@ -11,46 +12,46 @@ use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
 use brickwork_stock::{Checked, Counted, Entry, EpochId, Lease, PeerLock, Serial, Store};
 
-/// What remains of a connection while a session has it.
+/// The data that a connection has while a session holds it.
 pub(super) struct Epochs {
     pub store: Store,
     pub terms: Terms,
-    /// Those that both parties may use, oldest first; any other session may have one of them meanwhile.
+    /// The epochs that both parties may use, oldest first; another session may hold one of them meanwhile.
     pub epochs: Vec<EpochId>,
-    /// Whether other sessions had some when this one began: those it leaves to them.
+    /// True if other sessions held some epochs when this session began; it does not use those.
     pub busy: bool,
-    /// Seconds in which an epoch that is begun may be used: both parties agree on it.
+    /// Seconds for which a new epoch may be used, on which both parties agree.
     pub max_age: u64,
-    /// The one that this session has.
+    /// The epoch that this session holds.
     pub lease: Option<Lease>,
-    /// No step begins once this is asked.
+    /// No step begins once this stop is requested.
     pub between: Stop,
 }
 
-/// What this party finds for a program.
+/// The result of a party's search for a program's items.
 pub(super) enum Found {
-    /// The epoch that it takes from is this session's; what it takes, and the intent that says so.
+    /// This session holds an epoch with enough: the items to take, and the intent that proposes them.
     Enough(Entry, Intent),
-    /// It is there, and another session has it.
+    /// An epoch has enough, and another session holds it.
     Busy,
-    /// What is lacking.
+    /// An error that names the missing items.
     Lacks(Error),
 }
 
-/// Entries that an epoch must have left for a step: the two of the step, and as many for programs.
+/// Log entries that an epoch must have left for a step: two for the step, and the others for programs.
 const ENTRIES_FOR_A_STEP: u64 = 1 << 10;
 
 impl Epochs {
-    /// Returns whether something may be added to an epoch.
+    /// Returns whether stock may be added to an epoch.
     pub fn may_be_filled<S: Side>(&self, id: &EpochId) -> Result<bool, Error> {
         let state = self.store.state(id)?;
-        // A peer may say that it has begun one more: then this party has, too.
+        // The peer may say that it has begun one more step; then this party has begun it, too.
         Ok(state.burned().is_none()
             && state.entries_left() >= ENTRIES_FOR_A_STEP
             && S::may_begin(&state, &self.terms)?)
     }
 
-    /// Reads what a program takes.
+    /// Reads the items that a program takes.
     pub fn open(&self, epoch: &EpochId, entry: &Entry) -> Result<Checked, Error> {
         match entry {
             Entry::Use { taken, .. } => self.store.open_items(epoch, taken),
@@ -58,16 +59,16 @@ impl Epochs {
         }
     }
 
-    /// Returns the intent to take damaged items out.
+    /// Returns the intent to remove damaged items.
     pub fn loses(&self, epoch: &EpochId, damaged: &Entry) -> Result<Intent, Error> {
         let state = self.store.state(epoch)?;
         let next = digest("brickwork 2026-11 stock damaged", &[epoch, state.head(), &damaged.digest()]);
         Ok(Intent { what: Intent::DAMAGED, epoch: *epoch, next })
     }
 
-    /// Hears which items the peer cannot read. They must be of batches that a program of this entry takes
-    /// from. (Nobody can tell if it is true. But nothing of the run depends on an input yet, and a peer can
-    /// make this party lose as much by going away.)
+    /// Receives the list of items that the peer cannot read. They must belong to batches from which a program
+    /// with this entry takes. (This party cannot verify it. But no message of the run depends on an input
+    /// yet, and a peer can waste as many items by going away.)
     pub fn hear_damaged(
         &self,
         run: &mut Metered,
@@ -89,18 +90,18 @@ impl Epochs {
         Ok(damaged)
     }
 
-    /// Makes sure that the peer may try something of this risk, in units of 2^-128: with all attempts of its
-    /// that came to nothing, it stays within what a run is promised. (Where a session has a share of a
-    /// promise, whoever shares it out counts what is begun.)
+    /// Checks that the peer may make an attempt of this risk, in units of 2^-128. The sum of the risks of all
+    /// its unused attempts must stay within the promise of a run. (If a session has a part of a promise, the
+    /// caller that divided the promise counts the attempts.)
     ///
     /// # Errors
-    /// [`Error::Vain`] if it does not.
+    /// [`Error::Vain`] if the sum would be too large.
     pub fn may_try<S: Side>(&self, risk: u128) -> Result<(), Error> {
         let counts = if S::COUNTED == Counted::Nothing { 0 } else { risk };
         self.store.may_try(&self.owner::<S>().account(), counts)
     }
 
-    /// Looks whether somebody has asked that no other step begins.
+    /// Checks that nobody has requested a stop before the next step.
     pub fn goes_on(&self) -> Result<(), Error> {
         match self.between.is_asked() {
             true => Err(std::io::Error::from(Stopped).into()),
@@ -108,10 +109,11 @@ impl Epochs {
         }
     }
 
-    /// Makes sure that an epoch may be begun.
+    /// Checks that a new epoch may be begun.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are too many, [`Error::Vain`] if it would be one attempt too many.
+    /// [`Error::Stock`] if there are too many epochs, [`Error::Vain`] if this would exceed the allowed
+    /// attempts.
     pub fn may_begin<S: Side>(&self) -> Result<(), Error> {
         room_for_one_more(living(&self.store, &self.owner::<S>())?.len())?;
         self.may_try::<S>(S::early_risk(&self.terms)?)
@@ -131,7 +133,8 @@ impl Epochs {
         Owner { protocol: S::PROTOCOL, role: S::ROLE, terms: &self.terms }
     }
 
-    /// Leases an epoch, in place of what this session had, unless it has it; whether it has it now.
+    /// Leases an epoch, and releases the one that this session held. Returns whether the session holds it
+    /// now.
     fn lease(&mut self, lock: &PeerLock, id: &EpochId) -> bool {
         if self.lease.as_ref().is_some_and(|lease| lease.epoch() == id) {
             return true;
@@ -144,13 +147,13 @@ impl Epochs {
         leased
     }
 
-    /// Leases an epoch that both parties may use, if nobody has it.
+    /// Leases this epoch, if both parties may use it and no session holds it.
     pub fn claim_this<S: Side>(&mut self, id: &EpochId) -> Result<bool, Error> {
         let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
         Ok(self.epochs.contains(id) && self.lease(&lock, id))
     }
 
-    /// Leases the newest epoch that fits and nobody has.
+    /// Leases the newest epoch that fits and that no session holds.
     pub fn claim_first<S: Side, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
         &mut self,
         fits: F,
@@ -164,8 +167,9 @@ impl Epochs {
         Ok(None)
     }
 
-    /// Leases the oldest epoch that has what the program needs, or, if one is `named`, that one; an evaluator
-    /// for whom none is named only looks. Where something is carried on there is one `only`.
+    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator for which no
+    /// epoch is named only looks, without a lease. If the program uses secrets of earlier steps, it must use
+    /// the epoch `only`.
     pub fn find<S: Side>(
         &mut self,
         job: &S::Execution<'_>,
@@ -184,12 +188,13 @@ impl Epochs {
         for id in self.epochs.clone() {
             let may = [only, named].into_iter().flatten().all(|may| may == id);
             let state = match self.store.state(&id) {
-                // What is left in one without entries is lost; `preprocess` makes another.
+                // Items that are left in an epoch without free log entries are lost; `preprocess` makes a new
+                // epoch.
                 Ok(state) if state.burned().is_none() && state.entries_left() > 0 && may => state,
                 _ => continue,
             };
             match S::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
-                // What the evaluator takes, the garbler names.
+                // The evaluator takes from the epoch that the garbler names.
                 Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.lease(&lock, &id) => {
                     let entry = Entry::Use { program: S::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
@@ -204,16 +209,16 @@ impl Epochs {
     }
 }
 
-/// Hashes what both parties do next, to be compared: as many parts each time, or as many as one of the first
-/// says.
+/// Hashes the next action of both parties, for a comparison. The number of parts must follow from the domain
+/// or from one of the first parts.
 pub(super) fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     let mut digest = Digest::of(domain);
     parts.iter().for_each(|part| _ = digest.digest(part));
     digest.done()
 }
 
-/// Returns whether a store has all that a program needs, of what belongs to this owner and both parties may
-/// still use: whether `choose` finds it.
+/// Returns whether a store has enough for a program: whether `choose` finds the items among those that belong
+/// to this owner and that both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -1,4 +1,4 @@
-//! Making stock, a step after the other.
+//! Making stock, one step after another.
 
 use super::epochs::{Epochs, digest};
 use super::intent::peer_makes_nothing;
@@ -12,8 +12,8 @@ use brickwork_base::digest::Digest;
 use brickwork_stock::{Entry, EpochId, FillStep, Ranges, Store, Taken};
 
 impl<S: Side> Stocked<S> {
-    /// Makes stock in an epoch, or in a new one, a step after the other; those that an interrupted run of the
-    /// same steps has made are not made again.
+    /// Makes stock in an existing or a new epoch, one step after another. Steps that an interrupted run of
+    /// the same list has completed are not made again.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
@@ -28,8 +28,8 @@ impl<S: Side> Stocked<S> {
         })
     }
 
-    /// Does what [`Stocked::fill`] does, with steps of one share or several. `make` is called when a step has
-    /// begun at both parties; when it returns, all of its shares are durable here.
+    /// Does the same as [`Stocked::fill`], with steps of one share or several. `make` is called when both
+    /// parties have begun a step; when it returns, all shares of the step are durable here.
     pub(super) fn fill_shares<'s>(
         self,
         epoch: Option<EpochId>,
@@ -54,7 +54,7 @@ impl<S: Side> Stocked<S> {
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
         }
-        // Behind a program's entry this would say that the program has ended.
+        // After the entry of a program, this entry would mean that the program has ended.
         if resumed < of {
             let _ = held.store.append(&epoch, &Entry::Confirmed)?;
         }
@@ -62,7 +62,7 @@ impl<S: Side> Stocked<S> {
     }
 }
 
-/// Returns the digest that names a list of steps, each of one share or of several.
+/// Returns the digest of a list of steps, each of one share or of several.
 pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
     let mut digest = Digest::of("brickwork 2026-11 stock job");
     digest.length(steps.len());
@@ -73,24 +73,24 @@ pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
     digest.done()
 }
 
-/// A step that has begun at both parties.
+/// A step that both parties have begun.
 pub(super) struct Making<'m, S> {
     pub store: &'m Store,
-    /// That of the connection on which the parties agree on steps.
+    /// The session of the connection on which the parties agree on steps.
     pub session: &'m mut S,
     pub epoch: &'m EpochId,
-    /// The entry that began the step.
+    /// The log entry that began the step.
     pub begun: Taken,
 }
 
 impl<S: Side> Making<'_, S> {
-    /// Makes all of it on this connection.
+    /// Makes the whole step on this connection.
     pub fn by_this_session(&mut self, asked: &S::FillStep<'_>) -> Result<(), Error> {
         make_share(&Shelf::Here(self.store, self.epoch), self.session, self.begun.ranges()?, asked)
     }
 }
 
-/// Makes a share of a step, in ranges that are its own, and stores it.
+/// Makes a share of a step, in number ranges of its own, and stores it.
 pub(super) fn make_share<S: Side>(
     shelf: &Shelf<'_>,
     session: &mut S,
@@ -104,22 +104,23 @@ pub(super) fn make_share<S: Side>(
     session.keep(asked, &mut Keeper::new(shelf))
 }
 
-/// Said instead of the next step: nothing more is begun.
+/// Sent instead of the digest of the next step: this party begins no more steps.
 fn refusal() -> [u8; 32] {
     digest("brickwork 2026-11 stock refusal of a step", &[])
 }
 
-/// Tells the peer, who is about to begin a step, that this party begins none, and why this party's user.
+/// Tells the peer, which is about to begin a step, that this party begins none, and returns the reason to
+/// this party's user.
 fn refuses(run: &mut Metered, why: Error) -> Result<(), Error> {
-    // A connection that closes with unread bytes may cost the peer those that it has not read yet.
+    // If a connection closes with unread bytes, the peer may lose bytes that it has not read yet.
     exchange(&mut run.channel, &refusal())?;
     Err(why)
 }
 
-/// Agrees on a step.
+/// Agrees with the peer on a step.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer means another one, [`Error::Stock`] if it begins none.
+/// [`Error::Mismatch`] if the peer means another step, [`Error::Stock`] if it begins none.
 fn begins(run: &mut Metered, next: &[u8; 32]) -> Result<(), Error> {
     let theirs = exchange(&mut run.channel, next)?;
     if theirs == refusal() {

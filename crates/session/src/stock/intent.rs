@@ -1,4 +1,4 @@
-//! What both parties say to each other that they mean to do next.
+//! The messages in which both parties agree on their next action.
 
 use super::msg;
 use super::side::Lacking;
@@ -6,33 +6,33 @@ use crate::Metered;
 use brickwork_base::{Error, Malformed};
 use brickwork_stock::{Entry, EpochId};
 
-/// What is done next, and in which epoch. The garbler says it, and the evaluator says it again if it does so,
-/// too: of several sessions between the same stores each is in another epoch, whoever is first.
+/// The next action, and the epoch for it. The garbler sends it, and the evaluator answers with the same if it
+/// agrees. Several sessions between the same stores use different epochs, in whatever order they start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Intent {
     pub what: u8,
-    /// Zeros for none.
+    /// The epoch; zeros for none.
     pub epoch: EpochId,
-    /// What is done, and where the log stands before it; or zeros.
+    /// A digest of the action and of the log's position before it; or zeros.
     pub next: [u8; 32],
 }
 
-/// Most bytes in which items are named that cannot be read: 4096 ranges.
+/// The largest number of bytes of a list of unreadable items: 4096 ranges.
 const MOST_DAMAGED_BYTES: usize = 1 << 17;
 
 impl Intent {
-    /// Neither is anything taken nor made.
+    /// Nothing is taken or made.
     pub const REFUSE: u8 = 0;
-    /// A program takes from the epoch.
+    /// A program takes items from the epoch.
     pub const USE: u8 = 1;
-    /// What a program lacks is made.
+    /// The items that a program lacks are made.
     pub const MAKE: u8 = 2;
     /// Stock is added to the epoch, or to a new one.
     pub const ADD: u8 = 3;
-    /// What the program takes is in epochs that other sessions have, and nothing is made.
+    /// Other sessions hold the epochs with the program's items, and nothing is made.
     pub const BUSY: u8 = 4;
 
-    /// Items of the epoch that the program would have taken cannot be read; they are taken out.
+    /// Items of the epoch that the program would have taken cannot be read; both parties remove them.
     pub const DAMAGED: u8 = 5;
 
     const BYTES: usize = 65;
@@ -41,14 +41,14 @@ impl Intent {
         Intent { what, epoch: [0; 32], next: [0; 32] }
     }
 
-    /// Says it, behind what the peer said if it spoke first.
+    /// Sends it, after the peer's message if the peer sent first.
     pub fn send(&self, run: &mut Metered) -> Result<(), Error> {
         run.channel.send(msg::INTENT, &[&[self.what][..], &self.epoch, &self.next].concat())?;
         run.channel.flush()?;
         Ok(())
     }
 
-    /// Says which items cannot be read: those of this entry.
+    /// Sends the list of items that cannot be read: those of this entry.
     pub fn send_damaged(&self, run: &mut Metered, damaged: &Entry) -> Result<(), Error> {
         let Entry::Damaged(items) = damaged else { return Err(different()) };
         let items = postcard::to_stdvec(items).map_err(|_| Error::Stock("items cannot be named".into()))?;
@@ -58,7 +58,7 @@ impl Intent {
         Ok(())
     }
 
-    /// Hears which items the peer cannot read, behind an intent that says so.
+    /// Receives the list of items that the peer cannot read, after an intent that announces it.
     pub fn receive_damaged(run: &mut Metered) -> Result<Entry, Error> {
         let items = run.channel.receive_up_to(msg::DAMAGED, MOST_DAMAGED_BYTES)?;
         postcard::from_bytes(&items).map(Entry::Damaged).map_err(|_| Malformed::UnexpectedMessage.into())
@@ -90,7 +90,7 @@ pub(super) fn different() -> Error {
     )
 }
 
-/// Lets the peer know that this party begins nothing, and why this party's user.
+/// Tells the peer that this party begins nothing, and returns the reason to this party's user.
 pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
     Intent::only(Intent::REFUSE).send(run)?;
     Err(why)

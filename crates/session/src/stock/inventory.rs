@@ -1,4 +1,4 @@
-//! What a store holds, for people: of any protocol, which says what its batches are.
+//! The contents of a store, for people; each protocol describes its batches.
 
 use serde::Serialize;
 
@@ -10,32 +10,32 @@ use brickwork_stock::{Batch, Entry, Epoch, EpochId, GivenUp, PairId, Serial, Sta
 pub struct Inventory {
     /// Its identifier, the same at both parties.
     pub id: EpochId,
-    /// What it is for.
+    /// The purpose of the epoch.
     pub epoch: Epoch,
-    /// The pair of stores that it is of.
+    /// The pair of stores to which it belongs.
     pub pair: Option<PairId>,
-    /// Where its log stands: the same at both parties between two runs.
+    /// The position of its log, which is the same at both parties between two runs.
     pub state: State,
-    /// The steps that were begun in it and not made.
+    /// The steps that were begun in it and not completed.
     pub given_up: GivenUpInventory,
-    /// Programs that took from it.
+    /// The number of programs that took items from it.
     pub uses: u64,
-    /// Steps of the last preprocessing that are made, and of how many.
+    /// The completed steps of the last preprocessing, and the number of all its steps.
     pub progress: Option<(u32, u32)>,
-    /// What it holds, and what it held.
+    /// The batches that it holds or held.
     pub batches: Vec<BatchInventory>,
     /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
-    /// it; none where it is burned.
+    /// it; none if it is burned.
     pub bound_log2: Option<f64>,
 }
 
-/// What was begun in an epoch and not made.
+/// Steps that were begun in an epoch and not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GivenUpInventory {
-    /// How many steps.
+    /// The number of steps.
     pub steps: u32,
-    /// Base-2 logarithm of the bound on a cheating garbler's success in all of them; none where nothing was
-    /// cut and chosen. It counts in the bound of every program from the epoch.
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all of them; none if there was no
+    /// cut-and-choose. It counts in the bound of every program from the epoch.
     pub bound_log2: Option<f64>,
 }
 
@@ -44,46 +44,45 @@ pub struct GivenUpInventory {
 pub struct BatchInventory {
     /// Its number in the epoch.
     pub serial: Serial,
-    /// The component, or what else it is.
+    /// The name of the component or of another kind of item.
     pub name: String,
-    /// What its items are, in the protocol's word.
+    /// The kind of its items, in the protocol's terms.
     pub kind: &'static str,
     /// Digest of the component; zeros for other kinds.
     #[serde(skip)]
     pub component: [u8; 32],
-    /// Items (slots, wires or OTs) that it was made for.
+    /// The number of items (slots, wires or OTs) that it was made with.
     pub items: u64,
-    /// Items that are left.
+    /// The number of items that are left.
     pub left: u64,
-    /// Items that cannot be read, at this party or at the peer. Those that the peer does not know of yet
-    /// count as left.
+    /// The number of items that cannot be read at this party or at the peer. Items that the peer does not
+    /// know to be damaged yet count as left.
     pub damaged: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
-    /// from the store.
+    /// The fault of its segment, if it is missing or has the wrong length: then no program can use the store.
     pub missing: Option<String>,
-    /// The cut-and-chooses that it was made by; none where nothing is cut and chosen.
+    /// The cut-and-choose runs that made it; empty without cut-and-choose.
     pub cuts: Vec<CutInventory>,
-    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without what was given
-    /// up before it was made; none where nothing is cut and chosen.
+    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without the steps that
+    /// were given up before it was made; none without cut-and-choose.
     pub bound_log2: Option<f64>,
 }
 
 /// A cut-and-choose of a batch.
 #[derive(Clone, Debug, Serialize)]
 pub struct CutInventory {
-    /// What was opened or put into buckets, in the protocol's word.
+    /// The kind of copies that were opened or put into buckets, in the protocol's terms.
     pub of: &'static str,
-    /// B.
+    /// The bucket size B.
     pub bucket_size: u32,
-    /// All that were made.
+    /// The number of all copies that were made.
     pub items: u64,
-    /// How many of them were opened.
+    /// The number of copies that were opened.
     pub opened: u32,
 }
 
-/// How a protocol names and bounds what it keeps. What is not cut and chosen has no bound.
+/// A protocol's names and bounds for the items that it keeps. Items without cut-and-choose have no bound.
 pub trait Kinds {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
@@ -160,7 +159,7 @@ fn of_epoch<K: Kinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Invent
 }
 
 impl Inventory {
-    /// Returns whether nothing can be taken from it: it is burned, or a part of it is missing.
+    /// Returns whether nothing can be taken from it, because it is burned or a part of it is missing.
     pub fn is_lost(&self) -> bool {
         self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some())
     }

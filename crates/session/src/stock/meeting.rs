@@ -1,4 +1,5 @@
-//! At the start of a connection: do both parties' stores belong together, and do they tell the same story?
+//! Compares the stores of both parties at the start of a connection: they must belong together, and their
+//! logs must agree.
 //!
 //! ```text
 //!   each, the garbler first    the pair that the store is of, and whether it holds anything;
@@ -8,25 +9,25 @@
 //!                a hash over where all stand now
 //! ```
 //!
-//! Nothing that depends on an input or on stock is sent before. Stores that do not belong together are a
-//! mistake of somebody's: they are refused, and stay as they are. Where those of a pair differ in a way that
-//! a crash between two writes does not explain, somebody brought back an old copy or lies: what differs is
+//! Before that, no message depends on an input or on stock. Stores that do not belong together are a user's
+//! mistake: they are refused and stay unchanged. Stores of a pair may differ by a crash between two writes.
+//! Any other difference means that somebody restored an old copy or lies. Then the differing epochs are
 //! burned, and the run is refused.
 //!
-//! A pair's identifier is a hash over that of the session in which the stores met, to which both parties
-//! contribute. It is durable at either party before that says where it stands now, so nothing is ever made in
-//! a pair that only one of them knows.
+//! A pair's identifier is a hash over the identifier of the session in which the stores first met. Both
+//! parties contribute to that. A party makes the identifier durable before it reports the position of its
+//! logs. So nothing is ever made in a pair that only one of them knows.
 //!
-//! **Several sessions.** What another session of either party has leased is busy: it is not compared, not
-//! touched and not used in this connection, and says nothing about old copies. That an epoch which neither
-//! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
-//! its [`PeerLock`](brickwork_stock::PeerLock), and keeps that until it has the evaluator's answer; so none
-//! of its sessions begins to write in that time. Nor does one of the evaluator's, as nothing is written in an
-//! epoch that the garbler has not named for it, and the evaluator looks only when it has heard the garbler,
-//! behind a lock of its own, and judges only when the garbler has answered: that of a garbler which is gone
-//! by then is no evidence. If both spoke at once, one could tell of a log as it was before a program, and the
-//! other of the same log behind it. Only the garbler's lock is held while the peer's word is waited for, so
-//! the two do not wait for each other.
+//! **Several sessions.** Another session of either party may lease an epoch. This connection then treats it
+//! as busy: it does not compare, change or use it, and draws no conclusion about old copies from it. An epoch
+//! that neither party calls busy does not change during the comparison; this follows from the order. The
+//! garbler reads its logs while it holds its [`PeerLock`](brickwork_stock::PeerLock), and keeps the lock
+//! until it has the evaluator's answer. So none of its sessions starts to write in that time. No session of
+//! the evaluator writes either, because the garbler must first name the epoch. The evaluator reads its logs
+//! under its own lock, after it has the garbler's message. It judges them only after the garbler has
+//! answered, because the message of a garbler that has gone away is no evidence. If both sent at the same
+//! time, one could report a log before a program, and the other the same log after it. Only the garbler waits
+//! for the peer with its lock held, so the two cannot wait for each other.
 
 use std::collections::HashSet;
 use std::num::NonZeroU64;
@@ -44,7 +45,7 @@ use brickwork_stock::{
 };
 use brickwork_wire::Channel;
 
-/// Whose stock is meant: a protocol's, in one role, under these terms.
+/// The owner of stock: a protocol in one role, under these terms.
 #[derive(Clone, Copy)]
 pub struct Owner<'t> {
     /// The protocol's name in a store.
@@ -56,37 +57,37 @@ pub struct Owner<'t> {
 }
 
 impl Owner<'_> {
-    /// Returns whose stores meet.
+    /// Returns the relation whose stores meet.
     pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
     }
 
-    /// Returns where attempts of the peer are counted.
+    /// Returns the account that counts attempts of the peer.
     pub fn account(&self) -> Account {
         let (relation, protocol) = (self.relation(), self.protocol.into());
         Account { relation, protocol, security: self.terms.security }
     }
 }
 
-/// Epochs that may be alive between two parties.
+/// The largest number of epochs that may be in use between two parties.
 const MAX_EPOCHS: usize = 1024;
 
-/// Burned epochs that stay to be seen in `stock ls`.
+/// Burned epochs that are kept for `stock ls`.
 const KEPT: usize = 8;
 
-/// Why an epoch is burned of which nothing is left.
+/// The reason to burn an epoch of which nothing is left.
 const USED_UP: &str = "it is used up";
 
-/// Why an epoch is burned whose time is over.
+/// The reason to burn an epoch that is too old.
 const OVER: &str = "its maximum age is over";
 
-/// Why an epoch is burned that its user has burned. The peer is told.
+/// The reason if this party's user has burned an epoch. The peer is told.
 pub const BY_USER: &str = brickwork_stock::BY_USER;
 
-/// Why an epoch is burned that the peer's user has burned.
+/// The reason if the peer's user has burned an epoch.
 const BY_PEER: &str = "the peer's user burned it";
 
-/// Most bytes of one party's standings.
+/// The largest number of bytes of one party's list of log positions.
 const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -95,11 +96,11 @@ struct EpochStanding {
     stands: Stands,
 }
 
-/// The place of a party in an epoch, as it says.
+/// A party's report about an epoch.
 #[derive(Serialize, Deserialize)]
 enum Stands {
-    /// Its log has so many entries that both write. Their number is for people alone. It has one width, so
-    /// that the length of a message is known before a run.
+    /// The number of shared entries and the position of its log. The number is only for people. It has a
+    /// fixed width, so that the length of the message is known before a run.
     At(#[serde(with = "postcard::fixint::le")] u64, Standing),
     /// Another session has leased it.
     Busy,
@@ -112,12 +113,12 @@ pub(super) fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |age| age.as_secs())
 }
 
-/// Returns whether the time of an epoch is over.
+/// Returns whether an epoch is too old.
 pub(super) fn is_over(store: &Store, id: &EpochId) -> Result<bool, Error> {
     Ok(store.epochs()?.iter().any(|(other, epoch)| other == id && epoch.is_over(now())))
 }
 
-/// Burns the epochs of a peer whose time is over, but for those that a session has. The peer does the same by
+/// Burns the epochs of a peer that are too old, except those that a session holds. The peer does the same by
 /// its own clock.
 fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
     for (id, epoch, state) in of_relation(store, owner)? {
@@ -131,8 +132,9 @@ fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
     Ok(())
 }
 
-/// Burns an epoch whose time is over. If the peer asked for a shorter time than this party did, steps that no
-/// program has used count as thrown away: a cheater would end them early when a cheat in them was of no use.
+/// Burns an epoch that is too old. If the peer asked for a shorter age than this party, steps that no program
+/// has used count as unused attempts. Otherwise a cheater could let them expire early when its cheat did not
+/// succeed.
 fn end(store: &Store, id: &EpochId) -> Result<(), Error> {
     let all = store.epochs()?;
     let shortened = all.iter().any(|(other, epoch)| other == id && epoch.max_age < store.max_age());
@@ -142,14 +144,14 @@ fn end(store: &Store, id: &EpochId) -> Result<(), Error> {
     }
 }
 
-/// The epochs of a store that belong to these terms, oldest first.
+/// Returns the epochs of a store that belong to these terms, oldest first.
 fn ours(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Error> {
     let ours = of_relation(store, owner)?.into_iter();
     let is_ours = |epoch: &Epoch| epoch.security == owner.terms.security && epoch.version == PROTOCOL_VERSION;
     Ok(ours.filter(|(_, epoch, _)| is_ours(epoch)).map(|(id, _, state)| (id, state)).collect())
 }
 
-/// All that was made with a peer, oldest first.
+/// Returns all epochs that were made with a peer, oldest first.
 fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, State)>, Error> {
     let all = store.epochs()?.into_iter();
     all.filter(|(_, epoch)| epoch.protocol == owner.protocol && epoch.relation() == owner.relation())
@@ -160,7 +162,8 @@ fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, Stat
         .collect()
 }
 
-/// What was made with a peer and is neither burned nor used up; what was never begun does not count.
+/// Returns the epochs made with a peer that are neither burned nor used up; those that were never begun do
+/// not count.
 fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     let mut held = Vec::new();
     for (id, epoch, state) in of_relation(store, owner)? {
@@ -171,8 +174,9 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     Ok(held)
 }
 
-/// Returns whether a store is the peer's own: it has stock that these two made, in the other role. Where both
-/// parties' folders were exchanged neither finds a pair, and new stock would be made in the wrong places.
+/// Returns whether a store is the peer's own: whether it has stock of these two parties in the other role. If
+/// both parties' folders were exchanged, neither would find a pair, and new stock would be made in the wrong
+/// folders.
 fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.identities == owner.terms.identities && epoch.role != owner.role {
@@ -185,8 +189,8 @@ fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Returns what there is instead of what is asked for, in words: levels at which something was made with this
-/// peer, or the stock of others.
+/// Describes what exists instead of the requested stock: other levels of stock with this peer, or stock of
+/// other owners.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -206,9 +210,9 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
     })
 }
 
-/// Refuses a store that holds what another protocol made with this peer. The pair belongs to both stores,
-/// whatever is in them: with one that seems empty here a new one would be made, and what the other protocol
-/// has would be taken for an old copy when it meets its twin.
+/// Refuses a store with stock that another protocol made with this peer. A pair belongs to both stores with
+/// all their contents. With a store that seems empty here, a new pair would be made. The stock of the other
+/// protocol would then be taken for an old copy when it meets its counterpart.
 fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.relation() != owner.relation() || epoch.protocol == owner.protocol {
@@ -228,7 +232,7 @@ fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses stock that another release made: what it means, and how it is bounded, this one does not know.
+/// Refuses stock that another release made, because this release does not know its meaning and its bounds.
 fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
         None => Ok(()),
@@ -242,8 +246,8 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     }
 }
 
-/// Gets to know a peer whose store has nothing to lose, as this one has nothing: what was never begun is
-/// forgotten, and what is used up is burned.
+/// Registers a new peer, if neither store has anything to lose: epochs that were never begun are forgotten,
+/// and used ones are burned.
 fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), Error> {
     for (id, _, state) in of_relation(store, owner)? {
         match state.burned() {
@@ -255,7 +259,7 @@ fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), 
     store.set_pair(&owner.relation(), &blake3::derive_key("brickwork 2026-11 pair of stores", session))
 }
 
-/// Returns the epochs of which something may still be used, oldest first.
+/// Returns the epochs from which something can still be used, oldest first.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or there are too many.
@@ -275,7 +279,7 @@ fn too_many(n: usize) -> Error {
     ))
 }
 
-/// Returns whether there may be one more living epoch than these. What is there can be used in any case.
+/// Checks that one more epoch may be begun besides these. Existing epochs can be used in any case.
 ///
 /// # Errors
 /// [`Error::Stock`] if there are too many.
@@ -283,8 +287,8 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
     if living < MAX_EPOCHS { Ok(()) } else { Err(too_many(living)) }
 }
 
-/// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a
-/// copy name one of them again, it is as unknown as any other, and refused.
+/// Removes the records of burned epochs that the peer does not name either, except for the last ones. If an
+/// old copy names one of them again, it is refused like any unknown epoch.
 fn forget_burned(store: &Store, owner: &Owner, theirs: &[EpochStanding]) -> Result<(), Error> {
     let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
@@ -292,20 +296,20 @@ fn forget_burned(store: &Store, owner: &Owner, theirs: &[EpochStanding]) -> Resu
     burned.iter().try_for_each(|(id, _)| store.forget(id))
 }
 
-/// Whether nothing is left of an epoch, nor can be added to it.
+/// Returns whether nothing is left of an epoch and nothing can be added to it.
 fn is_used_up(store: &Store, id: &EpochId, state: &State) -> Result<bool, Error> {
     Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
 }
 
-/// Returns whether this party has burned an epoch because nothing was left, its time was over, or a user
-/// wanted it.
+/// Returns whether this party has burned an epoch because nothing was left, it was too old, or a user
+/// requested it.
 fn was_retired(store: &Store, id: &EpochId) -> bool {
     let reasons = [USED_UP, OVER, BY_USER, BY_PEER].map(Some);
     store.state(id).is_ok_and(|state| reasons.contains(&state.burned()))
 }
 
-/// Why the peer may have burned an epoch that it does not name, if it need not be an old copy: nothing is
-/// left of it, or its time is over.
+/// Returns why the peer may have burned an epoch that it does not name, if this need not mean an old copy:
+/// nothing is left of it, or it is too old.
 fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&'static str>, Error> {
     if is_used_up(store, id, state)? {
         return Ok(Some(USED_UP));
@@ -314,7 +318,7 @@ fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&
     Ok(all.any(|(other, epoch)| other == *id && epoch.is_nearly_over(now())).then_some(OVER))
 }
 
-/// Whether the peer stands where this epoch began, or says nothing about it.
+/// Returns whether the peer's log is at the start of this epoch, or the peer does not mention it.
 fn is_nothing(stand: &EpochStanding) -> bool {
     match &stand.stands {
         Stands::At(_, standing) => standing.head == *State::new(&stand.epoch).head(),
@@ -322,15 +326,15 @@ fn is_nothing(stand: &EpochStanding) -> bool {
     }
 }
 
-/// How an epoch here goes together with what the peer says of it.
+/// The result of comparing an epoch here with the peer's report.
 enum Compared {
-    /// One of the two has it in another session.
+    /// Another session of one of the parties holds it.
     Busy,
     /// The peer does not name it.
     Unnamed,
     /// The peer's user has burned it.
     Burned,
-    /// It stands as it stands, and the peer has so many entries.
+    /// No session holds it: the peer's number of entries, and the verdict.
     Idle(u64, Verdict),
 }
 
@@ -346,10 +350,10 @@ fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[EpochStanding]) ->
     }
 }
 
-/// What a peer says of its logs: not too many, and of each epoch once.
+/// Reads the peer's report about its logs: not too many epochs, and each one once.
 ///
 /// # Errors
-/// [`Malformed::UnexpectedMessage`] if it is anything else.
+/// [`Malformed::UnexpectedMessage`] for any other bytes.
 fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
     let stands: Vec<EpochStanding> = postcard::from_bytes(bytes).map_err(|_| Malformed::UnexpectedMessage)?;
     let mut seen = HashSet::new();
@@ -359,7 +363,7 @@ fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
     }
 }
 
-/// Tells how a state goes together with each of those that a peer's message tells of, for the fuzz targets.
+/// Compares a state with each report in a peer's message, for the fuzz targets.
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if it is malformed.
@@ -371,16 +375,16 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
     Ok(read(bytes)?.iter().filter_map(compared).collect())
 }
 
-/// What the peer sent of its store.
+/// The peer's report about its store.
 struct Received {
     acquaintance: Acquaintance,
-    /// Seconds in which an epoch may be used that it begins.
+    /// Seconds for which an epoch may be used that the peer begins.
     max_age: Option<NonZeroU64>,
     standings: Vec<u8>,
 }
 
 impl Received {
-    /// Returns for how many seconds an epoch may be used that the peer begins.
+    /// Returns the seconds for which an epoch may be used that the peer begins.
     ///
     /// # Errors
     /// [`Error::Stock`] if the peer's store cannot be used.
@@ -396,10 +400,10 @@ impl Received {
     }
 }
 
-/// Sends which pair this party's store is of and where its logs stand. Rounds: half of one.
+/// Sends the pair of this party's store and the positions of its logs. Rounds: half of one.
 ///
 /// # Errors
-/// [`Error::Stock`] if something is of another protocol or version; then nothing is sent.
+/// [`Error::Stock`] if some stock is of another protocol or version; then nothing is sent.
 fn send(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -411,7 +415,7 @@ fn send(
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
     let exchanged = store.map_or(Ok(false), |store| is_the_peers(store, owner))?;
-    // What another session is about to make must not be lost either.
+    // Stock that another session is about to make must not be lost either.
     let busy = mine.iter().any(|mine| mine.busy);
     let acquaintance = Acquaintance { pair, holds: !held.is_empty() || busy || exchanged };
     let stand = |Mine { id, state, busy }: &Mine| EpochStanding {
@@ -438,32 +442,33 @@ fn send(
     Ok(acquaintance)
 }
 
-/// Tells the peer that this store cannot be used now, in the place of where its logs stand.
+/// Tells the peer that this store cannot be used now, instead of the positions of its logs.
 fn refuse(channel: &mut Channel) -> Result<(), Error> {
     channel.send(msg::PAIR, &pair_message(&Acquaintance { pair: None, holds: false }, 0))?;
     channel.send(msg::STANDINGS, &[])?;
     channel.flush()
 }
 
-/// Writes which pair a store is of, and for how many seconds an epoch may be used that its party begins: 0 if
-/// the store cannot be used.
+/// Writes the pair of a store, and the seconds for which an epoch may be used that its party begins: 0 if the
+/// store cannot be used.
 fn pair_message(acquaintance: &Acquaintance, max_age: u64) -> Vec<u8> {
     [&acquaintance.to_bytes()[..], &max_age.to_le_bytes()].concat()
 }
 
-/// Receives the same of the peer's store.
+/// Receives the peer's message about its store.
 fn receive(channel: &mut Channel) -> Result<Received, Error> {
     let pair = channel.receive(msg::PAIR, PAIR_BYTES)?;
     let (pair, max_age) = pair.split_at(ACQUAINTANCE_BYTES);
     let acquaintance = Acquaintance::from_bytes(pair).ok_or(Malformed::UnexpectedMessage)?;
     let max_age = u64::from_le_bytes(max_age.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
-    // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
+    // It is read in any case: if bytes are unread when a connection closes, the peer may lose bytes that it
+    // has not read yet.
     let standings = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
     let max_age = NonZeroU64::new(max_age);
     Ok(Received { acquaintance, max_age, standings })
 }
 
-/// Where the peer's logs stand; `None` if the two do not know each other, and hold nothing that could be
+/// The positions of the peer's logs; `None` if the two have not met before and hold nothing that could be
 /// lost.
 ///
 /// # Errors
@@ -478,7 +483,7 @@ fn met(acquaintance: &Acquaintance, peer: &Received) -> Result<Option<Vec<EpochS
     }
 }
 
-/// An epoch that may still be used, and whether another session here has leased it.
+/// An epoch that may still be used, and whether another session here leases it.
 struct Mine {
     id: EpochId,
     state: State,
@@ -486,63 +491,63 @@ struct Mine {
 }
 
 impl Mine {
-    /// Those of a store, oldest first.
+    /// Returns those of a store, oldest first.
     fn all(store: &Store, owner: &Owner) -> Result<Vec<Self>, Error> {
         let all = living(store, owner)?.into_iter();
         Ok(all.map(|(id, state)| Mine { id, state, busy: store.is_busy(&id) }).collect())
     }
 }
 
-/// What two parties agree on when they meet.
+/// The agreement of two parties that meet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reconciled {
     /// The epochs that both may use, oldest first.
     pub epochs: Vec<EpochId>,
-    /// Whether there are others, which other sessions have.
+    /// True if other sessions hold further epochs.
     pub busy: bool,
-    /// Seconds in which an epoch may be used that they begin: what the one says who wants less.
+    /// Seconds for which a new epoch may be used: the smaller wish of both parties.
     pub max_age: u64,
 }
 
-/// Compares all epochs that these parties share and no other session has; both know the same ones, in the
-/// same order, when it returns.
+/// Compares all epochs that these parties share and that no other session holds. When it returns, both
+/// parties know the same epochs in the same order.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and what
-/// differs is burned.
+/// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and then the
+/// differing epochs are burned.
 pub(super) fn reconcile(
     run: &mut Metered,
     store: &Store,
     owner: &Owner,
     session: &SessionId,
 ) -> Result<Reconciled, Error> {
-    // The evaluator looks at its logs when the garbler has looked at its own.
+    // The evaluator reads its logs after the garbler has read its own.
     let received = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(receive(&mut run.channel)?),
     };
     let _lock = store.lock_peer(&owner.relation())?;
-    // The peer hears that something is wrong here alone, which its user could not find out.
+    // The peer is told that the fault is only here, because its user could not find that out.
     let mut mine = usable(store, owner).inspect_err(|_| {
         if let Err(gone) = refuse(&mut run.channel) {
             tracing::debug!("the peer is not told that this store cannot be used: {gone}");
         }
     })?;
-    // A peer that has refused hears no answer.
+    // A peer that has refused receives no answer.
     received.iter().try_for_each(|peer| peer.max_age().map(drop))?;
     let acquaintance = send(&mut run.channel, Some(store), owner, &mine)?;
     let peer = received.map_or_else(|| receive(&mut run.channel), Ok)?;
     let theirs_max_age = peer.max_age()?;
     let met = met(&acquaintance, &peer)?;
-    // What a garbler says that is gone by now may be old: when it stands where it says, it has heard the
-    // evaluator, and its lock was held until then. Before that nothing is judged.
+    // The message of a garbler that has gone away may be outdated. It is current only if the garbler has
+    // received the evaluator's message, because it held its lock until then. Nothing is judged before that.
     let stands = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),
     };
     let theirs = match met {
         Some(theirs) => theirs,
-        // Nothing is shared, whatever either had left over.
+        // Nothing is shared, whatever either party had left over.
         None => {
             get_to_know(store, owner, session)?;
             mine.clear();
@@ -550,8 +555,8 @@ pub(super) fn reconcile(
         }
     };
 
-    // What is new was never begun here, and of what is used up the peer may not know yet that this party
-    // knows.
+    // New epochs were never begun here. The peer may not know yet that this party knows which epochs are used
+    // up.
     let unknown =
         |stand: &EpochStanding| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
     let mut differs = Differences {
@@ -574,7 +579,7 @@ pub(super) fn reconcile(
             }
             // The peer died before it had begun.
             Compared::Unnamed if state.is_new() => store.forget(id)?,
-            // The peer knew first.
+            // The peer knew it before this party.
             Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => match why {
                 OVER => end(store, id)?,
                 _ => drop(store.append(id, &Entry::Burned(why.into()))?),
@@ -588,7 +593,7 @@ pub(super) fn reconcile(
             }
         }
     }
-    // Both take the garbler's order: clocks need not agree.
+    // Both take the garbler's order, because their clocks may differ.
     if owner.role == Party::Evaluator {
         shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
     }
@@ -622,12 +627,12 @@ pub(super) fn reconcile(
     }
 }
 
-/// The stores that lack something which the other one has.
+/// The stores that lack something that the other one has.
 #[derive(Clone, Copy)]
 struct Differences {
-    /// This one.
+    /// This store.
     here: bool,
-    /// The peer's.
+    /// The peer's store.
     there: bool,
 }
 
@@ -636,7 +641,7 @@ impl Differences {
         self.here || self.there
     }
 
-    /// Says which store it is, as far as one can see, and what to do.
+    /// Returns an error that names the outdated store, as far as this party can tell, and says what to do.
     fn error(self) -> Error {
         let who = match (self.here, self.there) {
             (true, false) => "this store lacks what the peer's has: an old copy of it was brought back, or a",
@@ -652,10 +657,11 @@ impl Differences {
     }
 }
 
-/// Retires what is old. Returns the epochs of a store that is whole and of this protocol and version.
+/// Burns epochs that are too old. Returns the epochs of a store that is complete and of this protocol and
+/// version.
 ///
 /// # Errors
-/// [`Error::Stock`] if it is not.
+/// [`Error::Stock`] otherwise.
 fn usable(store: &Store, owner: &Owner) -> Result<Vec<Mine>, Error> {
     of_this_protocol(store, owner)?;
     of_this_version(&held(store, owner)?)?;
@@ -665,13 +671,13 @@ fn usable(store: &Store, owner: &Owner) -> Result<Vec<Mine>, Error> {
     Ok(mine)
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, as
-/// `reconcile` would begin, and changes nothing at either side: for those who only look. A party without a
-/// store is of no pair and has no log. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, as `reconcile` does at its start, but
+/// changes nothing at either party: for a comparison without a run. A party without a store has no pair and
+/// no log. Returns the number of epochs that both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
     let received = match owner.role {
         Party::Garbler => None,
@@ -707,7 +713,7 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
     )))
 }
 
-/// Burns those epochs of which nothing is left: both parties know the same of them. Returns the others.
+/// Burns those epochs of which nothing is left; both parties know the same about them. Returns the others.
 fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
     let mut living = Vec::new();
     for id in shared {
@@ -720,10 +726,10 @@ fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
     Ok(living)
 }
 
-/// Makes sure that both stand alike. Rounds: half of one.
+/// Checks that both logs are at the same position. Rounds: half of one.
 ///
 /// # Errors
-/// [`Error::Stock`] if they do not.
+/// [`Error::Stock`] if they are not.
 pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
     run.channel.send(msg::STAND, mine)?;
     same_stand(mine, &run.channel.receive(msg::STAND, mine.len())?)
@@ -744,7 +750,7 @@ mod tests {
     use brickwork_stock::{Batch, Chain, FillStep, PairId, Secrets, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
-    /// What is there can be used even where nothing more is begun.
+    /// Existing epochs can be used even if no more can be begun.
     #[test]
     fn as_many_epochs_as_fit_a_message() {
         assert!(room_for_one_more(MAX_EPOCHS - 1).is_ok());
@@ -784,10 +790,10 @@ mod tests {
         owner(role).relation()
     }
 
-    /// The pair that stores are of here.
+    /// The pair of the stores in these tests.
     const PAIR: PairId = [6; 32];
 
-    /// A party's store with these epochs, by when they were begun, and what happened in each of them.
+    /// Makes a party's store with these epochs: the time when each began, and the number of events in it.
     fn store(
         role: Party,
         epochs: impl IntoIterator<Item = (u8, u64)>,
@@ -808,7 +814,7 @@ mod tests {
 
     const BEGUN: [Entry; 1] = [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })];
 
-    /// Makes a batch of one item of the step that is begun.
+    /// Makes a batch of one item in the step that has begun.
     fn make(store: &Store, id: &EpochId) {
         let mut writer = store.writer(id, serial(1, 0)).unwrap();
         writer.record(0, 1, vec![1].into()).unwrap();
@@ -819,13 +825,13 @@ mod tests {
         }
     }
 
-    /// Makes a batch, and takes all of it.
+    /// Makes a batch and takes all of it.
     fn use_up(store: &Store, id: &EpochId) {
         make(store, id);
         let _ = store.append(id, &Entry::Use { program: [1; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
     }
 
-    /// What both agree on.
+    /// Returns the agreement of both parties.
     fn agreed(stores: [&Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
@@ -840,14 +846,14 @@ mod tests {
         })
     }
 
-    /// What they agree on that have these epochs, in each of which something has happened.
+    /// Returns the agreement of two stores with these epochs, in each of which something has happened.
     fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &BEGUN);
         let [(_one, garblers), (_other, evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
         agreed([&garblers, &evaluators])
     }
 
-    /// Clocks need not agree, and both take the garbler's order.
+    /// Clocks may differ, and both take the garbler's order.
     #[test]
     fn epochs_have_one_order() {
         for created in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
@@ -858,7 +864,7 @@ mod tests {
         }
     }
 
-    /// Row 25: an epoch in which something has happened and that the peer does not know.
+    /// Row 25: an epoch that has events and that the peer does not know is refused.
     #[test]
     fn row_25_what_the_peer_does_not_know_is_refused() {
         let (all, some) = ([(1, 1), (2, 2)], [(1, 1)]);
@@ -873,8 +879,8 @@ mod tests {
         }
     }
 
-    /// Row 25: each party hears which of the stores is the old copy. A party tells which parts its user has
-    /// burned, and both go on with the rest.
+    /// Row 25: each party learns which of the stores is the old copy. A party names the epochs that its user
+    /// has burned, and both continue with the others.
     #[test]
     fn row_25_each_party_hears_what_happened() {
         let both = || [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1), (2, 2)], &BEGUN));
@@ -920,8 +926,8 @@ mod tests {
         }
     }
 
-    /// Row 25: what the peer still names is not forgotten, however much was burned after it. If the peer dies
-    /// before it has burned it, too, it will name it again, and nobody has to burn anything for that.
+    /// Row 25: an epoch that the peer still names is remembered, however many were burned after it. If the
+    /// peer dies before it has burned that epoch, it names it again, and nobody must burn anything for that.
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
         let all = || (0..=KEPT as u8).map(|id| (id, id.into()));
@@ -945,12 +951,12 @@ mod tests {
             );
             assert!(was_retired(&garblers, &oldest) && was_retired(evaluators, &oldest));
         }
-        // Who has lived on does not name it any more.
+        // A party that has lived on does not name it any more.
         assert!(agreed([&garblers, &lives]).iter().all(Result::is_ok));
         assert!(garblers.state(&oldest).is_err() && garblers.epochs().unwrap().len() == KEPT);
     }
 
-    /// Returns a party's store with an epoch that may be used for 800 seconds, of which so many are over.
+    /// Makes a party's store with an epoch that may be used for 800 seconds and is `age` seconds old.
     fn aged(role: Party, age: u64) -> (tempfile::TempDir, Store) {
         let (folder, store) = store(role, [], &[]);
         let epoch = Epoch { created: now() - age, max_age: 800, ..epoch(role) };
@@ -960,8 +966,9 @@ mod tests {
         (folder, store)
     }
 
-    /// An epoch ends when its time is over, at both parties, though their clocks differ a little: at the one
-    /// that does not know it yet by the other's silence. A peer whose clock differs more has an old copy.
+    /// An epoch ends at both parties when it is too old, although their clocks differ a little: a party that
+    /// does not know it yet learns it from the peer's silence. If the clocks differ more, the peer is taken
+    /// for an old copy.
     #[test]
     fn an_epoch_ends_with_its_time() {
         let cases = [
@@ -985,14 +992,14 @@ mod tests {
                 assert_eq!(store.state(&[9; 32]).unwrap().burned().is_none(), left == Some(1), "{ages:?}");
                 assert_eq!(store.secrets(&[9; 32]).is_ok(), left == Some(1), "{ages:?}");
             }
-            // They go on, and have forgotten nothing that the other could still name.
+            // They continue, and have forgotten nothing that the other could still name.
             let met = agreed([&stores[0].1, &stores[1].1]);
             assert!(met.iter().all(Result::is_ok), "{ages:?} {met:?}");
         }
     }
 
-    /// A peer that asks for a shorter time than this party gets no other challenge for nothing: steps that no
-    /// program has used count when it is over. A time that this party asked for costs nothing.
+    /// A peer that asks for a shorter age than this party gains no free challenge: steps that no program has
+    /// used count as attempts when the epoch ends. An age that this party asked for costs the peer nothing.
     #[test]
     fn row_04_a_time_that_the_peer_shortened_counts() {
         for (own, vain) in [(800, 0), (801, 7)] {
@@ -1011,7 +1018,7 @@ mod tests {
         }
     }
 
-    /// A session has its epoch to its end, however long it takes.
+    /// A session holds its epoch until the session ends, however long it takes.
     #[test]
     fn an_epoch_that_a_session_has_does_not_end() {
         let (_folder, store) = aged(Party::Garbler, 900);
@@ -1024,7 +1031,7 @@ mod tests {
         assert_eq!(store.state(&[9; 32]).unwrap().burned(), Some(OVER));
     }
 
-    /// Both parties agree on the smaller of their ages.
+    /// Both parties agree on the smaller of their maximum ages.
     #[test]
     fn the_smaller_age_counts() {
         for ages in [[5, 9], [9, 5], [u64::MAX, 9]] {
@@ -1044,22 +1051,22 @@ mod tests {
         }
     }
 
-    /// What happened in an epoch.
+    /// The events in an epoch.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Holds {
         Nothing,
-        /// It was set up, and the peer may not know.
+        /// It was set up, and the peer may not know it.
         New,
-        /// A step is begun.
+        /// A step has begun.
         Begun,
         /// There is an item.
         Stock,
-        /// There was one.
+        /// There was an item, and it is taken.
         UsedUp,
         Burned,
     }
 
-    /// A store of a pair, or of none, with an epoch.
+    /// Makes a store of a pair, or of none, with an epoch.
     fn of_pair(role: Party, pair: Option<PairId>, holds: Holds) -> (tempfile::TempDir, Store) {
         let epochs = if holds == Holds::Nothing { vec![] } else { vec![(9, 0)] };
         let entries = if [Holds::Nothing, Holds::New].contains(&holds) { &[][..] } else { &BEGUN };
@@ -1081,15 +1088,15 @@ mod tests {
         (folder, store)
     }
 
-    /// All that a store says of itself.
+    /// Returns all the data that a store reports about itself.
     fn contents(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
         let all = store.epochs().unwrap().into_iter();
         all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.fixed.clone())))
             .collect()
     }
 
-    /// Rows 24 and 25: stores that do not belong together are refused by both as they are, whatever they
-    /// hold; only where nothing could be lost they get to know each other.
+    /// Rows 24 and 25: both parties refuse stores that do not belong together, whatever they hold, and leave
+    /// them unchanged. Only if nothing could be lost they become a pair.
     #[test]
     fn rows_24_and_25_strangers_stay_as_they_are() {
         let all = [Holds::Nothing, Holds::New, Holds::Begun, Holds::Stock, Holds::UsedUp, Holds::Burned];
@@ -1123,8 +1130,8 @@ mod tests {
         }
     }
 
-    /// Rows 24 and 25: who lies about its pair is refused by the other, which loses nothing by it; who names
-    /// the right one without having its log is taken for an old copy.
+    /// Rows 24 and 25: a party that lies about its pair is refused, and the other one loses nothing. A party
+    /// that names the right pair without having its log is taken for an old copy.
     #[test]
     fn rows_24_and_25_lies_about_a_pair_gain_nothing() {
         for liar in [Party::Garbler, Party::Evaluator] {
@@ -1140,7 +1147,7 @@ mod tests {
                 let before = contents(&mine);
                 let (channel, mut peer) = memory_pair();
                 let result = std::thread::scope(|scope| {
-                    // It stays until the other has spoken, too.
+                    // The difference also stays until the other party has sent its message.
                     let _peer = scope.spawn(move || {
                         peer.send(msg::PAIR, &pair_message(&Acquaintance { pair, holds }, 5)).unwrap();
                         peer.send(msg::STANDINGS, &[0]).unwrap();
@@ -1163,7 +1170,7 @@ mod tests {
         }
     }
 
-    /// A peer of another key, and the other role of the same two, have pairs of their own.
+    /// A peer with another key, and the same two parties in exchanged roles, have pairs of their own.
     #[test]
     fn a_store_knows_several_peers() {
         let (_folder, store) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
@@ -1180,7 +1187,7 @@ mod tests {
         assert_eq!(store.pairs().unwrap().len(), 3);
     }
 
-    /// What a garbler's store makes of a peer that is gone before it says a word.
+    /// Meets a peer that goes away before it sends anything, with a garbler's store.
     fn meet_nobody(store: &Store) -> Result<(), Error> {
         let (channel, peer) = memory_pair();
         drop(peer);
@@ -1188,7 +1195,7 @@ mod tests {
         reconcile(&mut line, store, &owner(Party::Garbler), &SESSION).map(drop)
     }
 
-    /// Before anything is said: a pair that is made anew would cost the other protocol its stock.
+    /// This is refused before any message: a pair that is made anew would cost the other protocol its stock.
     #[test]
     fn row_19_stock_of_another_protocol_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
@@ -1207,7 +1214,7 @@ mod tests {
         assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))));
     }
 
-    /// Stock that another release made is refused before anything is said, until it is burned.
+    /// Stock of another release is refused before any message, until it is burned.
     #[test]
     fn row_19_stock_of_another_version_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);

@@ -1,6 +1,6 @@
-//! Sessions whose stock lies on disk: set up once, filled in steps, resumed over any number of connections.
-//! What any protocol needs for that; a protocol brings its [`Side`]: how it sets up, what it keeps, what it
-//! takes.
+//! Sessions with stock on disk: set up once, filled in steps, and resumed over any number of connections.
+//! This module has the parts that all protocols share. A protocol provides its [`Side`]: its setup, the items
+//! it keeps, and the items it takes.
 //!
 //! ```text
 //!   both ways    whether the stores belong together, and where their logs stand ([`meeting`])
@@ -14,15 +14,15 @@
 //!                             [`Side::take`]
 //! ```
 //!
-//! An *epoch* of the store is one session: its offsets, seeds and watch bits, and all that was made with
-//! them. Every shared entry of its log has a range of every counter: blocks of streams, indices, hash keys,
-//! serials. The ranges are handed out once, to the process that has just made the entry durable and has heard
-//! that the peer has it too. So no stream is ever used twice, whatever crashes in between
+//! An *epoch* of the store is one session: its offsets, seeds and watch bits, and everything that was made
+//! with them. Each shared entry of its log has a range of every counter: blocks of streams, indices, hash
+//! keys, serials. A range is given out once, to the process that has just made the entry durable and knows
+//! that the peer has it too. So no stream is ever used twice, wherever a crash occurs
 //! (`docs/concepts/stock-safety.md`).
 //!
-//! What is broken off is not continued but given up: the items of a program's entry are burned, those of a
-//! step that is not made are never used, and the step is begun anew in other ranges. A peer that cheats
-//! costs the whole epoch: what its failed check told it concerns everything that was made with the same
+//! An interrupted action is never continued. The items of a program's entry are burned. The items of an
+//! incomplete step are never used, and the step begins again in other ranges. A peer that cheats costs the
+//! whole epoch, because its failed check gave it information about everything that was made with the same
 //! secrets.
 
 mod epochs;

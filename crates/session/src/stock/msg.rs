@@ -1,23 +1,23 @@
-//! The messages of parties with stock, between their greeting and what a protocol does.
+//! The messages of parties with stock, between their greeting and the messages of a protocol.
 
 use brickwork_wire::Tag;
 
-/// Both, at once: the pair that their stores are of, and whether they hold anything.
+/// Both, at the same time: the pair of their stores, and whether they hold anything.
 pub const PAIR: Tag = Tag(43);
-/// Both, at once: where the logs of their stores stand.
+/// Both, at the same time: the positions of their logs.
 pub const STANDINGS: Tag = Tag(40);
-/// Both, at once: a hash over where they stand now.
+/// Both, at the same time: a hash over the current position of their log.
 pub const STAND: Tag = Tag(41);
-/// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
-/// where.
+/// Both, at the same time: whether a program runs on stock, more stock is made, or it is refused; and from
+/// which epoch.
 pub const INTENT: Tag = Tag(42);
-/// Both: which items of the stock this party cannot read, behind an intent that says so.
+/// Both: the items of the stock that this party cannot read, after an intent that announces them.
 pub const DAMAGED: Tag = Tag(39);
-/// Garbler, behind its greeting on the connection of a worker: which worker it is, and of how many.
+/// Garbler, after its greeting on a worker's connection: the number of the worker, and of all workers.
 pub const WORKER: Tag = Tag(44);
-/// A party's coordinator, to a maker: what it is to do, or may.
+/// A party's coordinator, to a maker: the work to do, or an answer.
 pub const TOLD: Tag = Tag(45);
-/// A maker, to its party's coordinator: what it did, or is about to send.
+/// A maker, to its party's coordinator: a result, or an announcement of data.
 pub const SAID: Tag = Tag(46);
-/// Both: bytes whose number the message before has said.
+/// Both: bytes whose number the previous message has announced.
 pub const BYTES: Tag = Tag(47);

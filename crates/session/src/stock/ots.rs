@@ -1,5 +1,5 @@
-//! What protocols keep of OTs whose offset is one for a session: of each the garbler's label for choice 0,
-//! the evaluator's choice and label.
+//! Records of OTs with one offset for a session: the garbler keeps the label for choice 0 of each, the
+//! evaluator its choice and label.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ pub struct GarblerOts(pub Secrets<Label>);
 /// Of each OT c (0 or 1), and T = M ⊕ cΔ.
 #[derive(Default)]
 pub struct EvaluatorOts {
-    /// c of each.
+    /// c of each OT.
     pub choices: Secrets<u8>,
-    /// T of each.
+    /// T of each OT.
     pub labels: Secrets<Label>,
 }
 
-/// Two rows one after the other. What grows leaves copies behind; so it is made anew.
+/// Joins two rows. A vector that grows leaves copies behind, so a new one is allocated.
 fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> Secrets<T> {
     Secrets::new([one, other].concat())
 }
@@ -95,7 +95,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;
 
-    /// What is written is read, and what is no bit is refused.
+    /// Records are read as they were written, and a choice that is no bit is refused.
     #[test]
     fn row_25_records_are_read_as_they_were_written() {
         let mut rng = Rng::replayable("test OTs");

@@ -1,6 +1,6 @@
-//! The stock of protocols whose session is an end of correlated OTs and no more: there is no cut-and-choose,
-//! so nothing that is opened or given up counts against a bound, and there are no levels of security. A
-//! protocol brings its [`Member`]; what the two roles and all such protocols have in common is here.
+//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened or
+//! given-up step counts against a bound, and there are no levels of security. A protocol implements
+//! [`Member`]; the code that both roles and all such protocols share is here.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -13,16 +13,16 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Party;
 use brickwork_stock::{Counted, Forward, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
 
-/// Version of the secrets.
+/// Version of the saved secrets.
 const VERSION: u32 = 1;
 
-/// Returns the terms without statistical security, which stores of such protocols do not agree on: nothing is
-/// opened and checked.
+/// Returns the terms without statistical security, because nothing is opened and checked in such protocols.
+/// Their stores need not agree on it.
 pub fn without_level(terms: &Terms) -> Terms {
     Terms { security: 0.into(), ..terms.clone() }
 }
 
-/// One role of such a protocol, in a session. What is said of [`Side`] holds of what has the same name.
+/// One role of such a protocol, in a session. The descriptions of [`Side`] apply to members of the same name.
 pub trait Member: Sized {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
@@ -41,10 +41,10 @@ pub trait Member: Sized {
     /// If the peer sends what is no message of the protocol, or goes away.
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
 
-    /// Makes the session again of this offset, which only the garbler has, and whose OTs have these keys.
+    /// Restores the session with this offset, which only the garbler has, and with these keys of its OTs.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are not as many keys, or there is no offset where one must be.
+    /// [`Error::Stock`] if the number of keys is wrong, or the offset is missing where one must be.
     fn restored(
         run: Metered,
         session: SessionId,
@@ -52,7 +52,7 @@ pub trait Member: Sized {
         keys: Forward,
     ) -> Result<Self, Error>;
 
-    /// Returns the offset of the OTs, where this party has it.
+    /// Returns the offset of the OTs, if this party has it.
     fn offset(&self) -> Option<Label>;
 
     /// Returns the keys of the OTs that a store keeps.
@@ -64,26 +64,25 @@ pub trait Member: Sized {
     /// Returns the connection.
     fn run(&mut self) -> &mut Metered;
 
-    /// Returns the connection, to be looked at.
+    /// Returns the connection without the right to change it.
     fn line(&self) -> &Metered;
 
-    /// Ends the session and hands on the connection. What is not moved out is dropped where it is, and
-    /// erased.
+    /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
     fn release(self: Box<Self>) -> Metered;
 
-    /// Goes on with the ranges of the OTs' counters.
+    /// Continues with these ranges of the OTs' counters.
     ///
     /// # Errors
     /// [`Error::Usage`] if one is taken twice.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Makes what a step asks for.
+    /// Makes the stock of a step.
     ///
     /// # Errors
     /// If the peer sends what is no message of the protocol, or goes away.
     fn make(&mut self, step: &Self::FillStep) -> Result<Self::Made, Error>;
 
-    /// Puts what a step has made into the store, under this serial.
+    /// Stores the result of a step under this serial.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -94,19 +93,20 @@ pub trait Member: Sized {
         keeper: &mut Keeper<'_>,
     ) -> Result<(), Error>;
 
-    /// Names a program; both parties must run the same.
+    /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
 
-    /// Says what a program needs, for people.
+    /// Describes the needs of a program, for people.
     fn needs(job: &Self::Execution<'_>) -> String;
 
-    /// Chooses what a program takes, at least an item: how many of which batch. Both parties choose alike.
+    /// Chooses the items that a program takes, at least one: how many of which batch. Both parties choose the
+    /// same.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is not enough.
     fn choose(job: &Self::Execution<'_>, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error>;
 
-    /// Runs a program on what it took. Returns this party's outputs.
+    /// Runs a program on the items that it took. Returns this party's outputs.
     ///
     /// # Errors
     /// If the peer sends what is no message of the protocol, or goes away, or something of the stock cannot
@@ -119,7 +119,7 @@ pub trait Member: Sized {
     ) -> Result<Vec<bool>, Error>;
 }
 
-/// The state with which a session goes on in another process, besides the keys of its OTs.
+/// The state from which another process resumes a session, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct Fixed {
     version: u32,
@@ -128,12 +128,12 @@ struct Fixed {
     offset: Option<u128>,
 }
 
-/// A role's session, as the stock sees it.
+/// A role's session, in the form that the stock uses.
 pub struct OnDisk<M: Member> {
-    /// In a box: what is moved leaves a copy behind, and it has secrets.
+    /// It is in a box because moving it would leave copies of its secrets behind.
     member: Box<M>,
     serials: Range,
-    /// What the step at hand has made.
+    /// The result of the current step.
     made: Option<M::Made>,
 }
 
@@ -147,7 +147,7 @@ impl<M: Member> Side for OnDisk<M> {
     const PROTOCOL: &'static str = M::PROTOCOL;
     const ROLE: Party = M::ROLE;
     const AGREEMENT: &'static str = "prepare";
-    /// Nothing is checked, so nobody breaks off because a check would fail.
+    /// Nothing is checked, so no peer breaks off because a check would fail.
     const COUNTED: Counted = Counted::Nothing;
     type Carried = ();
     type FillStep<'s> = M::FillStep;
@@ -191,7 +191,7 @@ impl<M: Member> Side for OnDisk<M> {
         (self.member.release(), ())
     }
 
-    /// As long as there is stock of it: a program leaves of the others' what it was.
+    /// It may begin as long as there is stock: a program does not change the items of others.
     fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
         Ok(true)
     }
@@ -205,7 +205,7 @@ impl<M: Member> Side for OnDisk<M> {
         self.member.enter(&mut ranges)
     }
 
-    /// Nothing is opened, so there is nothing to get away with.
+    /// Nothing is opened, so there is no chance to escape a check.
     fn risk(&self, _: &M::FillStep) -> u128 {
         0
     }

@@ -1,5 +1,5 @@
-//! What a protocol keeps of its items: records in batches, written by who made them, and read by who took
-//! them.
+//! The storage of a protocol's items: records in batches. The code that makes items writes them, and the code
+//! that takes items reads them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -16,17 +16,17 @@ use brickwork_stock::{
     Writer, Writers,
 };
 
-/// Bytes of items that are kept together in a record: so much is read for the smallest item. The records of a
-/// small batch are smaller, so that a damaged one costs at most a part of the batch.
+/// Bytes of items that are stored together in a record, which is the smallest unit that is read. The records
+/// of a small batch are smaller, so that a damaged one costs at most a part of the batch.
 const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=128 << 10;
 
-/// Records of a batch, at least, as far as they would not be too small.
+/// The smallest number of records of a batch, as long as they would not become too small.
 const RECORDS: usize = 16;
 
-/// Items of one batch that a store can keep: arrays of plain values, side by side. How many values an item
-/// has follows from the batch's header, never from a record.
+/// Items of one batch that a store can keep: arrays of plain values, side by side. The number of values of an
+/// item follows from the batch's header, never from a record.
 pub trait Records: Sized {
-    /// What the items are made of besides their records.
+    /// Data that is needed besides the records to make the items.
     type Context<'c>;
 
     /// Returns the number of items.
@@ -35,7 +35,7 @@ pub trait Records: Sized {
     /// Writes some of the items.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read from where they lie.
+    /// [`Error::Resource`] if they cannot be read from their temporary file.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
 
     /// Reads `count` items that [`Records::encode`] wrote in one go.
@@ -44,48 +44,48 @@ pub trait Records: Sized {
     /// [`Error::Stock`] if they are malformed.
     fn decode(context: &Self::Context<'_>, count: usize, record: &mut In) -> Result<Self, Error>;
 
-    /// Selects some of the items: those of a record that were taken.
+    /// Selects some of the items: those that were taken from a record.
     fn some(&self, items: Range<usize>) -> Self;
 
-    /// Puts those of another record of the same batch behind these items.
+    /// Appends the items of another record of the same batch.
     ///
     /// # Errors
     /// As [`Records::encode`].
     fn append(&mut self, others: Self) -> Result<(), Error>;
 
-    /// Makes again what follows from seeds, when all items are there.
+    /// Computes data that follows from seeds, after all items were read.
     ///
     /// # Errors
-    /// If the seeds are not there.
+    /// If the seeds are missing.
     fn derive(&mut self, _: &Self::Context<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Hands out the segment that a part of the items is in already, if there is one.
+    /// Returns the segment that already contains a part of the items, if there is one.
     fn take_segment(&mut self) -> Option<Writer> {
         None
     }
 
-    /// Returns the units of the batch's bulk that belong to the items, one after the other; none where there
-    /// is no bulk.
+    /// Returns the units of the batch's bulk that belong to the items, one after another; empty if there is
+    /// no bulk.
     fn units(&self) -> &[u32] {
         &[]
     }
 
-    /// Puts these units back.
+    /// Sets these units.
     fn put_units(&mut self, _: Vec<u8>) {}
 }
 
-/// The store that what is made goes into.
+/// The store for new items.
 pub(super) enum Shelf<'a> {
-    /// An epoch of one that this process has.
+    /// An epoch of a store that this process has.
     Here(&'a Store, &'a EpochId),
-    /// That of this party's coordinator.
+    /// The store of this party's coordinator.
     Elsewhere(Arc<dyn Elsewhere>),
 }
 
 impl Shelf<'_> {
-    /// Makes writers of what need not wait.
+    /// Makes writers for data that is stored as it comes.
     pub fn writers(&self) -> Writers {
         match self {
             Shelf::Here(store, epoch) => store.writers(epoch),
@@ -93,7 +93,8 @@ impl Shelf<'_> {
         }
     }
 
-    /// Returns what exposes the step that is open. Before a maker hears of one, its coordinator has.
+    /// Returns the action that exposes the step that has begun. For a maker, its coordinator has done that
+    /// before.
     pub fn before_exposing(&self) -> Option<BeforeExposing> {
         match self {
             Shelf::Here(store, epoch) => {
@@ -105,7 +106,7 @@ impl Shelf<'_> {
     }
 }
 
-/// Puts batches of one step into a store.
+/// Writes the batches of one step into a store.
 pub struct Keeper<'a> {
     shelf: &'a Shelf<'a>,
 }
@@ -115,11 +116,11 @@ impl<'a> Keeper<'a> {
         Keeper { shelf }
     }
 
-    /// Puts a batch, durably. `serial` was drawn from the entry's range of
-    /// [`SERIALS`](brickwork_stock::SERIALS), or is that of the items' segment.
+    /// Writes a batch durably. `serial` comes from the entry's range of
+    /// [`SERIALS`](brickwork_stock::SERIALS), or is the serial of the items' segment.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails or the batch is none of the step that is open.
+    /// [`Error::Stock`] if the disk fails or the batch does not belong to the current step.
     pub fn put(&mut self, serial: Serial, batch: &Batch, mut items: impl Records) -> Result<(), Error> {
         let mut writer = match items.take_segment() {
             Some(begun) => begun,
@@ -150,17 +151,17 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// What an epoch holds for programs.
+/// The items of an epoch that programs can use.
 pub struct Batches {
-    /// What is left of each batch, oldest first.
+    /// The remaining items of each batch, oldest first.
     left: Vec<Left>,
-    /// All batches that were made, those among them of which nothing is left.
+    /// All batches that were made, including those of which nothing is left.
     made: Vec<Left>,
     given_up: GivenUp,
 }
 
 impl Batches {
-    /// Returns the batches of an epoch, each with the items that are left.
+    /// Returns the batches of an epoch, each with its remaining items.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -172,13 +173,13 @@ impl Batches {
         Ok(Batches { left, made, given_up: state.given_up() })
     }
 
-    /// Returns all batches that were made in the epoch, whether something is left of them or not, oldest
-    /// first.
+    /// Returns all batches that were made in the epoch, including used ones, oldest first.
     pub fn made(&self) -> impl Iterator<Item = &Left> {
         self.made.iter()
     }
 
-    /// Returns what was begun in the epoch and not made: it counts in the bound of all that takes from it.
+    /// Returns the steps that were begun in the epoch and not completed: they count in the bound of all
+    /// programs that take from it.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
     }
@@ -193,8 +194,8 @@ impl Batches {
         self.of_kind(kind).map(|left| left.left as usize).sum()
     }
 
-    /// Notes in `taken` that `count` items of a kind and a component are taken, or as many as there are,
-    /// oldest first. Returns the batches that they come from.
+    /// Notes in `taken` that `count` items of a kind and a component are taken, or as many as exist, oldest
+    /// first. Returns the batches that they come from.
     ///
     /// # Errors
     /// [`Error::Limit`] for more than 2^32 items of one batch.
@@ -226,13 +227,13 @@ impl Batches {
         Ok(from)
     }
 
-    /// Counts what is there of something wanted.
+    /// Counts the existing items of this kind.
     fn there(&self, wanted: &Wanted) -> usize {
         let ours = self.of_kind(wanted.kind).filter(|left| left.batch.component == wanted.component);
         ours.map(|left| left.left as usize).sum()
     }
 
-    /// Chooses what a program is given that wants all of these, oldest first: how many of which batch.
+    /// Chooses the items for a program that wants all of these, oldest first: how many of which batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is too little of something.
@@ -249,32 +250,32 @@ impl Batches {
         Ok(taken)
     }
 
-    /// Returns how much is lacking of each.
+    /// Returns the missing number of each.
     pub fn lacking(&self, wanted: &[Wanted]) -> Vec<usize> {
         wanted.iter().map(|one| one.count.saturating_sub(self.there(one))).collect()
     }
 
-    /// Returns for how many programs that want all of these there is enough.
+    /// Returns the number of programs with these needs for which there is enough.
     pub fn suffices(&self, wanted: &[Wanted]) -> u64 {
         let times = wanted.iter().filter_map(|one| self.there(one).checked_div(one.count));
         times.min().unwrap_or(0) as u64
     }
 }
 
-/// What a program takes of one kind.
+/// A program's need of items of one kind.
 pub struct Wanted<'r> {
-    /// What the items are: the `kind` of their batches.
+    /// The `kind` of the items' batches.
     pub kind: u8,
-    /// Digest of the component, or zeros.
+    /// Digest of the component; zeros for other items.
     pub component: [u8; 32],
     /// Name of the items, for people.
     pub name: &'r str,
-    /// How many.
+    /// The number of items.
     pub count: usize,
 }
 
 impl<'r> Wanted<'r> {
-    /// Lists components, so many copies of each, which are of this kind.
+    /// Lists the needed copies of components, with this kind.
     pub fn copies(kind: u8, components: &'r [(Component, usize)]) -> impl Iterator<Item = Self> {
         components.iter().map(move |(component, count)| Wanted {
             kind,
@@ -285,7 +286,7 @@ impl<'r> Wanted<'r> {
     }
 }
 
-/// What an entry of the log took, as it lies in the store.
+/// The items that a log entry took, as they lie in the store.
 pub struct TakenItems<'a> {
     store: &'a Store,
     taken: &'a Taken,
@@ -297,10 +298,10 @@ impl<'a> TakenItems<'a> {
         TakenItems { store, taken, epoch }
     }
 
-    /// Visits what was taken of each batch, in the order of the entry.
+    /// Visits the taken items of each batch, in the order of the entry.
     ///
     /// # Errors
-    /// [`Error::Stock`] that names what was altered or cannot be read.
+    /// [`Error::Stock`] that names the part that was altered or cannot be read.
     pub fn each(&self, mut visit: impl FnMut(TakenBatch<'_>) -> Result<(), Error>) -> Result<(), Error> {
         let state = self.store.state(self.epoch)?;
         let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
@@ -309,7 +310,7 @@ impl<'a> TakenItems<'a> {
             Ok(())
         })?;
         for records in records.values_mut() {
-            // A batch may be named twice, and a record may hold items of both times.
+            // A batch may be named twice, and one record may hold items of both times.
             records.sort_by_key(|record| record.first);
             records.dedup_by_key(|record| record.first);
         }
@@ -334,19 +335,19 @@ impl<'a> TakenItems<'a> {
     }
 }
 
-/// Items of a kind that were taken, one record of them at a time: for who has room for few.
+/// Taken items of one kind, read one record at a time: for callers with little memory.
 pub struct TakenStream<'a, P> {
     items: &'a TakenItems<'a>,
-    /// Batches and what is still to be read of them, in the order of the entry.
+    /// Batches, and the range of each that is still to be read, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
-    /// The keys of the items of the batch that is being read.
+    /// The keys of the items of the current batch.
     chain: Option<(Serial, Chain)>,
-    /// What was read and not asked for yet.
+    /// Items that were read and not requested yet.
     at_hand: Option<P>,
 }
 
 impl<'a> TakenItems<'a> {
-    /// Begins to go through all items, which are of one kind, in the order of the entry.
+    /// Begins to read all items, which are of one kind, in the order of the entry.
     pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
         let ranges = |(serial, items): &TakenOf| {
             items.iter().map(|items| (*serial, items.clone())).collect::<Vec<_>>()
@@ -357,10 +358,10 @@ impl<'a> TakenItems<'a> {
 }
 
 impl<P: Records> TakenStream<'_, P> {
-    /// Reads the next items, at least one and at most `most`: those of one record.
+    /// Reads the next items of one record: at least one and at most `most`.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are none left, or a record is malformed or missing.
+    /// [`Error::Stock`] if no item is left, or a record is malformed or missing.
     pub fn next(&mut self, context: &P::Context<'_>, most: usize) -> Result<P, Error> {
         let here = match self.at_hand.take() {
             Some(items) => items,
@@ -374,7 +375,7 @@ impl<P: Records> TakenStream<'_, P> {
         Ok(here.some(0..most))
     }
 
-    /// What was taken of the next record.
+    /// Reads the taken items of the next record.
     fn record(&mut self, context: &P::Context<'_>) -> Result<P, Error> {
         let missing = || Error::Stock("a record is missing".into());
         let (serial, wanted) = self.left.front_mut().ok_or_else(missing)?;
@@ -393,16 +394,16 @@ impl<P: Records> TakenStream<'_, P> {
     }
 }
 
-/// Reads units of a batch's bulk.
+/// A function that reads units of a batch's bulk.
 type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
 
 /// Items that were taken of one batch, in records that may hold more.
 pub struct TakenBatch<'a> {
     /// The batch.
     pub batch: &'a Batch,
-    /// What was begun in its epoch and not made.
+    /// The steps that were begun in its epoch and not completed.
     pub given_up: GivenUp,
-    /// The keys of its items, from the first one that the entry takes on.
+    /// The keys of its items, from the first item of the entry on.
     chain: Chain,
     items: Vec<Range<usize>>,
     records: Vec<&'a Record>,
@@ -410,8 +411,7 @@ pub struct TakenBatch<'a> {
 }
 
 impl TakenBatch<'_> {
-    /// Returns which of the batch's items were taken, in order: one range, or more where damaged items lie
-    /// between.
+    /// Returns the taken items of the batch, in order: one range, or more if damaged items lie between.
     pub fn items(&self) -> &[Range<usize>] {
         &self.items
     }
@@ -447,7 +447,7 @@ impl TakenBatch<'_> {
     }
 }
 
-/// Reads some of the items of a record, whose keys come next.
+/// Reads some items of a record; `chain` is at their keys.
 fn read<P: Records>(
     context: &P::Context<'_>,
     record: &Record,
@@ -463,37 +463,37 @@ fn read<P: Records>(
     Ok(part)
 }
 
-/// Bytes of a number behind the columns of a record.
+/// Bytes of a unit's number, after the columns of a record.
 const NUMBER_BYTES: usize = 4;
 
-/// A record that is being written: arrays of plain values, one after the other, each of as many values for
-/// every item.
+/// A record that is being written: arrays of plain values, one after another, each with the same number of
+/// values for every item.
 ///
 /// ```text
 ///   record = unit:[u8; 4]* column* width:[u8; 4]* columns:[u8; 4]     width: bytes of each item
 /// ```
 ///
-/// The bytes of an item are masked with the key of the item ([`Chain`]), so that whoever takes an item can
-/// erase it alone. The numbers of its units are no secret, and the store reads them.
+/// The bytes of each item are masked with the key of the item ([`Chain`]), so that a program that takes an
+/// item can erase it alone. The numbers of units are no secret, and the store reads them.
 pub struct Out {
     items: usize,
-    /// Bytes of the numbers of units.
+    /// Bytes of the units' numbers.
     clear: usize,
-    /// Bytes of an item in each column.
+    /// Bytes of each item in each column.
     widths: Vec<usize>,
     bytes: Zeroizing<Vec<u8>>,
 }
 
 impl Out {
-    /// Begins a record of so many items.
+    /// Begins a record of this many items.
     pub fn of(items: usize) -> Self {
         Out { items, clear: 0, widths: Vec::new(), bytes: Zeroizing::default() }
     }
 
-    /// Writes plain values, little endian: as many of each item.
+    /// Writes plain values, little endian: the same number for each item.
     ///
     /// # Panics
-    /// If these are not as many of each.
+    /// If the number of values is not a multiple of the items.
     pub fn pods<T: Pod>(&mut self, values: &[T]) {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         assert!(bytes.len().is_multiple_of(self.items.max(1)), "as many values of each item");
@@ -502,10 +502,10 @@ impl Out {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes the numbers of the units of the items, before all else: as many of each item.
+    /// Writes the numbers of the items' units, before all other data: the same number for each item.
     ///
     /// # Panics
-    /// If something was written before, or these are not as many of each.
+    /// If something was written before, or the number is not a multiple of the items.
     pub fn units(&mut self, units: &[u32]) {
         assert!(self.bytes.is_empty(), "the units come first");
         self.pods(units);
@@ -513,7 +513,7 @@ impl Out {
         self.clear = self.bytes.len();
     }
 
-    /// Makes room. A vector that grows leaves copies behind; so it is made anew.
+    /// Reserves room. A vector that grows leaves copies behind, so a new one is allocated.
     fn reserve(&mut self, more: usize) {
         if self.bytes.capacity() < self.bytes.len() + more {
             let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.bytes.len() + more)));
@@ -522,12 +522,12 @@ impl Out {
         }
     }
 
-    /// Returns the values as they are.
+    /// Returns the values without masks.
     pub fn plain(self) -> Zeroizing<Vec<u8>> {
         self.bytes
     }
 
-    /// Returns the record, masked with the keys that come next, with room for what sealing adds.
+    /// Returns the record, masked with the next keys, with room for the tag that sealing adds.
     fn masked(mut self, chain: &mut Chain) -> Zeroizing<Vec<u8>> {
         mask(&mut self.bytes[self.clear..], &self.widths, self.items, chain);
         self.reserve(NUMBER_BYTES * (self.widths.len() + 1) + TAG_BYTES);
@@ -539,7 +539,7 @@ impl Out {
     }
 }
 
-/// Returns the values of some items of a record with so many, unmasked with the keys that come next.
+/// Returns the values of some items of a record, unmasked with the next keys.
 fn unmasked(
     record: &[u8],
     count: usize,
@@ -569,7 +569,7 @@ fn unmasked(
     Ok(plain)
 }
 
-/// Masks columns of these widths with the keys of so many items that come next, or unmasks them.
+/// Masks or unmasks columns of these widths, with the next keys for this many items.
 fn mask(mut rest: &mut [u8], widths: &[usize], items: usize, chain: &mut Chain) {
     let mut columns = Vec::with_capacity(widths.len());
     for &width in widths {
@@ -614,10 +614,10 @@ impl<'a> In<'a> {
         Ok(values)
     }
 
-    /// Ends the record: everything must have been read.
+    /// Checks that the whole record was read.
     ///
     /// # Errors
-    /// [`Error::Stock`] if something is left.
+    /// [`Error::Stock`] if bytes are left.
     pub fn end(self) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(Self::broken()) }
     }
@@ -627,7 +627,7 @@ impl<'a> In<'a> {
 mod tests {
     use super::*;
 
-    /// What is written of secrets leaves no copies behind: nothing grows where it lies.
+    /// Writing secrets leaves no copies behind, because no buffer grows in place.
     #[test]
     fn a_record_that_outgrows_its_room_is_made_anew() {
         let mut out = Out::of(1);
@@ -637,18 +637,18 @@ mod tests {
             assert_eq!(out.bytes.len(), needed);
             match room >= needed {
                 true => assert_eq!(out.bytes.capacity(), room, "{needed}"),
-                // A vector that grows by itself takes less.
+                // A vector that grows by itself takes fewer bytes.
                 false => assert!(out.bytes.capacity() >= 2 * needed, "{needed}"),
             }
         }
-        // And it does not move to be sealed.
+        // Sealing does not move it either.
         let mut full = Out::of(1);
         (0..2).for_each(|_| full.pods(&[7u8; 30]));
         let record = full.masked(&mut Chain::random().unwrap());
         assert!(record.capacity() >= record.len() + TAG_BYTES);
     }
 
-    /// A record of five items in three columns, one of them empty.
+    /// Makes a record of five items in three columns, one of them empty.
     fn record(chain: &mut Chain) -> Zeroizing<Vec<u8>> {
         let mut out = Out::of(5);
         out.pods(&(0..5_u8).collect::<Vec<_>>());
@@ -657,7 +657,7 @@ mod tests {
         out.masked(chain)
     }
 
-    /// Each item is read with its own key: those behind a taken one, and none before.
+    /// Each item is read with its own key: later items after a taken one, and no earlier ones.
     #[test]
     fn items_of_a_record_are_masked_one_by_one() {
         let start = Chain::random().unwrap();
@@ -682,7 +682,7 @@ mod tests {
                 assert_eq!(chain.item(), end as u64);
             }
         }
-        // With the keys behind item 2 nothing of that item comes out.
+        // The keys after item 2 do not open item 2.
         let mut behind = start.clone();
         behind.go_to(3).unwrap();
         let (small, large) = read(2..3, &mut behind);
@@ -690,7 +690,7 @@ mod tests {
         assert!(large.iter().zip([6, 7, 8]).all(|(read, item)| *read != item));
     }
 
-    /// A record whose header says something else than the index is refused.
+    /// A record whose header differs from the index is refused.
     #[test]
     fn row_25_other_columns_are_refused() {
         let whole = record(&mut Chain::random().unwrap());

@@ -11,35 +11,35 @@ use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_stock::{Checked, Entry, EpochId, Opened, Store};
 
-/// What became of a program.
+/// The outcome of a program.
 pub enum Ran<S: Side> {
     /// It ran.
     Done {
-        /// What it gave.
+        /// The result of the program.
         outcome: S::Outcome,
         /// The epoch that it took from.
         epoch: EpochId,
-        /// The connection, for what comes next.
+        /// The connection, for the next action.
         next: Stocked<S>,
     },
     /// Both parties lack something and want to make it; nothing was taken.
     Lacks {
-        /// What, in words.
+        /// The missing items, in words.
         why: Error,
-        /// The connection, on which to make it.
+        /// The connection, on which they can be made.
         next: Stocked<S>,
     },
 }
 
-/// What a program gave, the epoch that it took from, what had to be made first, and the connection.
+/// The result of a program, the epoch that it took from, the stock that was made first, and the connection.
 pub type Gave<S, M> = (<S as Side>::Outcome, EpochId, Option<M>, Stocked<S>);
 
 impl<S: Side> Stocked<S> {
-    /// Runs a program. If it lacks something and both parties want to make it, `make` does, and says what it
-    /// has made.
+    /// Runs a program. If it lacks something and both parties want to make it, `make` makes it and describes
+    /// it.
     ///
     /// # Errors
-    /// As [`Stocked::run`], and `make`'s; [`Error::Stock`] if it lacks something all the same.
+    /// As [`Stocked::run`], and those of `make`; [`Error::Stock`] if something is missing even then.
     pub fn run_or_make<M>(
         self,
         job: &S::Execution<'_>,
@@ -59,17 +59,17 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Runs a program on what is in stock. Each party reads what it is about to take before anything is
-    /// burned. Items that cannot be read are taken out at both parties, and others take their place.
+    /// Runs a program on stock. Each party reads the items that it is about to take before anything is
+    /// burned. Unreadable items are removed at both parties, and others are taken instead.
     ///
     /// # Errors
-    /// As [`Stocked::fill`]; [`Error::Stock`] if something is lacking and either party makes nothing.
+    /// As [`Stocked::fill`]; [`Error::Stock`] if something is missing and one party does not make it.
     pub fn run(mut self, job: &S::Execution<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
         let mut program = Some(S::program(job));
         announce(&mut run.channel, &S::program(job))?;
-        // While the garbler reads.
+        // This happens while the garbler reads.
         let mut early = match S::ROLE {
             Party::Garbler => None,
             Party::Evaluator => self.read_early(job)?,
@@ -97,7 +97,8 @@ impl<S: Side> Stocked<S> {
         ))
     }
 
-    /// Says what the program would take, or what of it cannot be read, and hears what the evaluator says.
+    /// Sends the items that the program would take, or those that cannot be read, and receives the
+    /// evaluator's answer.
     fn propose(
         &mut self,
         job: &S::Execution<'_>,
@@ -114,7 +115,7 @@ impl<S: Side> Stocked<S> {
             done => done,
         };
         let run = self.line.run_mut();
-        // It names the items with the program's name: nothing is taken before both agree.
+        // The message names the items and the program; nothing is taken before both agree.
         match &done {
             Done::Loses(intent, damaged) => intent.send_damaged(run, damaged)?,
             _ => mine.send(run)?,
@@ -143,7 +144,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Reads what the program will take if the garbler finds the same.
+    /// Reads the items that the program will take if the garbler chooses the same.
     fn read_early(&mut self, job: &S::Execution<'_>) -> Result<Option<(Intent, Checked)>, Error> {
         Ok(match self.held.find::<S>(job, self.only(), None)? {
             Found::Enough(entry, intent) => Some((intent, self.held.open(&intent.epoch, &entry)?)),
@@ -151,7 +152,7 @@ impl<S: Side> Stocked<S> {
         })
     }
 
-    /// Hears what the garbler proposes, and says whether this party takes the same.
+    /// Receives the garbler's proposal, and answers whether this party takes the same.
     fn answer(
         &mut self,
         job: &S::Execution<'_>,
@@ -164,7 +165,7 @@ impl<S: Side> Stocked<S> {
             confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
         }
         let theirs = Intent::receive(run)?;
-        // Of all that it may take from, it takes what the garbler names.
+        // Among all items that it may take, it takes those that the garbler names.
         let named = [Intent::USE, Intent::DAMAGED].contains(&theirs.what).then_some(theirs.epoch);
         let found = self.held.find::<S>(job, self.only(), named)?;
         let run = self.line.run_mut();
@@ -187,7 +188,7 @@ impl<S: Side> Stocked<S> {
                 Err(different())
             }
             (Some(epoch), Found::Enough(entry, mine)) => {
-                // An intent says where the log stands.
+                // An intent contains the position of the log.
                 let checked = match early.filter(|(intent, _)| *intent == mine) {
                     Some((_, checked)) => checked,
                     None => self.held.open(&epoch, &entry)?,
@@ -209,7 +210,8 @@ impl<S: Side> Stocked<S> {
             }
             (None, found) => {
                 let (mine, done) = intended(found, lacking);
-                // Stock that it has and the garbler lacks is with another session there.
+                // If this party has the stock and the garbler lacks it, another session of the garbler holds
+                // it.
                 let mine = if mine.what == Intent::USE { make_or_refuse(lacking) } else { mine };
                 mine.send(run)?;
                 match (theirs.what, done) {
@@ -224,7 +226,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Takes items out, which one of the parties cannot read, when the other one does so, too.
+    /// Removes items that one of the parties cannot read, if the other party does the same.
     fn take_out(&mut self, epoch: &EpochId, damaged: &Entry) -> Result<Agreed, Error> {
         let store = &self.held.store;
         let _ = store.append(epoch, damaged)?;
@@ -233,33 +235,33 @@ impl<S: Side> Stocked<S> {
         Ok(Agreed::Damaged)
     }
 
-    /// What is left where both make what is lacking.
+    /// Returns the outcome if both make the missing items.
     fn lacks(mut self, why: Error) -> Ran<S> {
         self.held.lease = None;
         Ran::Lacks { why, next: self }
     }
 }
 
-/// How often items are taken out before a program is given up: a peer that names others again and again gets
-/// no further.
+/// The number of times that items may be removed before a program is given up: a peer that names others again
+/// and again achieves no more.
 const MOST_AGREEMENTS: u32 = 8;
 
-/// The next step, on which both parties agree.
+/// The next action, on which both parties agree.
 enum Agreed {
     /// A program takes this from an epoch.
     Use(EpochId, Entry, Opened),
-    /// Both make what is lacking.
+    /// Both make the missing items.
     Lacks(Error),
-    /// Items that one of them cannot read are taken out.
+    /// Items that one party cannot read are removed.
     Damaged,
 }
 
-/// What this party does about what it found.
+/// This party's reaction to the search.
 enum Done {
     Uses(Entry),
-    /// It takes what it has read.
+    /// It takes the items that it has read.
     Takes(Entry, Opened),
-    /// It takes out what it cannot read, and says so.
+    /// It removes the items that it cannot read, and tells the peer.
     Loses(Intent, Entry),
     Makes(Error),
     Refuses(Error),

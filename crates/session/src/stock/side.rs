@@ -1,4 +1,4 @@
-//! What a protocol brings to have stock: its two roles as sessions whose stock lies on disk.
+//! The interface that a protocol implements to keep stock: its two roles, as sessions with stock on disk.
 
 use super::meeting::same_stand;
 use super::msg;
@@ -8,47 +8,46 @@ use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_stock::{Counted, Ranges, Secrets, Serial, State, Writers};
 
-/// The share that one preprocessing may take of what the fixed checks of its session leave of 2^-s, where it
-/// is checked by cut-and-choose.
+/// The part of 2^-s, after the fixed checks of a session, that one preprocessing with cut-and-choose may use.
 ///
-/// So little that 64 steps which were broken off fit into the [other half](GIVEN_UP_SHARE), and that programs
-/// may draw on as many: it takes some five bits more than a fourth, which are few copies more.
+/// It is so small that 64 interrupted steps fit into the [other half](GIVEN_UP_SHARE), and that programs may
+/// take from as many steps. Compared with a fourth it costs some five bits, which are few additional copies.
 pub const STOCK_SHARE: f64 = 1.0 / 128.0;
 
-/// The share of it that steps which were given up may have spent in an epoch for another one to be begun
-/// there: beyond it, what is made would soon be of use to no program.
+/// The part of it that given-up steps may have used in an epoch in which another step begins. Beyond it, new
+/// stock would soon be useless to programs.
 pub const GIVEN_UP_SHARE: f64 = 0.5;
 
-/// What to do about stock that a program lacks.
+/// The action if a program lacks stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacking {
-    /// Make it on the spot.
+    /// Make it immediately.
     Make,
     /// Refuse the program.
     Refuse,
 }
 
-/// What [`Stocked::fill`](super::Stocked::fill) has done.
+/// The result of [`Stocked::fill`](super::Stocked::fill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preprocessed {
-    /// The steps.
+    /// The number of steps.
     pub steps: u32,
-    /// How many of them were there from a run that was interrupted.
+    /// The number of steps that an interrupted run had completed.
     pub resumed: u32,
 }
 
-/// A step of preprocessing: what is asked for, and how it is made.
+/// A step of preprocessing: the items to make, and the parameters to make them with.
 pub trait Asked {
-    /// Names what is asked for; by this a step is known again after an interruption.
+    /// Returns a digest of the items, by which a step is recognised after an interruption.
     fn request(&self) -> [u8; 32];
 
-    /// Names how it is made: both parties must mean the same.
+    /// Returns a digest of the parameters, which must be the same at both parties.
     fn parameters(&self) -> [u8; 32];
 
-    /// Returns about how many bytes will pass, for who watches.
+    /// Returns the approximate number of bytes that will pass, for progress.
     fn bytes(&self) -> u64;
 
-    /// Returns how many bytes of its items a role's store takes at least: most of it are tables, which the
+    /// Returns a lower bound on the bytes of its items in a role's store: most are tables, which the
     /// evaluator keeps.
     fn stored_bytes(&self, role: Party) -> u64 {
         match role {
@@ -57,17 +56,17 @@ pub trait Asked {
         }
     }
 
-    /// Writes it down for a maker of this party, which is another process.
+    /// Encodes it for a maker of this party, which is another process.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the protocol has none.
+    /// [`Error::Usage`] if the protocol has no makers.
     fn encoded(&self) -> Result<Vec<u8>, Error> {
         Err(Error::Usage("this protocol's stock is made in one process".into()))
     }
 }
 
-/// One role of a protocol, in a session whose stock lies on disk. After an error nothing more is done with
-/// it, but it has the connection: that must not close before what a cheat was about is burned.
+/// One role of a protocol, in a session with stock on disk. After an error it is not used any more, but it
+/// still holds the connection: that must not close before the epoch of a cheat is burned.
 pub trait Side: Sized {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
@@ -75,15 +74,15 @@ pub trait Side: Sized {
     const ROLE: Party;
     /// The phase in which both agree on a program and on what it takes.
     const AGREEMENT: &'static str;
-    /// The attempts of the other role that count here.
+    /// The attempts of the other role that this party counts.
     const COUNTED: Counted;
-    /// What goes from one session of a connection to the next, beside the connection itself.
+    /// State that passes from one session of a connection to the next, besides the connection itself.
     type Carried;
     /// A step of preprocessing.
     type FillStep<'s>: Asked;
     /// A program and this party's input.
     type Execution<'j>;
-    /// What a program gives.
+    /// The result of a program.
     type Outcome;
 
     /// Sets a session up.
@@ -92,11 +91,11 @@ pub trait Side: Sized {
     /// If the peer cheats or goes away.
     fn setup(run: Metered, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
 
-    /// Returns the secrets from which [`Side::restore`] goes on in another process.
+    /// Returns the secrets from which [`Side::restore`] resumes in another process.
     fn secrets(&self) -> Secrets;
 
-    /// Makes the session again that [`Side::secrets`] are of. It draws from no counter before
-    /// [`Side::enter`].
+    /// Restores the session from the secrets of [`Side::secrets`]. It draws from no counter before
+    /// [`Side::enter`] is called.
     ///
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
@@ -109,84 +108,84 @@ pub trait Side: Sized {
     /// Returns the connection.
     fn run(&mut self) -> &mut Metered;
 
-    /// Returns the connection, to be looked at.
+    /// Returns the connection without the right to change it.
     fn line(&self) -> &Metered;
 
-    /// Returns whether something lives in this session that later programs may carry on: then they all run in
-    /// it.
+    /// Returns whether this session keeps secrets that later programs may use: then they all run in it.
     fn stays(&self) -> bool {
         false
     }
 
-    /// Ends the session and hands on the connection.
+    /// Ends the session and returns the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
-    /// Returns whether an epoch that stands here may have another step: whether it had a program already, and
-    /// how much was given up in it. What is there stays of use.
+    /// Returns whether another step may begin in an epoch in this state. It depends on whether a program
+    /// already used it, and on the steps that were given up. Existing items stay usable.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error>;
 
-    /// Names the level that stock of these terms is for, in words: ` for --security 40`. Empty where there
-    /// are no levels.
+    /// Returns the level of stock for these terms in words: ` for --security 40`. It is empty if the protocol
+    /// has no levels.
     fn level(terms: &Terms) -> String;
 
-    /// Goes on with the ranges of all counters that belong to an entry of the log.
+    /// Continues with the ranges of all counters that belong to a log entry.
     ///
     /// # Errors
     /// [`Error::Usage`] if one is taken twice.
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
 
-    /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128: where it
-    /// is given up, this counts in all that its epoch gives.
+    /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128. If the
+    /// step is given up, this counts in the bounds of everything from its epoch.
     fn risk(&self, step: &Self::FillStep<'_>) -> u128;
 
-    /// Returns the bound on a cheating peer's success in a session of these terms beside its steps, in units
-    /// of 2^-128: where the peer fails a check, this counts as tried in vain.
+    /// Returns the bound on a cheating peer's success in a session of these terms without its steps, in units
+    /// of 2^-128. If the peer fails a check, this counts as an unused attempt.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn fixed(terms: &Terms) -> Result<u128, Error>;
 
-    /// Returns how likely it is, in units of 2^-128, that a peer which breaks off early, whenever it sees
-    /// that a cheat would show, sees that it would not. This counts for each setup that is begun, and for
-    /// each step that is broken off before it is [exposed](Metered::expose).
+    /// Returns a probability in units of 2^-128. A cheating peer may break off early whenever it sees that
+    /// its cheat would be detected. This is the probability that it sees the opposite. It counts for each
+    /// setup that begins, and for each step that is interrupted before it is [exposed](Metered::expose).
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn early_risk(terms: &Terms) -> Result<u128, Error>;
 
-    /// Makes what a step asks for; what need not wait goes into segments as it comes. Before a message with
-    /// which it gives away what a cheating peer could act on, it [exposes](Metered::expose) the step.
+    /// Makes the items of a step; items that can be stored early go into segments as they come. Before a
+    /// message that a cheating peer could act on, it [exposes](Metered::expose) the step.
     ///
     /// # Errors
     /// If the peer cheats or goes away, or the disk fails.
     fn fill(&mut self, step: &Self::FillStep<'_>, segments: Writers) -> Result<(), Error>;
 
-    /// Puts what was made into the store.
+    /// Writes the result into the store.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
     fn keep(&mut self, step: &Self::FillStep<'_>, keeper: &mut Keeper<'_>) -> Result<(), Error>;
 
-    /// Names a program; both parties must run the same.
+    /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
 
-    /// Says what a program needs, for people.
+    /// Describes the needs of a program, for people.
     fn needs(job: &Self::Execution<'_>) -> String;
 
-    /// Chooses what a program takes, at least an item: how many of which batch. Both parties choose alike.
+    /// Chooses the items that a program takes, at least one: how many of which batch. Both parties choose the
+    /// same.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is not enough, or what there is exceeds the bound.
+    /// [`Error::Stock`] if there are too few, or their bound is too weak.
     fn choose(
         job: &Self::Execution<'_>,
         batches: &Batches,
         terms: &Terms,
     ) -> Result<Vec<(Serial, u32)>, Error>;
 
-    /// Runs a program on what it took.
+    /// Runs a program on the items that it took.
     ///
     /// # Errors
     /// If the peer cheats or goes away, or something of the stock cannot be read.
@@ -198,9 +197,9 @@ pub trait Side: Sized {
     ) -> Result<Self::Outcome, Error>;
 }
 
-/// This party has burned what it takes, and has said where its log stands now. That the peer's stands there,
-/// too, is still to be confirmed: before anything leaves that is worth something to a peer whose log does
-/// not.
+/// A proof that this party has burned the items that it takes, and has sent the position of its log. The
+/// peer's position is still to be confirmed, before any message leaves that would help a peer with a
+/// different log.
 #[must_use]
 pub struct Stand([u8; 32]);
 
@@ -210,10 +209,10 @@ impl Stand {
         Ok(Stand(mine))
     }
 
-    /// Hears where the peer's log stands.
+    /// Receives the position of the peer's log.
     ///
     /// # Errors
-    /// [`Error::Stock`] if it stands elsewhere; [`Error::Io`] if the peer goes away.
+    /// [`Error::Stock`] if it differs; [`Error::Io`] if the peer goes away.
     pub fn confirm(self, run: &mut Metered) -> Result<(), Error> {
         same_stand(&self.0, &run.channel.receive(msg::STAND, self.0.len())?)
     }

@@ -1,4 +1,4 @@
-//! A connection between two parties with stock on disk, from one program or filling to the next.
+//! A connection between two parties with stock on disk, between programs and fillings.
 
 use super::epochs::{Epochs, Found};
 use super::intent::{Intent, busy, different, peer_makes_nothing, refused};
@@ -12,14 +12,14 @@ use brickwork_circuit::Party;
 use brickwork_stock::{Epoch, EpochId, Loss, Store};
 use brickwork_wire::Channel;
 
-/// Who has the connection.
+/// The holder of the connection.
 // There is one for each connection.
 pub(super) enum Line<S: Side> {
-    /// In a box, too: what a smaller variant leaves unwritten of a larger one takes what lay on the stack,
-    /// secrets among it, wherever the line is moved.
+    /// Boxed so that moving a connection never copies stale stack secrets into unused bytes of the smaller
+    /// variant.
     Nobody(Box<(Metered, S::Carried)>),
-    /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves
-    /// a copy behind, and it has secrets.
+    /// The session of an epoch, between two programs or fillings. It stays in its box because moving it would
+    /// leave copies of its secrets behind.
     Session(Box<S>),
 }
 
@@ -46,15 +46,15 @@ impl<S: Side> Line<S> {
     }
 }
 
-/// A connection between two parties with stock on disk. An error destroys it.
+/// A connection between two parties with stock on disk. After an error it cannot be used any more.
 pub struct Stocked<S: Side> {
     pub(super) line: Line<S>,
     pub(super) held: Epochs,
 }
 
 impl<S: Side> Stocked<S> {
-    /// Greets a peer that comes with a store as well and proposes nothing, and compares both. `context` names
-    /// what they come for.
+    /// Greets a peer that also has a store and proposes nothing, and compares both stores. `context` names
+    /// their purpose.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
@@ -72,11 +72,11 @@ impl<S: Side> Stocked<S> {
         Self::open(run, carried, store, terms, &answer.session)
     }
 
-    /// Compares both stores, behind the greeting that gave `session`.
+    /// Compares both stores, after the greeting that gave `session`.
     ///
     /// # Errors
-    /// [`Error::Strangers`] if the peer's store and this one do not belong together, [`Error::Stock`] if one
-    /// of them is an old copy; what does not fit is burned. [`Error::Io`] if the peer goes away.
+    /// [`Error::Strangers`] if the two stores do not belong together; [`Error::Stock`] if one of them is an
+    /// old copy, and then the differing epochs are burned. [`Error::Io`] if the peer goes away.
     pub fn open(
         mut run: Metered,
         carried: S::Carried,
@@ -91,10 +91,10 @@ impl<S: Side> Stocked<S> {
         Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
     }
 
-    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session
-    /// has: what other sessions have made meanwhile can be used after it, and what this one has made by
-    /// others. `session` is that of the greeting. What depends on the epoch, such as secrets that are kept,
-    /// is gone.
+    /// Compares both stores again, at both parties at the same time, and releases the epoch that this session
+    /// holds. Then this session can use stock that other sessions made meanwhile, and others can use its
+    /// stock. `session` is the identifier from the greeting. Everything that depends on the epoch, such as
+    /// kept secrets, is lost.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -105,15 +105,15 @@ impl<S: Side> Stocked<S> {
         let Stocked { line, held } = self;
         let Epochs { store, terms, lease, between, .. } = held;
         let (run, carried) = line.release();
-        // Before the stores are compared: what a session has is busy for all.
+        // This is done before the stores are compared, because an epoch that a session holds is busy for all.
         drop(lease);
         let mut opened = Self::open(run, carried, &store, &terms, session)?;
         opened.stop_between_steps(&between);
         Ok(opened)
     }
 
-    /// Ends fillings before their next step once this is asked, at both parties: what is begun is made, and
-    /// nothing counts as begun in vain.
+    /// Ends fillings before their next step when this stop is requested, at both parties. A step that has
+    /// begun is completed, and nothing counts as an unused attempt.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         self.held.between = stop.clone();
     }
@@ -128,7 +128,7 @@ impl<S: Side> Stocked<S> {
         self.line.run()
     }
 
-    /// Returns the session that has the connection, if one has.
+    /// Returns the identifier of the session that holds the connection, if there is one.
     pub fn session_id(&self) -> Option<&SessionId> {
         match &self.line {
             Line::Session(session) => Some(session.id()),
@@ -136,7 +136,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns the session between two programs, if one has the connection.
+    /// Returns the session between two programs, if one holds the connection.
     pub fn standing(&self) -> Option<&S> {
         match &self.line {
             Line::Session(session) => Some(session),
@@ -144,7 +144,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns the session between two programs, if one has the connection, to be changed.
+    /// Returns the session between two programs for changes, if one holds the connection.
     pub fn standing_mut(&mut self) -> Option<&mut S> {
         match &mut self.line {
             Line::Session(session) => Some(session),
@@ -162,7 +162,7 @@ impl<S: Side> Stocked<S> {
         &self.held.terms
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Closes it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -170,13 +170,13 @@ impl<S: Side> Stocked<S> {
         self.line.release().0.finish()
     }
 
-    /// Makes the session ready that a program will take from, if there is one: what depends neither on the
-    /// peer nor on an input.
+    /// Prepares the session from which a program will take, if there is one: everything that depends neither
+    /// on the peer nor on an input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn expect(self, job: &S::Execution<'_>) -> Result<Self, Error> {
-        // Nothing is leased: which epoch it is, both say when the program begins.
+        // Nothing is leased, because both parties name the epoch when the program begins.
         let likely = |id: &&EpochId| {
             !self.held.store.is_busy(id)
                 && Batches::of(&self.held.store, id)
@@ -191,9 +191,9 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns whether a program could begin now on what is in stock and in this session's reach: not what
-    /// other sessions have, or have made since this one was opened. The garbler leases it, so that no other
-    /// session takes it before the program does; the evaluator only looks.
+    /// Returns whether a program could begin now on the stock within this session's reach. That excludes
+    /// epochs that other sessions hold or have made since this one was opened. The garbler leases the epoch,
+    /// so that no other session takes it first; the evaluator only looks.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -202,8 +202,8 @@ impl<S: Side> Stocked<S> {
         Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
     }
 
-    /// Returns whether a part of the stock that both parties may use has all that a program takes, be it with
-    /// another session or not. Nothing is leased, and the peer finds the same unless another session takes
+    /// Returns whether an epoch that both parties may use has all that a program takes, even if another
+    /// session holds it. Nothing is leased, and the peer finds the same unless another session takes
     /// something meanwhile.
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl<S: Side> Stocked<S> {
         Ok(false)
     }
 
-    /// Returns the epoch that programs must take from, as something flows on in it.
+    /// Returns the epoch that programs must use because it has secrets that they may need.
     pub(super) fn only(&self) -> Option<EpochId> {
         match &self.line {
             Line::Session(session) if session.stays() => Some(*session.id()),
@@ -232,11 +232,10 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Leases the newest epoch to which something may be added, and returns it: what the protocol allows
-    /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
-    /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
-    /// begin a new one: a party that may not does not say that it will, so that it is no attempt for the
-    /// other either.
+    /// Leases the newest epoch to which stock may be added, and returns it. The protocol must allow it
+    /// ([`Side::may_begin`]), the epoch must not be too old, and no other session may hold it. The garbler
+    /// names the epoch, and the evaluator finds the same. Otherwise, or if there is none, both begin a new
+    /// one. A party that may not begin one does not announce it, so this is no attempt for the peer.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Vain`] if no epoch may be begun;
@@ -292,7 +291,7 @@ impl<S: Side> Stocked<S> {
         Ok(Some(intent.epoch))
     }
 
-    /// Returns the session of an epoch; a new one if there is none.
+    /// Returns the session of an epoch, or a new session if there is no epoch.
     pub(super) fn session(self, epoch: Option<EpochId>) -> Result<(Epochs, Box<S>), Error> {
         let Stocked { line, mut held } = self;
         let (mut run, carried) = match line {
@@ -328,7 +327,7 @@ impl<S: Side> Stocked<S> {
                 held.lease = Some(lock.lease(&id).ok_or_else(busy)?);
                 held.store.begin(&id, &epoch, &session.secrets())?;
                 drop(lock);
-                // Nothing is made before both have it.
+                // No stock is made before both parties have the session.
                 meet(session.run(), &id)?;
                 held.epochs.push(id);
                 session
@@ -344,8 +343,8 @@ impl Epochs {
     }
 }
 
-/// Burns an epoch if the peer cheated: nothing that was made with its secrets may be used any more. (Of
-/// several workers the first that sees it burns, and the others see it burned.)
+/// Burns an epoch if the peer cheated: nothing that was made with its secrets may be used any more. (Among
+/// several workers, the first one that sees it burns, and the others see the burn.)
 pub(super) fn burn_if_cheated<T>(
     store: &Store,
     epoch: &EpochId,
@@ -364,7 +363,7 @@ pub(super) fn burn_if_cheated<T>(
     result
 }
 
-/// Erases what a program or a step has used that failed; one that ends well does so with its last entry.
+/// Erases the items of a program or a step that failed; a successful one erases them with its last entry.
 pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     result.inspect_err(|_| {
         if let Err(error) = store.erase_used(epoch) {
@@ -373,7 +372,7 @@ pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
     })
 }
 
-/// What was kept would be gone without a word.
+/// An error that says that kept secrets would be lost without notice.
 fn kept() -> Error {
     Error::Usage(
         "something is kept that ends with its session, and another session would begin: forget it first, or \

@@ -1,6 +1,5 @@
-//! A protocol with records of its own, on nothing but what is here: pads that both parties derive from a
-//! key of the session and a number, and that hide one message each. It is no use for anything else, and shows
-//! all that a protocol brings.
+//! A toy protocol with its own records: both parties derive pads from a key of the session and a number, and
+//! each pad hides one message. It only demonstrates everything that a protocol must provide.
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeSet;
@@ -36,24 +35,24 @@ pub(super) const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// Both, at once: 32 random bytes.
+/// Both, at the same time: 32 random bytes.
 const NONCE: Tag = Tag(100);
-/// Both, at once: the first pad that is made.
+/// Both, at the same time: the first pad that is made.
 const FIRST: Tag = Tag(101);
 /// Garbler: its message, hidden by pads.
 const HIDDEN: Tag = Tag(102);
-/// Both, at once: that all is fixed.
+/// Both, at the same time: everything is fixed.
 const FIXED: Tag = Tag(104);
-/// Evaluator: what a cheating garbler would break off for.
+/// Evaluator: the challenge that a cheating garbler would break off for.
 const CHALLENGE: Tag = Tag(103);
 
-/// The counter of pads: a number is used for one message.
+/// The counter of pads: each number is used for one message.
 pub(super) const PADS: Counter = Counter::new("pads", 20);
 
-/// What the items of a batch are.
+/// The kind of the items of a batch.
 const KIND: u8 = 7;
 
-/// Where a party dies, or how it cheats.
+/// The point where a party dies, or its way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Lives,
@@ -64,11 +63,11 @@ pub(super) enum Fate {
     DiesBeforeSending,
     DiesAfterSending,
     SendsTooMuch,
-    /// It makes what is another worker's.
+    /// It makes the share of another worker.
     FillsAnother,
 }
 
-/// What goes with a connection: a fate, and by role the pads that were ever sent under.
+/// State that goes with a connection: a fate, and by role the pads under which anything was ever sent.
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
     pub fate: Fate,
@@ -106,7 +105,7 @@ impl Records for Pads {
 
 pub(super) struct Asks(pub usize);
 
-/// More pads than the evaluator's disk has room for.
+/// More pads than fit on the evaluator's disk.
 const TOO_LARGE: usize = 77;
 
 impl Asked for Asks {
@@ -146,7 +145,7 @@ impl<const ROLE: u8> Toy<ROLE> {
         if self.carried.fate == here { Err(std::io::Error::other("dead").into()) } else { Ok(()) }
     }
 
-    /// Both hear the other's.
+    /// Exchanges messages with the other party.
     fn swap(&mut self, tag: Tag, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         self.run.channel.send(tag, bytes)?;
         self.run.channel.receive(tag, bytes.len())
@@ -204,7 +203,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         (run, carried)
     }
 
-    /// It gives up at most so many steps in an epoch.
+    /// At most this many steps may be given up in an epoch.
     fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && state.given_up().risk < 6)
     }
@@ -232,7 +231,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
         self.dies(Fate::DiesBeforeFilling)?;
-        // When all is fixed the evaluator says what the other can act on.
+        // When everything is fixed, the evaluator sends the challenge that the garbler can act on.
         self.swap(FIXED, &[])?;
         if ROLE == 1 {
             self.run.expose()?;
@@ -269,7 +268,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     fn choose(job: &&[u8], batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let mut taken = Vec::new();
-        // Those that are noted already are not taken twice.
+        // Pads that are already noted are not taken twice.
         let mut from = batches.take(KIND, &[0; 32], job.len().min(1), &mut taken)?;
         from.extend(batches.take(KIND, &[0; 32], job.len().saturating_sub(1), &mut taken)?);
         match taken.iter().map(|(_, count)| *count as usize).sum::<usize>() == job.len() && !from.is_empty() {
@@ -308,7 +307,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     }
 }
 
-/// What one connection is for.
+/// The purpose of one connection.
 #[derive(Clone, Copy)]
 pub(super) enum What<'w> {
     Fill(&'w [usize]),
@@ -353,7 +352,7 @@ fn one<const ROLE: u8>(
     Ok(done)
 }
 
-/// Two folders, and what was ever sent.
+/// Two folders, and all pads that were ever used.
 pub(super) struct World {
     pub root: tempfile::TempDir,
     pub sent: &'static Mutex<BTreeSet<[u8; 32]>>,
@@ -383,7 +382,7 @@ impl World {
         evaluator
     }
 
-    /// By party: of each epoch, oldest first, why it is burned, and what is left.
+    /// Returns for each party and epoch, oldest first, why it is burned, and how much is left.
     fn left(&self) -> [Vec<(Option<String>, u64)>; 2] {
         [Party::Garbler, Party::Evaluator].map(|role| {
             let store = Store::open(&self.root.path().join(format!("{role:?}")), &KEY).unwrap();
@@ -396,14 +395,14 @@ impl World {
     }
 }
 
-/// Two parties, each with one store that is open once, and connections between them at the same time.
+/// Two parties with one open store each, and connections between them at the same time.
 pub(super) struct Together {
     pub world: World,
     pub stores: [Store; 2],
 }
 
 impl Together {
-    /// Makes two parties with this many epochs of so many pads each.
+    /// Makes two parties with this many epochs of this many pads each.
     pub fn new(epochs: usize, pads: usize) -> Self {
         let world = World::new();
         let open = |role: Party| Store::open(&world.root.path().join(format!("{role:?}")), &KEY).unwrap();
@@ -430,7 +429,7 @@ impl Together {
         Stocked::<Toy<ROLE>>::open(run, carried, &self.stores[ROLE as usize], &TERMS, &[9; 32])
     }
 
-    /// Opens a new connection, up to the meeting; returns both parties' ends.
+    /// Opens a new connection including the meeting; returns both parties' ends.
     pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
         self.try_open(fates).unwrap()
     }
@@ -444,7 +443,7 @@ impl Together {
         })
     }
 
-    /// Returns of each epoch, oldest first, why it is burned, and what is left.
+    /// Returns for each epoch, oldest first, why it is burned, and how much is left.
     pub fn left(&self, role: usize) -> Vec<(Option<String>, u64)> {
         let store = &self.stores[role];
         let of = |(id, _): (EpochId, Epoch)| {
@@ -455,8 +454,8 @@ impl Together {
     }
 }
 
-/// Runs a program on a connection that is open. Returns what both parties end with; the connections, if it is
-/// good.
+/// Runs a program on an open connection. Returns the results of both parties, and the connections if it
+/// succeeded.
 #[allow(clippy::type_complexity)]
 pub(super) fn runs(
     (garbler, evaluator): (Stocked<Toy<0>>, Stocked<Toy<1>>),
@@ -488,9 +487,9 @@ pub(super) fn runs(
     })
 }
 
-/// Rows 16 and 24: two connections between the same two stores are open at once, and both saw all epochs;
-/// each takes from another one. A third finds nothing free, which burns nothing, and may make its own. What a
-/// session had is free when it ends.
+/// Rows 16 and 24: two connections between the same two stores are open at the same time, and both see all
+/// epochs. Each takes from a different one. A third connection finds no free epoch. This burns nothing, and
+/// it may make its own. The epoch of a session is free again when the session ends.
 #[test]
 fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     let both = Together::new(2, 6);
@@ -503,7 +502,7 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(first[0].1 != second[0].1, "two sessions in one epoch");
     let refused = runs(third, b"x", Lacking::Refuse);
     assert!(refused.iter().all(|met| matches!(met, Err(Error::Busy(_)))), "a session took what another has");
-    // One that begins now is told of nothing that it could use.
+    // A session that begins now finds nothing that it could use.
     let late = runs(both.open([Fate::Lives; 2]), b"x", Lacking::Refuse);
     let lacks = |met: &Result<_, _>| matches!(met, Err(Error::Stock(why)) if why.contains("another session"));
     assert!(late.iter().all(lacks), "a session took what another has");
@@ -519,8 +518,8 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(both.left(0).iter().all(innocent), "{:?}", both.left(0));
 }
 
-/// Rows 16, 20 and 24: of two sessions one has a peer that cheats or dies; the other goes on, in an epoch
-/// that nothing happened to.
+/// Rows 16, 20 and 24: in one of two sessions the peer cheats or dies. The other session continues in its
+/// own, unharmed epoch.
 #[test]
 fn rows_16_20_and_24_the_other_session_goes_on() {
     for fate in [Fate::SendsTooMuch, Fate::DiesBeforeSending, Fate::DiesAfterSending] {
@@ -531,7 +530,7 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
         let met = runs(bad, b"bad", Lacking::Refuse);
         assert!(met.iter().any(Result::is_err), "{fate:?}");
         drop(met);
-        // A meeting while the good one has its epoch says nothing about that one.
+        // A meeting while the good session holds its epoch does not concern that epoch.
         drop(both.try_open([Fate::Lives; 2]));
         for store in &both.stores {
             assert!(store.state(&epoch).unwrap().burned().is_none(), "{fate:?}");
@@ -542,7 +541,7 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
             both.left(1).iter().filter(|(why, _)| cheated(why)).count(),
             usize::from(fate == Fate::SendsTooMuch)
         );
-        // The first meeting burns what the cheater's peer has burned; the next ones run.
+        // The first meeting burns the epochs that the cheater's peer has burned; the next ones run.
         let last = (0..2)
             .find_map(|_| both.try_open([Fate::Lives; 2]).ok().map(|line| runs(line, b"x", Lacking::Make)));
         assert!(last.unwrap().iter().all(Result::is_ok), "{fate:?}");
@@ -550,8 +549,8 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 24: many sessions of the same two parties, all at once, each to the end: no pad hides two
-/// messages, nothing is burned, and both logs are the same.
+/// Rows 16, 20 and 24: many sessions of the same two parties run to the end at the same time. No pad hides
+/// two messages, nothing is burned, and both logs are the same.
 #[test]
 fn rows_16_20_and_24_many_sessions_at_once() {
     let both = Together::new(3, 20);
@@ -576,7 +575,7 @@ fn rows_16_20_and_24_many_sessions_at_once() {
             let evaluator = evaluator();
             (garbler.join().unwrap(), evaluator)
         });
-        // Who finds nothing free is told so, and no more.
+        // A session that finds no free epoch is told only that.
         let innocent = |error: &Error| {
             matches!(error, Error::Busy(_) | Error::Io(_))
                 || matches!(error, Error::Stock(why) if !why.contains("story"))
@@ -608,7 +607,7 @@ fn rows_16_20_and_24_many_sessions_at_once() {
     assert_eq!(logs[0], logs[1]);
 }
 
-/// Steps are filled, used from over several connections, and made on the spot where they lack.
+/// Steps are filled, used over several connections, and made immediately if items are missing.
 #[test]
 fn another_protocol_fills_and_takes() {
     let world = World::new();
@@ -623,8 +622,8 @@ fn another_protocol_fills_and_takes() {
     assert_eq!(world.sent.lock().unwrap().len(), 12);
 }
 
-/// Rows 16, 20 and 21: wherever either party dies, the next connections go on; no pad hides two messages, and
-/// nothing is burned but what a program took.
+/// Rows 16, 20 and 21: wherever either party dies, the next connections continue. No pad hides two messages,
+/// and only the items that a program took are burned.
 #[test]
 fn rows_16_20_and_21_another_protocol_dies_anywhere() {
     use Fate::{
@@ -658,7 +657,7 @@ fn rows_16_20_and_21_another_protocol_dies_anywhere() {
     }
 }
 
-/// Row 16: who fails a check costs the other's epoch, durably, before a retry.
+/// Row 16: a party that fails a check costs the other one its epoch, durably, before a retry.
 #[test]
 fn row_16_a_cheat_burns_another_protocols_epoch() {
     let world = World::new();
@@ -670,7 +669,7 @@ fn row_16_a_cheat_burns_another_protocols_epoch() {
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{again:?}");
 }
 
-/// Row 16: a batch that an entry names twice gives other items each time, also where they share a record.
+/// Row 16: if an entry names a batch twice, it gets different items each time, even if they share a record.
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let folder = tempfile::tempdir().unwrap();
@@ -712,8 +711,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
-    // One after the other they are the same, however many are asked for at a time, and end where the entry
-    // does.
+    // In sequence they are the same, however many are requested at a time, and they end where the entry ends.
     let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
         let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
@@ -731,7 +729,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     }
 }
 
-/// Stock that finds no room on a disk is refused before any step begins, and counts as nothing.
+/// Stock for which the disk has no room is refused before any step begins, and does not count as an attempt.
 #[test]
 fn what_finds_no_room_is_not_begun() {
     let world = World::new();
@@ -743,7 +741,7 @@ fn what_finds_no_room_is_not_begun() {
     assert!(world.left().iter().all(|left| left.contains(&(None, 6))));
 }
 
-/// Flips the last bit but some of a party's only segment.
+/// Flips the bit at this distance from the end of a party's only segment.
 fn flip(world: &World, role: &str, from_the_end: &[usize]) {
     let segments = world.root.path().join(role).join("segments");
     let path = std::fs::read_dir(segments).unwrap().next().unwrap().unwrap().path();
@@ -753,7 +751,7 @@ fn flip(world: &World, role: &str, from_the_end: &[usize]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The entries of each party's only epoch, but for its own notes.
+/// Returns the entries of each party's only epoch, without the party's own notes.
 fn shared(world: &World) -> [Vec<Entry>; 2] {
     ["Garbler", "Evaluator"].map(|role| {
         let store = Store::open(&world.root.path().join(role), &KEY).unwrap();
@@ -762,12 +760,12 @@ fn shared(world: &World) -> [Vec<Entry>; 2] {
     })
 }
 
-/// Bytes of a record of pads, with two numbers behind the column, and its tag. There are 16 records.
+/// Bytes of a record of pads, with two numbers after the column, and its tag. There are 16 records.
 const A_RECORD: usize = 10_000 + 2 * 4 + 16;
 const PADS_IN_16_RECORDS: usize = 20_000;
 
-/// Row 23: a damaged record at either party, or one at each, costs itself at both; the program runs all the
-/// same, and both logs say so.
+/// Row 23: a damaged record at one party, or one at each, is lost at both. The program runs all the same, and
+/// both logs record it.
 #[test]
 fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     let a_record = PADS_IN_16_RECORDS as u64 / 16;
@@ -795,8 +793,8 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     }
 }
 
-/// Row 23: a party whose stock is damaged all over, or that says so, costs the other a few records and no
-/// more before the program is refused.
+/// Row 23: a party whose whole stock is damaged, or that claims so, costs the other a few records before the
+/// program is refused.
 #[test]
 fn row_23_damage_without_end_is_refused() {
     for role in ["Garbler", "Evaluator"] {
@@ -813,7 +811,7 @@ fn row_23_damage_without_end_is_refused() {
     }
 }
 
-/// Row 21: where one party has taken damaged items out and the other has died before it, it does so when they
+/// Row 21: one party has removed damaged items and the other died before it did; it removes them when they
 /// meet again.
 #[test]
 fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
@@ -869,16 +867,16 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
         let heard = hear(intent(items), &bytes(items));
         assert!(matches!(heard, Err(Error::Peer(_))), "{items:?}: {heard:?}");
     }
-    // Not what it said before, or nothing that can be read.
+    // Other items than it named before, or a list that cannot be read.
     for other in [bytes(&[(serials[0], 1, 1)]), Vec::new(), vec![0xff; 40]] {
         assert!(matches!(hear(intent(&one), &other), Err(Error::Peer(_))));
     }
-    // The store knows how many there are.
+    // The store knows the number of items.
     assert!(matches!(store.append(&id, &Entry::Damaged(vec![(serials[0], 3, 2)])), Err(Error::Stock(_))));
     assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
-/// Row 21: what a protocol closes is not filled, whoever asks.
+/// Row 21: an epoch that a protocol has closed is not filled, whoever asks.
 #[test]
 fn row_21_a_closed_epoch_is_not_filled() {
     let world = World::new();
@@ -899,7 +897,7 @@ fn row_21_a_closed_epoch_is_not_filled() {
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
 }
 
-/// Fills the first epoch of a store, whatever it says of itself.
+/// Fills the first epoch of a store, whatever its state.
 fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channel) -> Result<(), Error> {
     let store = Store::open(folder, &KEY)?;
     let (id, _) = store.epochs()?[0];
@@ -910,8 +908,8 @@ fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channe
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }
 
-/// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry;
-/// and none holds more than its range.
+/// Row 16: a restored session draws from no counter before it has entered the ranges of an entry, and never
+/// more than its range.
 #[test]
 fn row_16_more_than_a_range_is_refused() {
     let world = World::new();
@@ -932,7 +930,7 @@ fn lists_of_steps_have_names_of_their_own() {
     let name = |list: &[usize]| job_digest(&asks(list).chunks(1).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {
         assert!(lists[..i].iter().all(|other| name(other) != name(list)), "{i}");
-        // One step of as many shares is another job.
+        // One step with several shares is another job than several steps.
         assert!(list.len() < 2 || job_digest(&[&asks(list)[..]]) != name(list));
     }
     let [one, two] = [1u64, 2].map(u64::to_le_bytes);
@@ -942,10 +940,10 @@ fn lists_of_steps_have_names_of_their_own() {
     assert_eq!(job_digest(&[&asks(lists[3])[..]]), expected("brickwork 2026-11 stock job", &shares));
 }
 
-/// A level at which sixteen units may be left to chance: eight times what setting up a toy leaves.
+/// A level of security that leaves room for sixteen units: eight times the risk of a toy's setup.
 const FEW: Terms = Terms { security: Security::of(124), ..TERMS };
 
-/// One connection on which a step is asked for.
+/// Makes one attempt at a step, on a connection of its own.
 fn tries<const ROLE: u8>(
     world: &World,
     channel: brickwork_wire::Channel,
@@ -978,7 +976,7 @@ fn try_over(
     })
 }
 
-/// A stream that ends after so many bytes were read, and counts them.
+/// A stream that ends after this many bytes were read, and counts them.
 struct Cut {
     stream: UnixStream,
     left: usize,
@@ -1007,17 +1005,17 @@ impl Write for Cut {
 
 impl Stream for Cut {}
 
-/// The other party reads an end, and can still write for as long as somebody keeps the socket open: it fails
-/// where it reads, however fast the two are.
+/// The other party reads an end of the stream. It can still write as long as somebody keeps the socket open,
+/// so it always fails when it reads, however fast both are.
 impl Drop for Cut {
     fn drop(&mut self) {
         let _gone = self.stream.shutdown(std::net::Shutdown::Write);
     }
 }
 
-/// A connection of which each party reads so many bytes at most. Notes what each has read when the garbler
-/// sends that all is fixed, which is before the evaluator's challenge, and what the garbler has sent by then.
-/// Also returns what keeps the line open for those who write.
+/// Makes a connection on which each party reads at most this many bytes. It also notes how much each party
+/// has read, and the garbler has sent, when the garbler sends that everything is fixed. That is before the
+/// evaluator's challenge. It also returns a guard that keeps the connection open for writing.
 fn cut(
     left: [usize; 2],
     noted: &Arc<Mutex<[usize; 2]>>,
@@ -1041,8 +1039,8 @@ fn cut(
     ((garbler, evaluator), read, open)
 }
 
-/// Rows 4 and 20: a line that is cut at any byte costs an attempt from where the evaluator sends its
-/// challenge until the step is made, and nothing before; and the next connection makes it.
+/// Rows 4 and 20: a connection is cut at each byte. A cut costs an attempt only between the evaluator's
+/// challenge and the end of the step. The next connection makes the step.
 #[test]
 fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
     let noted = Arc::default();
@@ -1050,7 +1048,7 @@ fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
     assert!(try_over(&World::new(), line, Fate::Lives, &FEW).iter().all(Result::is_ok));
     let (total, fixed) = (read.map(|read| read.load(Ordering::SeqCst)), *noted.lock().unwrap());
     let mut costs = [0; 2];
-    // With this set at every byte.
+    // Set this variable to cut at every byte.
     let every = if std::env::var_os("BRICKWORK_EVERY_BYTE").is_some() { 1 } else { 11 };
     let around =
         |victim: usize| (fixed[victim] - 2..fixed[victim] + 2).chain((0..total[victim]).step_by(every));
@@ -1073,7 +1071,7 @@ fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
     assert!(costs.iter().all(|&cuts| cuts > 5), "{costs:?}");
 }
 
-/// The evaluator's account of a garbler, and what is in it.
+/// Returns the evaluator's account of a garbler, and its contents.
 fn in_vain(world: &World) -> (brickwork_stock::Account, u128, Store) {
     let store = Store::open(&world.root.path().join("Evaluator"), &KEY).unwrap();
     let accounts = store.accounts().unwrap();
@@ -1081,8 +1079,8 @@ fn in_vain(world: &World) -> (brickwork_stock::Account, u128, Store) {
     (account.clone(), *vain, store)
 }
 
-/// Row 4: who breaks off until it likes what it is asked gets no more attempts than the promise of a run
-/// leaves, over any number of epochs, until the user forgives it.
+/// Row 4: a party that breaks off until it likes the challenge gets no more attempts than the promise of a
+/// run allows, over any number of epochs, until the user forgives it.
 #[test]
 fn row_04_attempts_are_counted_over_epochs() {
     let world = World::new();
@@ -1113,8 +1111,8 @@ fn row_04_attempts_are_counted_over_epochs() {
     assert!(met.iter().all(Result::is_ok), "{met:?}");
 }
 
-/// Row 4: who completes a step and then names a program that never ran, which takes all of it, has tried, as
-/// one has who breaks off.
+/// Row 4: completing a step and then taking all of it for a program that never ran counts as an attempt, as
+/// breaking off does.
 #[test]
 fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
     let world = World::new();
@@ -1135,14 +1133,14 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
                 let _ = store.append(&id, &Entry::Use { program: [9; 32], taken }).unwrap();
             }
         }
-        // It does not count its own.
+        // A party does not count its own attempts.
         store.accounts().unwrap().iter().for_each(|(account, _)| store.forgive(account).unwrap());
         assert!(attempts < 100, "there is no end to it");
     }
     assert_eq!((attempts, in_vain(&world).1), (16, 16), "each has left its step's risk");
 }
 
-/// Row 4: a run that is broken off has cost what it took from, until one has ended there.
+/// Row 4: an interrupted run counts all that it took from, until a later run in the same epoch has ended.
 #[test]
 fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let world = World::new();
@@ -1164,11 +1162,11 @@ fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let broken = world.connect([Fate::DiesBeforeSending, Fate::Lives], What::Run(b"a", Lacking::Refuse));
     assert!(broken.iter().all(Result::is_err));
     assert_eq!(vain(), 0, "one has ended there");
-    // Nothing is left; what asks for nothing says nothing of a program that ended.
+    // Nothing is left. A request for nothing does not show that a program has ended.
     assert_eq!(world.left()[1], [(None, 0)]);
 }
 
-/// A party that may begin nothing says so before it is an attempt for the other.
+/// A party that may begin nothing says so before this becomes an attempt for the other one.
 #[test]
 fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
     for full in [Party::Garbler, Party::Evaluator] {
@@ -1195,7 +1193,8 @@ fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
     }
 }
 
-/// Whoever is asked to stop between two steps makes the one that has begun; neither party has tried anything.
+/// A party that is asked to stop between two steps completes the step that has begun; neither party has made
+/// an attempt.
 #[test]
 fn a_filling_stops_between_two_steps() {
     for before_all in [false, true] {
@@ -1222,7 +1221,7 @@ fn a_filling_stops_between_two_steps() {
     }
 }
 
-/// Two steps, in the first of which the stop is asked.
+/// Makes two steps, and requests the stop in the first one.
 fn steps<const ROLE: u8>(
     world: &World,
     channel: brickwork_wire::Channel,
@@ -1262,7 +1261,7 @@ fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
     assert!(met.iter().all(Result::is_ok), "{met:?}");
 }
 
-/// Row 4: what a cheat burns is an attempt.
+/// Row 4: a cheat that burns an epoch counts as an attempt.
 #[test]
 fn row_04_cheats_are_counted() {
     let world = World::new();
@@ -1272,7 +1271,7 @@ fn row_04_cheats_are_counted() {
     assert_eq!(in_vain(&world).1, 3, "the step that was made, and what else the epoch leaves to chance");
 }
 
-/// Where a promise is shared out, who shares it out counts what is begun.
+/// If a promise is divided, the caller that divided it counts the attempts.
 #[test]
 fn shares_of_a_promise_are_counted_by_who_shares_it_out() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! A step that several workers make side by side: one session over as many connections, behind a barrier.
+//! A step that several workers make side by side: one session over several connections, behind a barrier.
 //!
 //! ```text
 //!   on the connection of each worker, once
@@ -12,23 +12,23 @@
 //! ```
 //!
 //! A worker's session has the secrets of the epoch, the ranges of one number of the step's entry, and a
-//! connection; nothing else is shared. A connection that a peer has crossed with another one is refused by
-//! what is said on it first; what is made in a range that is another worker's does not fit what the other end
-//! draws from its own, and fails the checks of both streams.
+//! connection. Nothing else is shared. A peer may exchange two connections: the first messages on them then
+//! differ and are refused. Stock from the range of another worker does not match the other end's range and
+//! fails the checks of both streams.
 //!
-//! **Why behind a barrier.** What a check of a session tells a cheating peer is worth one guess, as the wrong
-//! one burns the session's secrets. Over K connections it has K guesses before the first burn arrives. So
-//! nothing is made, and no input is used, before all connections have passed all checks at both parties: then
-//! K guesses at once are as good as K in a row, and whoever fails at one has learnt about secrets that hide
-//! nothing. That is why the log begins no such step behind a program's, and why a session has the epoch's
-//! lease until all workers have ended.
+//! **Why there is a barrier.** A check of a session gives a cheating peer one guess, because a wrong guess
+//! burns the session's secrets. With K connections it has K guesses before the first burn takes effect.
+//! Therefore nothing is stored and no input is used before all connections have passed all checks at both
+//! parties. Then K simultaneous guesses are as good as K in sequence. A peer that fails at one of them has
+//! only learnt about secrets that protect nothing. For the same reason the log begins no such step after a
+//! program's entry, and a session holds the epoch's lease until all workers have ended.
 //!
-//! **A worker that is lost** ends the step: the others stop, what they have stored is never used, and the
-//! entry counts as an attempt with all that it risked. **A check that fails** burns the epoch, durably and by
-//! the worker that saw it, before its connection closes. Until they hear of it the others say nothing that
+//! **A lost worker** ends the step: the others stop, the items that they stored are never used, and the entry
+//! counts as an attempt with its full risk. **A failed check** burns the epoch. The worker that saw it burns
+//! it durably before its connection closes. Until the other workers know of it, they send nothing that
 //! depends on it.
 //!
-//! A worker is a thread of this process, or a process of its own: a maker ([`super::makers`]).
+//! A worker is a thread of this process, or a *maker*, which is a process of its own ([`super::makers`]).
 
 #[cfg(test)]
 mod tests;
@@ -51,13 +51,13 @@ use brickwork_base::{Error, Malformed, Party};
 use brickwork_stock::{Entry, EpochId, Head, Loss, MAX_WORKERS, Ranges, Secrets, Store};
 use brickwork_wire::Channel;
 
-/// How often it is looked whether this party is to stop.
+/// The interval of looks whether this party must stop.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// This party's workers, in the order of their numbers.
 pub struct Workers<S: Side> {
     workers: Vec<Worker<S>>,
-    /// The protocol's.
+    /// The phases of the protocol.
     phases: &'static [&'static str],
 }
 
@@ -70,12 +70,12 @@ enum Worker<S: Side> {
 
 /// This party's end of a worker's connection.
 pub(super) struct Lane<S: Side> {
-    /// What the greetings on it gave.
+    /// The session that the greetings on it gave.
     pub greeted: SessionId,
     pub line: Line<S>,
 }
 
-/// A connection on which this party has greeted, and not heard yet.
+/// A connection on which this party has sent its greeting and not received the peer's.
 pub(super) struct Greeted<S: Side> {
     number: u32,
     greeting: Greeting,
@@ -83,8 +83,8 @@ pub(super) struct Greeted<S: Side> {
     carried: S::Carried,
 }
 
-/// Greets on the connection of a worker, one of so many that belong to a meeting. A garbler says which one it
-/// is.
+/// Greets on the connection of a worker, one of several that belong to a meeting. A garbler sends the number
+/// of the worker.
 pub(super) fn greet_one<S: Side, P: Protocol>(
     mut run: Metered,
     carried: S::Carried,
@@ -104,7 +104,7 @@ pub(super) fn greet_one<S: Side, P: Protocol>(
 }
 
 impl<S: Side> Greeted<S> {
-    /// Hears the peer's greeting, and which worker it is.
+    /// Receives the peer's greeting, and the number of the worker.
     pub fn answered(self) -> Result<(u32, Lane<S>), Error> {
         let Greeted { mut number, greeting, mut run, carried } = self;
         let answer = greeting.answered(&mut run.channel)?;
@@ -120,15 +120,15 @@ impl<S: Side> Greeted<S> {
 }
 
 impl<S: Side> Workers<S> {
-    /// Greets on a connection for each worker that is a thread of this process; `makers` are lines to
-    /// processes of this party, which greet by themselves. Together they are at least two. `session` is that
-    /// of the greeting on which the parties have met. Which connection is whose, the garbler says; they may
-    /// come in any order.
+    /// Greets on a connection for each worker that is a thread of this process; `makers` are connections to
+    /// processes of this party, which greet by themselves. There must be at least two workers. `session` is
+    /// the identifier of the greeting in which the parties met. The garbler says which connection belongs to
+    /// which worker; they may come in any order.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are too few or too many; [`Error::Mismatch`] if the peer comes for something
-    /// else, [`Error::Peer`] if it names a worker twice, or [`Error::Io`] if it goes away, or a maker does.
-    /// Nothing has begun.
+    /// [`Error::Usage`] if there are too few or too many; [`Error::Mismatch`] if the peer has another
+    /// purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if it or a maker goes away. Nothing
+    /// has begun.
     pub fn greet<P: Protocol>(
         lines: Vec<(Metered, S::Carried)>,
         makers: Vec<Channel>,
@@ -139,14 +139,14 @@ impl<S: Side> Workers<S> {
         if of < 2 || of > MAX_WORKERS as usize {
             return Err(Error::Usage(format!("{of} workers; a step is made by 2 to {MAX_WORKERS}")));
         }
-        // All are greeted before any is heard: the peer may have them in another order.
+        // All greetings are sent before any is received, because the peer may use another order.
         let hire = |(number, channel)| Away::hire(channel, P::NAME, S::ROLE, [number, of], session, terms);
         let makers = (here..).zip(makers).map(hire).collect::<Result<Vec<_>, _>>()?;
         let greet = |(number, (run, carried))| greet_one::<S, P>(run, carried, terms, (session, of), number);
         let greeted = (0..).zip(lines).map(greet).collect::<Result<Vec<_>, _>>()?;
         let mut workers: Vec<Option<Worker<S>>> = (0..of).map(|_| None).collect();
         let mut put = |number: u32, worker| -> Result<(), Error> {
-            // Each number once: a range has one worker here, whatever the peer says.
+            // Each number occurs once: a range has one worker here, whatever the peer sends.
             let place = workers.get_mut(number as usize).filter(|place| place.is_none());
             *place.ok_or(Malformed::UnexpectedMessage)? = Some(worker);
             Ok(())
@@ -161,16 +161,16 @@ impl<S: Side> Workers<S> {
         Ok(Workers { workers: workers.into_iter().flatten().collect(), phases: P::PHASES })
     }
 
-    /// Returns how many there are.
+    /// Returns the number of workers.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.workers.len()
     }
 
-    /// Ends them. Returns what each phase took, by worker.
+    /// Closes their connections. Returns the time and the bytes of each phase, by worker.
     ///
     /// # Errors
-    /// [`Error::Io`] if the peer went away, or a maker did.
+    /// [`Error::Io`] if the peer or a maker has gone away.
     pub fn close(self) -> Result<Vec<Vec<PhaseReport>>, Error> {
         let phases = self.phases;
         let close = |worker| match worker {
@@ -180,8 +180,8 @@ impl<S: Side> Workers<S> {
         self.workers.into_iter().map(close).collect()
     }
 
-    /// Gives each of the first `count` workers that are threads here the session of an epoch; all share the
-    /// memory.
+    /// Gives the session of an epoch to each of the first `count` workers that are threads here; all share
+    /// the memory.
     fn enter(&mut self, store: &Store, epoch: &EpochId, terms: &Terms, count: usize) -> Result<(), Error> {
         let terms = Terms { table_memory: terms.table_memory / self.workers.len() as u64, ..terms.clone() };
         let rest = self.workers.split_off(count);
@@ -196,7 +196,7 @@ impl<S: Side> Workers<S> {
     }
 
     /// Makes all shares of a step, each on the connection and in the ranges of one worker. Returns when all
-    /// have ended.
+    /// workers have ended.
     fn make<'s>(
         &mut self,
         making: &mut Making<'_, S>,
@@ -215,7 +215,7 @@ impl<S: Side> Workers<S> {
         let idle = self.workers.split_off(shares.len());
         let lends = self.workers.iter().any(|worker| matches!(worker, Worker::Away(_)));
         if lends {
-            // A maker has no store to write to before it sends a challenge.
+            // A maker has no store that could record the exposure before it sends a challenge.
             store.expose(epoch)?;
             let _ = store.append(epoch, &Entry::Lent)?;
         }
@@ -229,8 +229,8 @@ impl<S: Side> Workers<S> {
                 scope.spawn(move || {
                     let step = (store, epoch, &head);
                     let made = worker.makes(step, number, ranges, share, (stop, silent));
-                    // Whoever waits for this is there until all have ended. The connection of a worker that
-                    // has failed closes here, where it is dropped: behind the burn.
+                    // This thread waits here until all workers have ended. The connection of a worker that
+                    // has failed closes here, where it is dropped, after the burn.
                     let _ = tell.send((number, made.map(|()| worker)));
                 });
             }
@@ -242,7 +242,7 @@ impl<S: Side> Workers<S> {
                         stop.ask();
                         failed = Some(worse(failed.take(), lost(number, shares.len(), error)));
                     }
-                    // What waits in a worker does not see that this thread is to stop.
+                    // A worker that waits does not see that this thread must stop.
                     Err(RecvTimeoutError::Timeout) if stop::check().is_err() => stop.ask(),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
@@ -252,7 +252,7 @@ impl<S: Side> Workers<S> {
         self.workers = back.into_iter().flatten().chain(idle).collect();
         match (failed, silent.into_inner()) {
             (Some(error @ Error::Peer(_)), _) | (_, Some(error)) => Err(error),
-            // All makers have said how they ended, and none that a check failed.
+            // All makers have reported how they ended, and none has seen a failed check.
             (failed, None) => {
                 if lends && store.state(epoch)?.burned().is_none() {
                     let _ = store.append(epoch, &Entry::Returned)?;
@@ -264,9 +264,9 @@ impl<S: Side> Workers<S> {
 }
 
 impl<S: Side> Worker<S> {
-    /// Makes a share of a step of this head, in ranges that are its own. A check that fails burns the epoch;
-    /// so does a maker that is lost without a word, which is said in `silent`: what the others end with may
-    /// follow from the burn.
+    /// Makes a share of a step with this head, in number ranges of its own. A failed check burns the epoch.
+    /// So does a maker that is lost without a report. That error goes to `silent`, because the errors of the
+    /// other workers may be consequences of the burn.
     fn makes(
         &mut self,
         (store, epoch, head): (&Store, &EpochId, &Head),
@@ -293,7 +293,8 @@ impl<S: Side> Worker<S> {
             Ended::Lost(error) => {
                 let why = "a maker was lost without a word, and may have seen a check fail; this part of the \
                            store is burned";
-                // Where this fails the burn is in the log already, but for the word that would take it back.
+                // If this fails, the burn is already in the log, because the entry that would take it back is
+                // missing.
                 if let Err(error) = store.lose(epoch, Loss::Check, why.into()).map(drop) {
                     tracing::error!("it burns when the store is opened next ({error})");
                 }
@@ -306,7 +307,7 @@ impl<S: Side> Worker<S> {
 }
 
 impl<S: Side> Lane<S> {
-    /// Gives it the session of an epoch, unless it has that.
+    /// Gives it the session of an epoch, unless it has that session.
     pub fn entered(
         self,
         epoch: &EpochId,
@@ -331,7 +332,7 @@ impl<S: Side> Lane<S> {
         }
     }
 
-    /// Makes sure that both ends are the same worker's, of the same entry, with the same share.
+    /// Checks that both ends belong to the same worker, of the same entry, with the same share.
     pub fn meets(
         &mut self,
         domain: &'static str,
@@ -346,7 +347,7 @@ impl<S: Side> Lane<S> {
     }
 }
 
-/// Says whose connection it was, where one ended.
+/// Adds to an error the worker whose connection ended.
 fn lost(number: usize, of: usize, error: Error) -> Error {
     match error {
         Error::Io(error) => Error::Io(std::io::Error::new(
@@ -360,7 +361,7 @@ fn lost(number: usize, of: usize, error: Error) -> Error {
     }
 }
 
-/// Returns what to tell of two errors: that the peer cheated, or else what came first.
+/// Returns the more important of two errors: that the peer cheated, or else the first one.
 fn worse(first: Option<Error>, next: Error) -> Error {
     match (first, next) {
         (Some(first @ Error::Peer(_)), _) | (Some(first), Error::Io(_) | Error::Stock(_)) => first,
@@ -369,8 +370,8 @@ fn worse(first: Option<Error>, next: Error) -> Error {
 }
 
 impl<S: Side> Stocked<S> {
-    /// Does what [`Stocked::fill`] does, with steps of one share or several: these are made side by side,
-    /// each by a worker of its own. Which worker made what, a program does not see.
+    /// Does the same as [`Stocked::fill`], with steps of one share or several. The shares of a step are made
+    /// side by side, each by a worker of its own. A program does not see which worker made its items.
     ///
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Usage`] if a step has more shares than there are workers, or none.

@@ -1,4 +1,4 @@
-//! The coordinator's end: a maker is told what to make, and what it sends goes into the store.
+//! The coordinator's end: it tells a maker what to make, and stores what the maker sends.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,24 +11,24 @@ use crate::PhaseReport;
 use brickwork_base::stop::Stop;
 use brickwork_stock::{Chain, MAX_RECORD_BYTES, Ranges, Store, Writer, encoded_secret, number_of};
 
-/// A maker of this party, on a line within the party.
+/// A maker of this party, at the other end of a connection within the party.
 pub(in super::super) struct Away {
     channel: Channel,
-    /// The epoch whose secrets it has.
+    /// The epoch whose secrets the maker has.
     has: Option<EpochId>,
 }
 
-/// How a maker's share of a step ended.
+/// The end of a maker's share of a step.
 pub(in super::super) enum Ended {
     Made,
-    /// It said that it did not make it.
+    /// The maker reported that it did not make the share.
     Said(Error),
-    /// It said nothing, or nothing that can be believed.
+    /// The maker reported nothing, or nothing that can be trusted.
     Lost(Error),
 }
 
 impl Away {
-    /// Tells a maker whom it meets.
+    /// Tells a maker which peer it meets.
     pub fn hire(
         mut channel: Channel,
         protocol: &str,
@@ -52,7 +52,7 @@ impl Away {
         Ok(Away { channel, has: None })
     }
 
-    /// Hears what its greeting of the peer gave: which worker it is.
+    /// Receives the result of the maker's greeting with the peer: the number of the worker.
     pub fn greeted(&mut self) -> Result<u32, Error> {
         match said(&mut self.channel)? {
             Said::Greeted { number } => Ok(number),
@@ -61,8 +61,8 @@ impl Away {
         }
     }
 
-    /// Lets it make a share of a step, which began with the entry that has this head. `ranges` are the
-    /// maker's from here on.
+    /// Tells the maker to make a share of a step, which began with the log entry that has this head. From
+    /// then on `ranges` belong to the maker.
     pub fn make(
         &mut self,
         store: &Store,
@@ -93,7 +93,7 @@ impl Away {
             };
             Ok((share, step, secrets))
         };
-        // Before a word of it has left, nothing can have happened.
+        // Before the whole message has left, nothing can have happened.
         let (share, step, secrets) = match told() {
             Ok(told) => told,
             Err(error) => return Ended::Said(error),
@@ -112,7 +112,7 @@ impl Away {
         }
     }
 
-    /// Hears all that a maker says until it has made its share, or says how it ended.
+    /// Receives everything from a maker until it has made its share, or reports how it ended.
     fn hear(&mut self, taking: &mut Taking<'_>, stop: &Stop) -> Result<Option<Word>, Error> {
         let (mut since, mut durable) = (None, false);
         loop {
@@ -138,20 +138,20 @@ impl Away {
         }
     }
 
-    /// Writes down how it ended, before it closes its connection with the peer.
+    /// Records how the maker ended, before the maker closes its connection with the peer.
     fn ended(&mut self, taking: Taking<'_>, word: Word) -> Ended {
         let Err(error) = burn_if_cheated::<Infallible>(taking.store, taking.epoch, Err(word.into_error()));
         if let Err(gone) = tell(&mut self.channel, &Told::Heard) {
             tracing::debug!("a maker went away behind its last word: {gone}");
         }
-        // What failed here is why it was to stop.
+        // If something failed here, that is the reason why the maker had to stop.
         match (error, taking.failed) {
             (error, None) | (error @ Error::Peer(_), _) => Ended::Said(error),
             (_, Some(failed)) => Ended::Said(failed),
         }
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Closes the connection to the maker. Returns the time and the bytes of each phase.
     pub fn close(mut self, phases: &'static [&'static str]) -> Result<Vec<PhaseReport>, Error> {
         tell(&mut self.channel, &Told::End)?;
         let Said::Phases(took) = said(&mut self.channel)? else {
@@ -166,11 +166,12 @@ impl Away {
     }
 }
 
-/// Hears on a line what a maker says that was told a share with this number, and writes it into the store,
-/// for the fuzz target. Returns how it said that it ended, if it has not made its share.
+/// Receives on a connection the messages of a maker that was given a share with this number, and writes them
+/// into the store, for the fuzz target. Returns the end that the maker reported, if it has not made its
+/// share.
 ///
 /// # Errors
-/// [`Error::Io`] if the line ends, or something comes that no maker says.
+/// [`Error::Io`] if the connection ends, or a message comes that no maker sends.
 pub fn heard(channel: Channel, store: &Store, epoch: &EpochId, number: u64) -> Result<Option<Error>, Error> {
     let mut away = Away { channel, has: None };
     let mut taking = Taking::new(store, epoch, number);
@@ -182,17 +183,18 @@ pub fn heard(channel: Channel, store: &Store, epoch: &EpochId, number: u64) -> R
     }
 }
 
-/// What a maker sends of its share, on its way into the store.
+/// The data of a maker's share, on its way into the store.
 struct Taking<'s> {
     store: &'s Store,
     epoch: &'s EpochId,
-    /// In whose range all serials are.
+    /// The entry whose range contains all serials.
     number: u64,
     open: BTreeMap<Serial, (Writer, Option<Bulk>)>,
     finished: usize,
-    /// Room for a part of a bulk.
+    /// A buffer for a part of a bulk.
     part: Vec<u8>,
-    /// Why nothing more is taken: then it is asked to stop, and heard until it has.
+    /// The reason why nothing more is stored. The maker is then told to stop, and its messages are read until
+    /// it has stopped.
     failed: Option<Error>,
 }
 
@@ -201,7 +203,8 @@ impl<'s> Taking<'s> {
         Taking { store, epoch, number, open: BTreeMap::new(), finished: 0, part: Vec::new(), failed: None }
     }
 
-    /// Takes a part. What the maker may not send is an error; what fails here is kept.
+    /// Stores a part. A message that the maker may not send is an error; a failure of this party's store is
+    /// kept in `failed`.
     fn take(&mut self, channel: &mut Channel, said: Said) -> Result<(), Error> {
         match said {
             Said::Begin { serial, bulk } => {
@@ -226,7 +229,7 @@ impl<'s> Taking<'s> {
                 if bytes > most.min(MAX_RECORD_BYTES as u64) {
                     return Err(too_much());
                 }
-                // What the peer has sent is no secret: the room is used again.
+                // The data comes from the peer and is no secret, so the buffer is used again without erasing.
                 let mut part = std::mem::take(&mut self.part);
                 part.resize(part.len().max(bytes as usize), 0);
                 channel.receive_into(msg::BYTES, &mut part[..bytes as usize]).map_err(within)?;
@@ -261,7 +264,7 @@ impl<'s> Taking<'s> {
         Ok(())
     }
 
-    /// A part of a batch that nobody writes: where something failed here, it may be of one that was dropped.
+    /// A part of a batch without a writer. If something failed here, its batch may have been dropped.
     fn unknown(&self) -> Result<(), Error> {
         match self.failed {
             Some(_) => Ok(()),

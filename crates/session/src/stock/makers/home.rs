@@ -12,19 +12,20 @@ use crate::{Metered, Protocol};
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_stock::{Chain, Elsewhere, Ranges};
 
-/// The line to the coordinator, on which a share goes out while it is asked now and then whether to go on.
+/// The connection to the coordinator. While a share is sent on it, the maker asks now and then whether to
+/// continue.
 struct Home {
     channel: Mutex<Channel>,
 }
 
 impl Home {
-    /// Does something on it, to its end: who is to stop still says so.
+    /// Uses the connection without interruption, so even a maker that must stop can still report it.
     fn with<T>(&self, act: impl FnOnce(&mut Channel) -> Result<T, Error>) -> Result<T, Error> {
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         Stop::new().enter(|| act(&mut channel))
     }
 
-    /// Says something, and hears the answer.
+    /// Sends a message, and receives the answer.
     fn ask(&self, said: &Said) -> Result<Told, Error> {
         self.with(|channel| {
             say(channel, said)?;
@@ -36,7 +37,7 @@ impl Home {
         self.with(|channel| say(channel, said))
     }
 
-    /// Asks now and then whether to go on, until `over` ends.
+    /// Asks now and then whether to continue, until `over` ends.
     fn asks(&self, stop: &Stop, over: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(BEAT) {
             match self.ask(&Said::Alive) {
@@ -74,17 +75,17 @@ impl Elsewhere for Home {
     }
 }
 
-/// A worker in a process of its own, which has heard whom it meets.
+/// A worker in a process of its own, which knows the peer that it meets.
 pub struct Maker {
     home: Arc<Home>,
     meeting: Meeting,
 }
 
 impl Maker {
-    /// Hears from the coordinator whom this maker meets.
+    /// Receives from the coordinator the peer that this maker meets.
     ///
     /// # Errors
-    /// [`Error::Io`] if the coordinator is gone, or says something else.
+    /// [`Error::Io`] if the coordinator has gone away, or sends another message.
     pub fn hear(mut channel: Channel) -> Result<Self, Error> {
         match told(&mut channel)? {
             Told::Meet(meeting) => {
@@ -94,12 +95,12 @@ impl Maker {
         }
     }
 
-    /// Returns whom it meets.
+    /// Returns the peer that it meets.
     pub fn meeting(&self) -> &Meeting {
         &self.meeting
     }
 
-    /// Tells the coordinator that there is no connection with the peer. Returns why.
+    /// Tells the coordinator that there is no connection with the peer. Returns the reason.
     pub fn gives_up(self, why: Error) -> Error {
         let said = self.home.with(|channel| {
             say(channel, &Said::Ended(Word::of(&why)))?;
@@ -112,13 +113,13 @@ impl Maker {
     }
 
     /// Meets the peer's worker on a connection, and makes shares of steps until the coordinator has no more.
-    /// `decode` reads what [`Asked::encoded`](super::super::Asked::encoded) has written. Returns how many
-    /// shares it made.
+    /// `decode` reads the encoding by [`Asked::encoded`](super::super::Asked::encoded). Returns the number of
+    /// shares that it made.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or is gone and will.
-    /// [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer comes for
-    /// something else.
+    /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or will burn it if it
+    /// has gone away. [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer
+    /// has another purpose.
     pub fn works<S: Side, P: Protocol, O>(
         self,
         (run, carried): (Metered, S::Carried),
@@ -157,7 +158,8 @@ impl Maker {
     }
 }
 
-/// Makes one share. The connection with the peer closes when the coordinator has written down how it ended.
+/// Makes one share. The connection with the peer closes after the coordinator has recorded how the share
+/// ended.
 fn one<S: Side, O>(
     home: &Arc<Home>,
     lane: Lane<S>,
@@ -177,7 +179,7 @@ fn one<S: Side, O>(
             let ended = ended;
             home.asks(&stop, &ended);
         });
-        // It ends with this, also where it panics.
+        // This ends the asking thread, also after a panic.
         let _over = over;
         stop.enter(|| {
             let owned = decode(&asked)?;

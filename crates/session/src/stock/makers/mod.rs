@@ -1,5 +1,5 @@
-//! Workers that are processes of their own, on any machine of their party: *makers*. The process that has
-//! the party's store is their *coordinator*. To the peer, which need not know, a maker is a worker like
+//! *Makers*: workers that are processes of their own, on any machine of their party. The process with the
+//! party's store is their *coordinator*. The peer need not know about makers: to it, a maker is a worker like
 //! any other.
 //!
 //! ```text
@@ -15,20 +15,22 @@
 //!     coordinator -> maker  that this was heard
 //! ```
 //!
-//! The coordinator has the log, the store and its key: it hands out numbers that are in the log, seals what
-//! comes, and makes it durable before the maker tells the peer that it is. A maker has nothing on a disk.
+//! The coordinator has the log, the store and its key. It gives out numbers that the log contains, and seals
+//! the data that comes back. It makes the data durable before the maker tells the peer so. A maker stores
+//! nothing on a disk.
 //!
-//! **A maker that is lost without a word burns the epoch.** A worker that is a thread ends with the process
-//! that burns: a check that it sees fail is burned by it, or was never seen. A maker sees, and may be unable
-//! to tell: its line to the coordinator breaks, by chance or by a peer that has the network, or the
-//! coordinator is dead. If that were an attempt that merely counts, a peer could cheat at a maker's line, cut
-//! the other one, and have another guess at the same secrets. So the burn is written before a maker hears of
-//! a step ([`Entry::Lent`](brickwork_stock::Entry)), and taken back when all makers have said how they
-//! ended and none that a check failed (`Returned`). Until then the log lets nothing follow; whoever opens the
-//! store next burns.
+//! **A maker that is lost without a word burns the epoch.** A worker that is a thread ends together with the
+//! process that burns. So a failed check is always burned by the thread that saw it, or nobody saw it. A
+//! maker may see a failed check and be unable to report it. Its connection to the coordinator can break, by
+//! chance or through a peer that controls the network, or the coordinator may be dead. If this only counted
+//! as an attempt, a peer could cheat against a maker, cut the maker's other connection, and guess again about
+//! the same secrets. Therefore the burn is recorded before a maker is told of a step
+//! ([`Entry::Lent`](brickwork_stock::Entry)). It is taken back when all makers have reported how they ended
+//! and none has seen a failed check (`Returned`). Until then the log accepts no other entry, and the next
+//! process that opens the store burns the epoch.
 //!
-//! A maker that says that it lost the peer, or was stopped, is a lost worker like any other. A word is
-//! believed: a party's makers are the party.
+//! A maker that reports a lost peer or a requested stop is a lost worker like any other. The coordinator
+//! trusts the report, because a party's makers belong to the party.
 
 mod away;
 mod home;
@@ -52,52 +54,52 @@ use brickwork_kernels::Erasing;
 use brickwork_stock::{Batch, Bulk, EpochId, Head, Serial};
 use brickwork_wire::{Channel, MAX_FRAME_BYTES};
 
-/// How often a maker asks whether it is to go on.
+/// The interval at which a maker asks whether to continue.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// How long one that is to stop may take to say how it ended: what computes goes on to its next message.
+/// The time that a stopping maker has to report how it ended. A computation continues until its next message.
 const STOPPING: Duration = Duration::from_secs(300);
 
-/// Most bytes of a share, and of an epoch's secrets.
+/// The largest number of bytes of a share, and of an epoch's secrets.
 const MAX_SENT_BYTES: u64 = 1 << 28;
 
-/// Most records of the bulks, and most batches of a share, that are written at a time.
+/// The largest number of records of the bulks, and of batches of a share, that are written at the same time.
 const MAX_RECORDS: u64 = 1 << 26;
 const MAX_OPEN: usize = 1 << 12;
 
 /// Bytes of the first key of a batch's items.
 const KEY_BYTES: u64 = 32;
 
-/// Longest text of a word.
+/// The longest text in a message.
 const MAX_TEXT_BYTES: usize = 2048;
 
-/// What a coordinator says.
+/// A message of a coordinator.
 #[derive(Serialize, Deserialize)]
 enum Told {
     Meet(Meeting),
-    /// The share follows, then so many bytes of secrets.
+    /// The share follows, and then this many bytes of secrets.
     Share(Share),
     GoOn,
     Stop,
-    /// All that was sent is.
+    /// Everything that was sent is durable.
     Durable,
-    /// What was said last is written down; where a check failed, the epoch is burned.
+    /// The last report is recorded; if a check failed, the epoch is burned.
     Heard,
-    /// There is nothing more to do.
+    /// There is no more work.
     End,
 }
 
-/// Whom a maker meets.
+/// The meeting in which a maker takes part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meeting {
     /// This party's role.
     pub role: Party,
     /// The protocol's name.
     pub protocol: String,
-    /// How many workers there are, and which one a garbler's maker is.
+    /// The number of workers, and the number of this one at a garbler's maker.
     of: u32,
     number: u32,
-    /// That of the greeting on which the parties have met.
+    /// The session of the greeting in which the parties met.
     session: SessionId,
     security: Security,
     identities: [[u8; 32]; 2],
@@ -106,7 +108,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Returns the terms, for so many threads of this process.
+    /// Returns the terms, with this number of threads in this process.
     pub fn terms(&self, threads: usize) -> Terms {
         let Meeting { security, identities, post_quantum, table_memory, .. } = *self;
         Terms { security, threads, table_memory, identities, post_quantum }
@@ -117,21 +119,21 @@ impl Meeting {
 struct Share {
     epoch: EpochId,
     head: Head,
-    /// Which worker's it is.
+    /// The number of the worker that makes it.
     worker: u32,
-    /// That whose ranges it may draw from.
+    /// The number of the log entry from whose ranges it may draw.
     number: u64,
-    /// What the step's encoding must give.
+    /// The digest that the encoding of the step must have.
     request: [u8; 32],
     parameters: [u8; 32],
     step_bytes: u64,
     secrets_bytes: u64,
 }
 
-/// What a maker says.
+/// A message of a maker.
 #[derive(Serialize, Deserialize)]
 enum Said {
-    /// Which worker it is.
+    /// The number of the worker that it is.
     Greeted {
         number: u32,
     },
@@ -140,7 +142,7 @@ enum Said {
         serial: Serial,
         bulk: Option<Bulk>,
     },
-    /// So many bytes follow.
+    /// This many bytes follow.
     Bulk {
         serial: Serial,
         first: u32,
@@ -153,24 +155,24 @@ enum Said {
         items: u32,
         bytes: u64,
     },
-    /// The first key of its items follows.
+    /// The first key of the batch's items follows.
     Finish {
         serial: Serial,
         batch: Batch,
     },
-    /// All is sent.
+    /// Everything was sent.
     Stored,
-    /// Its end of the connection and the peer's know that both have it.
+    /// Both ends of the connection with the peer know that both have the share.
     Made,
     Ended(Word),
-    /// By name, what each phase took: seconds and the bytes that either party sent.
+    /// By name, the time and the bytes of each phase: seconds, and the bytes that each party sent.
     Phases(Vec<(String, f64, [u64; 2])>),
 }
 
-/// How a maker ended that has not made its share.
+/// The end of a maker that has not made its share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Word {
-    /// A check failed: its part, its name, and what it says.
+    /// A check failed: its part of the protocol, its name, and its message.
     Cheated([String; 3]),
     Stopped,
     Io(String),
@@ -179,7 +181,7 @@ enum Word {
     Other(String),
 }
 
-/// Cuts a text to what a word holds.
+/// Shortens a text to the length that a message can hold.
 fn short(text: &str) -> String {
     text.chars().take(MAX_TEXT_BYTES / 4).collect()
 }
@@ -199,7 +201,8 @@ impl Word {
 
     fn into_error(self) -> Error {
         match self {
-            // A check is named by constants of the program; here it is named once, by who ends with it.
+            // Checks have static names. Here one is allocated for a received name, only once, because the
+            // process ends with it.
             Word::Cheated(words) => {
                 let [part, check, says] = words.map(|word| &*Box::leak(word.into_boxed_str()));
                 Error::Peer(Cheat::new(part, check, says))
@@ -213,7 +216,7 @@ impl Word {
     }
 }
 
-/// An error of a line within the party, which accuses no peer whatever came on it.
+/// Makes an error of a connection within the party, which never accuses the peer.
 fn within(error: Error) -> Error {
     match error {
         Error::Io(_) => error,
@@ -257,23 +260,23 @@ fn read(bytes: &[u8]) -> Result<Said, Error> {
     postcard::from_bytes(bytes).map_err(|_| broken("it said what no release says"))
 }
 
-/// Returns a maker's word, read and written again, for the fuzz target; `None` if it is none.
+/// Reads a maker's message and writes it again, for the fuzz target; `None` if it is invalid.
 pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
     postcard::to_stdvec(&read(bytes).ok()?).ok()
 }
 
-/// Returns a coordinator's word, read and written again, for the fuzz target; `None` if it is none.
+/// Reads a coordinator's message and writes it again, for the fuzz target; `None` if it is invalid.
 pub fn told_again(bytes: &[u8]) -> Option<Vec<u8>> {
     postcard::to_stdvec(&postcard::from_bytes::<Told>(bytes).ok()?).ok()
 }
 
-/// Sends secrets, which libraries below erase only where they are told to.
+/// Sends secrets and erases the buffers, because the libraries below do so only on request.
 fn send_secret(channel: &mut Channel, bytes: &[u8]) -> Result<(), Error> {
     let _erasing = Erasing::begin();
     channel.send(msg::BYTES, bytes).and_then(|()| channel.flush()).map_err(within)
 }
 
-/// Receives so many secret bytes, with room behind them for what sealing adds.
+/// Receives this many secret bytes, with room after them for the tag that sealing adds.
 fn receive_secret(channel: &mut Channel, bytes: u64, most: u64) -> Result<Zeroizing<Vec<u8>>, Error> {
     if bytes > most {
         return Err(too_much());

@@ -1,5 +1,5 @@
-//! Makers of the toy protocol: workers of either party as if in processes of their own, which are lost at any
-//! of their messages, see a peer cheat, or send what no maker sends.
+//! Makers of the toy protocol, for both parties. Some are lost at any of their messages, see a peer cheat, or
+//! send messages that no maker sends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -18,26 +18,27 @@ use brickwork_wire::memory_pair;
 
 const MET: SessionId = [9; 32];
 
-/// Makes of a step what each of three workers does.
+/// The work of each of three workers in two steps.
 const STEPS: [&[usize]; 2] = [&[4, 5, 6], &[2, 2]];
 
-/// Says something else.
+/// Changes a message.
 type Change = fn(&mut Vec<u8>);
 
-/// What becomes of a maker.
+/// The fate of a maker.
 #[derive(Clone, Copy)]
 enum Lot {
     Works,
-    /// It is killed before it says this to its coordinator, words that it lives not counted.
+    /// It is killed before it sends this message to its coordinator; messages that only show that it is alive
+    /// do not count.
     Dies(usize),
-    /// It changes what it says there.
+    /// It changes that message.
     Says(usize, Change),
 }
 
-/// What three workers of each party are: threads, or makers.
+/// The three workers of each party: threads or makers.
 #[derive(Clone)]
 struct Crew {
-    /// By party and worker; `None` is a thread.
+    /// By party and worker; `None` means a thread.
     makers: [[Option<Lot>; 3]; 2],
     fates: [[Fate; 3]; 2],
 }
@@ -59,10 +60,10 @@ impl Crew {
     }
 }
 
-/// What makers end with: `None` is killed.
+/// The results of makers: `None` means killed.
 type Ends = Vec<Option<Result<u32, Error>>>;
 
-/// Goes with a maker's connection, and sees whether something is burned when that closes.
+/// Is dropped with a maker's connection, and notes whether something is burned at that time.
 struct AtClose(Store, Arc<AtomicBool>);
 
 impl Observer for AtClose {
@@ -78,7 +79,7 @@ impl Drop for AtClose {
     }
 }
 
-/// A maker as a process of its own: what it has is gone when it is killed.
+/// Runs a maker like a process of its own: all its state is gone when it is killed.
 fn maker<const ROLE: u8>(
     mut home: Channel,
     peer: Channel,
@@ -118,7 +119,7 @@ fn maker<const ROLE: u8>(
     end
 }
 
-/// One party: its coordinator on this thread, its makers on others.
+/// Runs one party: its coordinator on this thread, its makers on others.
 fn party<const ROLE: u8>(
     mut line: Stocked<Toy<ROLE>>,
     peers: Vec<Channel>,
@@ -160,7 +161,7 @@ fn party<const ROLE: u8>(
 
 type Filled = [(Result<Preprocessed, Error>, Ends); 2];
 
-/// Both parties fill. The garbler's threads come first, so its makers have the last numbers.
+/// Lets both parties fill. The garbler's threads come first, so its makers have the last numbers.
 fn fill(both: &Together, crew: &Crew, steps: &[&[usize]]) -> Filled {
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let (left, right): (Vec<_>, Vec<_>) = (0..3).map(|_| memory_pair()).unzip();
@@ -171,12 +172,12 @@ fn fill(both: &Together, crew: &Crew, steps: &[&[usize]]) -> Filled {
     })
 }
 
-/// Why a party's first epoch is burned, if it is.
+/// Returns why a party's first epoch is burned, if it is.
 fn burned(both: &Together, role: usize) -> Option<String> {
     both.left(role).first().and_then(|(burned, _)| burned.clone())
 }
 
-/// Nobody has secrets that did not say how it ended, and what there is can be read.
+/// Checks that no maker still has secrets without having reported its end, and that all stock can be read.
 fn sound(both: &Together) {
     for store in &both.stores {
         store.verify().unwrap();
@@ -187,7 +188,7 @@ fn sound(both: &Together) {
     }
 }
 
-/// Whatever became of an attempt, both make what they need and use it.
+/// Checks that both parties can make and use stock, whatever happened to an attempt.
 fn goes_on(both: &Together) {
     drop(both.try_open([Fate::Lives; 2]));
     let all = Crew::new([[true; 3]; 2]);
@@ -201,7 +202,8 @@ fn goes_on(both: &Together) {
     sound(both);
 }
 
-/// Row 16: makers of one party or of both, beside threads; a program takes what all of them made.
+/// Row 16: makers of one party or of both work beside threads, and a program takes items that all of them
+/// made.
 #[test]
 fn row_16_a_program_takes_what_makers_made() {
     for makers in [
@@ -221,7 +223,7 @@ fn row_16_a_program_takes_what_makers_made() {
             let log = store.log(&id).unwrap();
             let lent = log.iter().filter(|entry| **entry == Entry::Lent).count();
             let returned = log.iter().filter(|entry| **entry == Entry::Returned).count();
-            // Of the second step a maker has a share only where it is one of the first two workers.
+            // In the second step a maker has a share only if it is one of the first two workers.
             assert!(lent == returned && lent <= 2 && (lent > 0) == makers[role].contains(&true), "{log:?}");
         }
         let message = b"of all makers there";
@@ -231,19 +233,20 @@ fn row_16_a_program_takes_what_makers_made() {
     }
 }
 
-/// Rows 16, 20 and 21: a maker of either party is killed at any of its messages. Before it has a share
-/// nothing has begun. From then on its epoch is burned, by its own party at once, and by the peer when they
-/// meet; nothing of it is used.
+/// Rows 16, 20 and 21: a maker of either party is killed at each of its messages. Before it has a share,
+/// nothing has begun. After that its own party burns its epoch at once, and the peer burns it when they meet;
+/// nothing of it is used.
 #[test]
 fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     for role in 0..2 {
-        // Whom it met; a batch, its record and its end, all is sent, made; and that of the second step;
-        // phases.
+        // The messages: the greeting; a batch, its record and its end; all sent; made; the same for the
+        // second step; phases.
         let (first, last) = (1, 11);
         for at in 0..=last {
             let both = Together::new(0, 0);
             let mut crew = Crew::new([[false; 3]; 2]);
-            // With no garbler's thread its makers are the first workers, which have a share of each step.
+            // If the garbler has no threads, its makers are the first workers, which have a share of each
+            // step.
             if role == 0 {
                 crew = Crew::new([[true; 3], [false; 3]]);
             }
@@ -264,7 +267,8 @@ fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     }
 }
 
-/// Rows 17 and 21: a maker whose peer is gone says so, and is a lost worker like any other: nothing burns.
+/// Rows 17 and 21: a maker whose peer has gone away reports it and is a lost worker like any other, so
+/// nothing burns.
 #[test]
 fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     for (role, fate) in [0, 1]
@@ -290,8 +294,8 @@ fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     }
 }
 
-/// Row 16: a peer that cheats at a maker: it says so, the coordinator burns, and only then the maker closes
-/// its connection.
+/// Row 16: a peer cheats against a maker. The maker reports it, the coordinator burns, and only then the
+/// maker closes its connection.
 #[test]
 fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
     for (cheater, worker) in [(0, 1), (1, 0), (1, 2)] {
@@ -315,15 +319,15 @@ fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
     }
 }
 
-/// Row 18: what no maker sends ends the step and burns, as nothing that it says can be believed; and accuses
-/// no peer.
+/// Row 18: a message that no maker sends ends the step and burns the epoch, because nothing from this maker
+/// can be trusted. It does not accuse the peer.
 #[test]
 fn row_18_a_broken_maker_is_refused() {
     fn again(said: Said) -> Vec<u8> {
         postcard::to_stdvec(&said).unwrap()
     }
     let changes: [(usize, Change); 9] = [
-        // Behind its greeting: a batch of another number, or one that no file holds.
+        // After its greeting: a batch of another number, or one that no file can hold.
         (1, |bytes| *bytes = again(Said::Begin { serial: 1 << 30, bulk: None })),
         (1, |bytes| {
             let Ok(Said::Begin { serial, .. }) = read(bytes) else { panic!("another message") };
@@ -333,7 +337,7 @@ fn row_18_a_broken_maker_is_refused() {
         (1, |bytes| *bytes = again(Said::Stored)),
         (1, |bytes| *bytes = again(Said::Made)),
         (1, |bytes| *bytes = vec![0xff; 100]),
-        // A record of a batch that it has not begun, or of more bytes than there are.
+        // A record of a batch that it has not begun, or of more bytes than follow.
         (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: 32 })),
         (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: u64::MAX })),
         (3, |bytes| *bytes = again(Said::Stored)),
@@ -350,7 +354,7 @@ fn row_18_a_broken_maker_is_refused() {
     }
 }
 
-/// Row 24: two makers with one number, a number that there is not, and makers that read another step.
+/// Row 24: two makers with one number, an unknown number, and makers that read another step.
 #[test]
 fn row_24_makers_of_others_are_refused() {
     for name in [0u32, 1, 3, u32::MAX] {
@@ -372,8 +376,8 @@ fn row_24_makers_of_others_are_refused() {
     }
 }
 
-/// Row 21: a coordinator that dies while makers have the epoch's secrets: whoever opens its store next burns
-/// it, in whichever step it was.
+/// Row 21: a coordinator dies while makers have the epoch's secrets. The next process that opens its store
+/// burns the epoch, in any step.
 #[test]
 fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
     let (key, role) = (StoreKey::from_bytes([7; 32]), Party::Garbler);
@@ -387,7 +391,7 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
         if !before {
             let _ = both.stores[0].append(&id, &Entry::Returned).unwrap();
         }
-        // Nothing follows while they have not said how they ended.
+        // No entry may follow before they have reported how they ended.
         assert_eq!(both.stores[0].append(&id, &Entry::Stored).is_err(), before);
         assert!(both.stores[0].append(&id, &Entry::Lent).is_err());
         let path = both.world.root.path().join(format!("{role:?}"));
@@ -399,7 +403,7 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
     }
 }
 
-/// Row 18: a word is read whole or refused, and says the same again.
+/// Row 18: a message is read completely or refused, and is the same when it is written again.
 #[test]
 fn row_18_words_are_bounded() {
     let cheat = Error::from(brickwork_base::Malformed::UnexpectedMessage);
@@ -412,7 +416,7 @@ fn row_18_words_are_bounded() {
     assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_err()) && read(&bytes).is_ok());
 }
 
-/// Row 18: whatever bytes come as a word, they are read or refused, and accuse no peer.
+/// Row 18: any bytes are read as a message or refused, and never accuse the peer.
 #[test]
 fn row_18_no_word_is_too_much() {
     let batch = Batch { kind: 1, name: "b".into(), component: [2; 32], header: vec![3; 40] };

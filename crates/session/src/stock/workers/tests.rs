@@ -1,4 +1,5 @@
-//! Workers of the toy protocol: what one party's worker does, and what becomes of the step at both.
+//! Workers of the toy protocol: the actions of one party's worker, and the result of the step at both
+//! parties.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +11,15 @@ use crate::tests::Empty;
 use brickwork_stock::{Serial, serial};
 use brickwork_wire::{Channel, memory_pair};
 
-/// What the main line's greeting gave.
+/// The session identifier of the main connection's greeting.
 const MET: SessionId = [9; 32];
 
-/// How the connections of workers go.
+/// The setup of the workers' connections.
 #[derive(Clone)]
 struct Crew {
     /// By party and worker.
     fates: [Vec<Fate>; 2],
-    /// In which order the evaluator has the garbler's connections.
+    /// The order in which the evaluator has the garbler's connections.
     order: Vec<usize>,
 }
 
@@ -63,14 +64,14 @@ fn fills<const ROLE: u8>(
     Ok(done)
 }
 
-/// Ends of the workers' connections.
+/// Makes both ends of the workers' connections.
 fn connections(crew: &Crew) -> [Vec<Channel>; 2] {
     let (garblers, evaluators): (Vec<_>, Vec<_>) = crew.order.iter().map(|_| memory_pair()).unzip();
     let mut evaluators: Vec<Option<Channel>> = evaluators.into_iter().map(Some).collect();
     [garblers, crew.order.iter().filter_map(|&k| evaluators[k].take()).collect()]
 }
 
-/// Both parties fill by workers, over a connection of their own.
+/// Lets both parties fill by workers, over a new connection.
 fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preprocessed, Error>; 2] {
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let [left, right] = connections(crew);
@@ -81,7 +82,7 @@ fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preproces
     })
 }
 
-/// The numbers in whose ranges a party's first epoch has batches of which something is left.
+/// Returns the numbers of the entries in whose ranges a party's first epoch still has items.
 fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
     let store = &both.stores[role];
     let (id, _) = store.epochs().unwrap()[0];
@@ -89,17 +90,19 @@ fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
     store.batches(&id).unwrap().iter().filter(|b| b.left > 0).map(|b| number(b.serial)).collect()
 }
 
-/// Row 16: several workers make a step, in ranges that follow each other; then a program takes from what
-/// different ones made, more than any of them has.
+/// Row 16: several workers make a step, in consecutive ranges. Then a program takes items of different
+/// workers, more than any one of them made.
 #[test]
 fn row_16_a_program_takes_what_several_workers_made() {
     let both = Together::new(0, 0);
     let mut crew = Crew::of(3);
-    // The evaluator has the connections in another order: each is the worker that the garbler says.
+    // The evaluator has the connections in another order: each one belongs to the worker that the garbler
+    // names.
     crew.order = vec![2, 0, 1];
     let filled = fill(&both, &crew, &[vec![4, 5, 6], vec![3], vec![2, 2]]).map(Result::unwrap);
     assert_eq!(filled, [Preprocessed { steps: 3, resumed: 0 }; 2]);
-    // Numbers 1 to 3 are the first step's, 4 says that it is made, 5 is the second's, 7 and 8 the third's.
+    // Numbers 1 to 3 belong to the first step, 4 records that it is made, 5 is the second's, 7 and 8 the
+    // third's.
     for role in 0..2 {
         assert_eq!(entries(&both, role), BTreeSet::from([1, 2, 3, 5, 7, 8]));
         assert_eq!(both.left(role), [(None, 22)]);
@@ -112,13 +115,14 @@ fn row_16_a_program_takes_what_several_workers_made() {
         let heard = runs(both.open([Fate::Lives; 2]), part, Lacking::Refuse).map(Result::unwrap);
         assert_eq!(heard[1].0, part);
     }
-    // Behind a program there is nothing more to fill: the next one begins an epoch.
+    // After a program nothing can be added; the next filling begins an epoch.
     let _ = fill(&both, &Crew::of(2), &[vec![1, 1]]).map(Result::unwrap);
     assert_eq!(both.stores[0].epochs().unwrap().len(), 2);
 }
 
-/// Rows 16 and 21: whichever worker of either party is lost, and wherever: the step ends at both with a word
-/// that names a worker, nothing of it is used, no range a second time, and the next one makes it.
+/// Rows 16 and 21: any worker of either party is lost at any point. The step ends at both parties with an
+/// error that names a worker. None of its items is used, no range is used again, and the next connection
+/// makes the step.
 #[test]
 fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     for (role, worker) in [(0, 0), (0, 2), (1, 0), (1, 1)] {
@@ -149,7 +153,7 @@ fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     }
 }
 
-/// Row 16: a worker that makes what is another one's is refused, and the epoch burns at once, durably, for
+/// Row 16: a worker that makes another worker's share is refused, and the epoch burns at once, durably, for
 /// all of them.
 #[test]
 fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
@@ -162,14 +166,15 @@ fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
         assert!(matches!(&left[..], [(Some(why), 0)] if why.contains("cheated")), "{left:?}");
         let (id, _) = both.stores[honest].epochs().unwrap()[0];
         assert!(both.stores[honest].secrets(&id).is_err(), "its secrets are gone");
-        // The other party's store hears of it at the next meeting, if it has not seen that this does not fit.
+        // The other party's store learns of it at the next meeting, if it has not seen the failed check
+        // itself.
         drop(both.try_open([Fate::Lives; 2]));
         assert!(both.left(cheater).iter().all(|(burned, _)| burned.is_some()));
     }
 }
 
-/// Row 24: connections that are crossed behind the garbler's back, of another meeting, or of two workers with
-/// one name, are refused before a range is used.
+/// Row 24: connections that a third party has exchanged, that belong to another meeting, or that name one
+/// worker twice, are refused before a range is used.
 #[test]
 fn row_24_workers_of_others_are_refused() {
     // Another meeting at either party.
@@ -184,7 +189,7 @@ fn row_24_workers_of_others_are_refused() {
         });
         assert!(met.iter().any(|met| matches!(met, Err(Error::Mismatch(_)))), "{met:?}");
     }
-    // A garbler that names a worker twice, or one that there is not; and one that changes its mind.
+    // A garbler that names a worker twice, names an unknown one, or changes its mind.
     for name in [0u32, 2, u32::MAX] {
         let both = Together::new(0, 0);
         let [mut left, right] = connections(&Crew::of(2));
@@ -204,7 +209,7 @@ fn row_24_workers_of_others_are_refused() {
     let crew = Crew::of(2);
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let [mut left, right] = connections(&crew);
-    // It says that the first is the second and the other way round, and works as it would have.
+    // It exchanges the names of the first and the second worker, and works as before.
     for (k, channel) in (0u32..).zip(&mut left) {
         channel.set_tamper(Box::new(move |tag, bytes| {
             if tag == msg::WORKER {
@@ -224,7 +229,7 @@ fn row_24_workers_of_others_are_refused() {
     assert_eq!([both.left(0), both.left(1)], [(); 2].map(|()| vec![(None, 0)]));
 }
 
-/// Too few, too many, and steps that they cannot make.
+/// Too few workers, too many, and steps that they cannot make are refused.
 #[test]
 fn as_many_workers_as_there_are() {
     let both = Together::new(0, 0);
