@@ -1,4 +1,4 @@
-//! The time of a list of steps, on two machines alike and a link.
+//! Computes the time of a list of steps, on two equal machines and a link.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::rounds::Turn;
 use crate::script::Action;
 use brickwork_base::Party;
 
-/// Follows the time of both parties, of the cores that they share and of the line.
+/// Tracks the time of both parties, of the cores that they share, and of the link.
 #[derive(Clone)]
 pub(crate) struct Clock<'m> {
     machine: &'m Machine,
@@ -16,14 +16,14 @@ pub(crate) struct Clock<'m> {
     /// The time of the garbler and of the evaluator.
     parties: [f64; 2],
     turn: Turn<f64>,
-    /// When each party was at work, and with which part of the cores; without what the other can no longer
-    /// meet.
+    /// The times when each party worked, and the part of the cores it used; without times that the other
+    /// party can no longer overlap.
     busy: [VecDeque<Busy>; 2],
-    /// For each message posted to a party: when it has arrived, and the work of receiving it.
+    /// For each message posted to a party: its arrival time, and the work of receiving it.
     posted: [VecDeque<(f64, f64)>; 2],
     /// All work so far.
     pub cpu: f64,
-    /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
+    /// The time when each direction of the link has nothing left to send: garbler to evaluator, and back.
     line: [f64; 2],
 }
 
@@ -38,7 +38,8 @@ struct Busy {
 impl<'m> Clock<'m> {
     /// Makes the clocks of both parties at the start.
     pub fn new(machine: &'m Machine, link: &'m Link) -> Self {
-        // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
+        // As in a real run, the garbler listens: it has sent its greeting when the evaluator's connection is
+        // ready.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
         let turn = Turn::new(parties);
         Clock {
@@ -58,7 +59,7 @@ impl<'m> Clock<'m> {
         self.parties[party as usize]
     }
 
-    /// Lets both take a step.
+    /// Executes a step at both parties.
     pub fn step(&mut self, step: &Action) {
         match *step {
             Action::Phase(_) | Action::Beyond { .. } | Action::Again { .. } => {}
@@ -99,7 +100,7 @@ impl<'m> Clock<'m> {
         }
     }
 
-    /// Goes on so many times by what has passed since `before`.
+    /// Repeats this many times the time that passed since `before`.
     pub fn advance(&mut self, before: &Self, times: u64) {
         let times = times as f64;
         let passed: [f64; 2] = std::array::from_fn(|k| times * (self.parties[k] - before.parties[k]));
@@ -116,8 +117,8 @@ impl<'m> Clock<'m> {
         self.cpu += times * (self.cpu - before.cpu);
     }
 
-    /// Work of so many tasks side by side. Where the other party is at work already, what it leaves of the
-    /// cores must do.
+    /// Adds work that consists of `tasks` parallel tasks. While the other party works, this party can use
+    /// only the remaining cores.
     fn work(&mut self, party: usize, seconds: f64, tasks: u64) {
         if seconds <= 0.0 {
             return;

@@ -1,5 +1,5 @@
-//! The time of a job of many workers: an event simulation of stocks that are made and of partitions that run
-//! from them, over lines and cores that may be shared.
+//! The time of a job of many workers, by an event simulation. Workers make stock and run partitions from it,
+//! over links and cores that may be shared.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use crate::cost::Cost;
 
-/// The time of one piece of a worker's work, if it has its line and its core for itself.
+/// The time of one piece of a worker's work, if the worker has its own link and core.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Stretch {
     /// Wall time in seconds.
     pub seconds: f64,
     /// CPU time of both parties in seconds.
     pub cpu_seconds: f64,
-    /// Bytes over the line, both ways.
+    /// Bytes over the link, in both directions.
     pub bytes: u64,
 }
 
@@ -25,53 +25,53 @@ impl From<&Cost> for Stretch {
     }
 }
 
-/// A job: partitions, which workers run from stocks that they have made.
+/// A job: its partitions, which workers run from stock that they have made.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
-    /// Workers side by side, each with a line of its own.
+    /// The number of parallel workers, each with a connection of its own.
     pub workers: u32,
-    /// Partitions of the whole job.
+    /// The number of partitions of the whole job.
     pub partitions: u32,
-    /// Making the stock of one worker's part.
+    /// The time for the stock of one worker's part.
     pub fill: Stretch,
-    /// A partition that runs from stock.
+    /// The time for a partition that runs from stock.
     pub run: Stretch,
-    /// Stocks that may be made in the place of lost ones.
+    /// The number of lost stocks that may be made again.
     pub retries: u32,
 }
 
 /// The resources that the workers share, and the rate of their failures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Surroundings {
-    /// Bits a second of all lines together, both ways, if there is a limit.
+    /// Bits per second of all connections together, in both directions, if there is a limit.
     pub uplink: Option<f64>,
-    /// Cores that all workers of both parties have together, if they are fewer than they could use.
+    /// The cores that all workers of both parties share, if there are fewer than they could use.
     pub cores: Option<f64>,
-    /// Failures of one worker in an hour, on the average.
+    /// Failures of one worker per hour, on average.
     pub failures_an_hour: f64,
-    /// By how much stretches differ: the standard deviation of the logarithm of their times.
+    /// The variation of times: the standard deviation of the logarithm of a stretch's time.
     pub spread: f64,
 }
 
 /// The prediction of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Makespan {
-    /// Seconds from the beginning to the last output: half of all jobs take at most so long.
+    /// Seconds from the beginning to the last output: half of all jobs take at most this time.
     pub p50_seconds: f64,
-    /// And 95 of 100 so long.
+    /// The time within which 95 of 100 jobs end.
     pub p95_seconds: f64,
-    /// The share of all jobs that stop, as more stocks are lost than may be made again.
+    /// The fraction of jobs that stop because more stocks are lost than may be made again.
     pub stopped: f64,
-    /// Partitions in doubt at the end, on the average: their worker was lost while they ran.
+    /// Partitions in doubt at the end, on average: their worker was lost while they ran.
     pub in_doubt: f64,
 }
 
-/// Jobs that are simulated.
+/// The number of simulated jobs.
 const SAMPLES: usize = 199;
 
 impl Lanes {
-    /// Returns what jobs take in these surroundings. The same is returned for the same job: what is drawn is
-    /// always the same.
+    /// Returns the times of jobs in these surroundings. The result is always the same for the same job,
+    /// because the random numbers are.
     pub fn makespan(&self, surroundings: &Surroundings) -> Makespan {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let mut all: Vec<Simulated> =
@@ -87,52 +87,52 @@ impl Lanes {
         }
     }
 
-    /// Returns the partitions for which each worker makes stock: they share them equally.
+    /// Returns the number of partitions for which each worker makes stock: all workers take equal parts.
     pub fn part(&self) -> u32 {
         self.partitions.div_ceil(self.workers.max(1))
     }
 }
 
-/// One job that is over.
+/// A job that has ended.
 struct Simulated {
     seconds: f64,
     stopped: bool,
     in_doubt: u32,
 }
 
-/// A stretch that is under way.
+/// A stretch that is in progress.
 #[derive(Clone, Copy)]
 struct Under {
     fills: bool,
-    /// Bits and seconds of CPU that it takes each second, if nothing holds it up.
+    /// The bits and the CPU seconds that it uses each second, if nothing slows it down.
     rates: [f64; 2],
-    /// Says that its worker is lost at its end.
+    /// True if its worker is lost at its end.
     fails: bool,
 }
 
-/// One job under way. All stretches are held up alike where something is scarce, so each ends when a clock
-/// that is held up with them says so.
+/// A job in progress. If a resource is scarce, all stretches slow down equally. So each one ends at a time of
+/// a common clock that slows down with them.
 struct Simulation<'s> {
     lanes: &'s Lanes,
     surroundings: &'s Surroundings,
     draws: &'s mut Draws,
     now: f64,
-    /// The clock that is held up.
+    /// The common clock.
     slow: f64,
     demand: [f64; 2],
-    /// By that clock, when a worker's stretch ends.
+    /// The time of that clock when each worker's stretch ends.
     ends: BinaryHeap<Reverse<(Instant, u32)>>,
     under: Vec<Under>,
-    /// Of each worker the partitions that its stock is still good for.
+    /// For each worker, the partitions for which its stock is still enough.
     stocked: Vec<u32>,
-    /// Partitions that nobody has begun.
+    /// Partitions that no worker has begun.
     waiting: u32,
     retries: u32,
     stopped: bool,
     in_doubt: u32,
 }
 
-/// A time that can be compared: no simulated time is NaN.
+/// A time that can be compared, because no simulated time is NaN.
 #[derive(Clone, Copy, PartialEq)]
 struct Instant(f64);
 
@@ -173,7 +173,7 @@ impl<'s> Simulation<'s> {
         simulation
     }
 
-    /// How fast all stretches go, at most 1.
+    /// Returns the speed of all stretches, at most 1.
     fn pace(&self) -> f64 {
         let Surroundings { uplink, cores, .. } = self.surroundings;
         let limits = [uplink, cores].into_iter().zip(self.demand);
@@ -184,7 +184,7 @@ impl<'s> Simulation<'s> {
     fn begin(&mut self, worker: u32, fills: bool) {
         let Stretch { seconds, cpu_seconds, bytes } = if fills { self.lanes.fill } else { self.lanes.run };
         let seconds = (seconds * (self.surroundings.spread * self.draws.normal()).exp()).max(1e-9);
-        // A worker that is lost is lost at some moment of the stretch.
+        // A lost worker is lost at a random moment of its stretch.
         let until = self.draws.exponential() * 3600.0 / self.surroundings.failures_an_hour.max(1e-12);
         let fails = until < seconds;
         let under = Under { fills, rates: [8.0 * bytes as f64 / seconds, cpu_seconds / seconds], fails };
@@ -200,7 +200,7 @@ impl<'s> Simulation<'s> {
             let Under { fills, rates, fails } = self.under[worker as usize];
             self.demand.iter_mut().zip(rates).for_each(|(all, rate)| *all = (*all - rate).max(0.0));
             if fails {
-                // Its partition is in doubt, and runs no more; its stock is gone.
+                // Its partition is in doubt and does not run again, and its stock is lost.
                 self.in_doubt += u32::from(!fills);
                 self.stocked[worker as usize] = 0;
                 if self.waiting > 0 {
@@ -229,7 +229,7 @@ impl<'s> Simulation<'s> {
     }
 }
 
-/// Numbers that look random and are the same each time (SplitMix64).
+/// Pseudorandom numbers that are the same each time (SplitMix64).
 struct Draws(u64);
 
 impl Draws {
@@ -243,12 +243,12 @@ impl Draws {
         ((word >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns a number of mean 1, of the time until something happens that always may.
+    /// Returns an exponentially distributed number of mean 1.
     fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
-    /// Returns a number of mean 0 and deviation 1 (Box and Muller).
+    /// Returns a normally distributed number of mean 0 and deviation 1 (Box and Muller).
     fn normal(&mut self) -> f64 {
         (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
@@ -273,7 +273,7 @@ mod tests {
         makespan.p50_seconds
     }
 
-    /// Workers that share nothing and are all alike: one makes its stock, then runs its part.
+    /// If equal workers share nothing, the time is a sum: one worker makes its stock, then runs its part.
     #[test]
     fn what_nothing_holds_up_is_a_sum() {
         for (workers, part) in [(1, 64), (2, 32), (5, 13), (64, 1), (100, 1)] {
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Scarce resources are never used beyond their limit, and fully as long as all are at work.
+    /// Scarce resources are never used beyond their limit, and fully as long as all workers are busy.
     #[test]
     fn what_is_scarce_is_shared() {
         let cpu = 16.0 * 8.0 + 64.0;
@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(seconds(16, both), seconds(16, ALONE));
     }
 
-    /// Where stretches differ the slowest worker counts; where workers are lost their stock is made again, as
-    /// long as it may be.
+    /// If times vary, the slowest worker decides. If workers are lost, their stock is made again, as long as
+    /// this is allowed.
     #[test]
     fn chance_is_counted() {
         let spread = lanes(16).makespan(&Surroundings { spread: 0.2, ..ALONE });

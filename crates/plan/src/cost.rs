@@ -1,4 +1,4 @@
-//! The cost of a run: a script, read with the constants of a machine and of a link.
+//! The cost of a run: the evaluation of a script with the constants of a machine and of a link.
 
 use serde::Serialize;
 
@@ -20,8 +20,7 @@ pub struct PhaseCost {
     pub garbler_sent_bytes: u64,
     /// Bytes that the evaluator sends. Exact.
     pub evaluator_sent_bytes: u64,
-    /// Times that a message crosses the link and the evaluator cannot go on before. Two of them are a round
-    /// trip. Exact.
+    /// Number of messages in sequence that the evaluator must wait for. Two of them are a round trip. Exact.
     pub crossings: u64,
 }
 
@@ -34,7 +33,7 @@ impl PhaseCost {
 /// The predicted cost of a whole computation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// In their order.
+    /// The phases, in their order.
     pub phases: Vec<PhaseCost>,
     /// CPU time of both parties, estimated.
     pub cpu_seconds: f64,
@@ -65,7 +64,7 @@ impl Cost {
         }
     }
 
-    /// Returns the same with so many seconds more of other work in a phase.
+    /// Returns the same cost with this many additional seconds of other work in a phase.
     #[must_use]
     pub fn with_work(mut self, phase: &str, seconds: f64) -> Self {
         self.phases.iter_mut().filter(|of| of.name == phase).for_each(|of| of.seconds += seconds);
@@ -73,13 +72,13 @@ impl Cost {
         self
     }
 
-    /// Crossings of all phases.
+    /// Returns the number of crossings of all phases.
     pub fn crossings(&self) -> u64 {
         self.phases.iter().map(|phase| phase.crossings).sum()
     }
 }
 
-/// Returns what a run costs on these machines, both alike, over this link.
+/// Returns the cost of a run on two equal machines over this link.
 pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     let mut reading = Reading::new(machine, link);
     for (place, step) in script.steps().iter().enumerate() {
@@ -100,19 +99,19 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     }
 }
 
-/// Repetitions that are followed step by step; by then each takes as long as the one before.
+/// Repetitions that are evaluated step by step; after these, each takes as long as the previous one.
 const FOLLOWED: u64 = 32;
 
-/// A script, as far as it has been read.
+/// The state of the evaluation of a script.
 #[derive(Clone)]
 struct Reading<'m> {
     machine: &'m Machine,
     link: &'m Link,
     clock: Clock<'m>,
     hops: Hops,
-    /// In the order in which they began.
+    /// The phases in the order in which they began.
     phases: Vec<PhaseCost>,
-    /// The place of the one that runs.
+    /// The index of the running phase.
     running: usize,
 }
 
@@ -146,7 +145,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// Reads steps that were read before so often again.
+    /// Repeats steps that were already evaluated.
     fn again(&mut self, steps: &[Action], times: u64) {
         let followed = times.min(FOLLOWED);
         let mut before = None;
@@ -161,7 +160,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// Goes on so many times by what has come since `before`.
+    /// Repeats this many times the cost since `before`.
     fn advance(&mut self, before: &Self, times: u64) {
         self.clock.advance(&before.clock, times);
         self.hops.advance(&before.hops, times);
@@ -179,8 +178,8 @@ impl<'m> Reading<'m> {
 /// table), so a run is hardly ever slower than it would be without any choice.
 pub const WORTH_ANOTHER_CUT: f64 = 0.85;
 
-/// Returns the place of the cut that is taken among those with these costs, of which the first is the one
-/// that the program has: that one, unless the fastest is faster by more than predictions err.
+/// Returns the index of the cut that a run takes. That is the first cut, which the program has, unless the
+/// fastest cut is faster by more than the error of predictions.
 pub fn best_cut<'a>(costs: impl IntoIterator<Item = &'a Cost>) -> Option<usize> {
     let seconds: Vec<f64> = costs.into_iter().map(Cost::seconds).collect();
     let fastest = (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b]))?;
@@ -195,12 +194,12 @@ mod tests {
 
     static WORK: crate::Work = crate::Work { name: "test.repeated", known: [1e-6; KNOWN_KERNELS.len()] };
 
-    /// Repeated steps cost as much as when they are written out, bytes and crossings to the last.
+    /// Repeated steps cost exactly as much as the same steps written out, in bytes and crossings.
     #[test]
     fn what_is_repeated_is_what_is_written_out() {
         let machine = Machine::known(KNOWN_KERNELS[0], 2);
         let stretches: [fn(&mut Script); 3] = [
-            // Question and answer, and work at both.
+            // A question and an answer, with work at both parties.
             |script| {
                 script.phase("first");
                 script.message(Evaluator, 1000);
@@ -209,7 +208,7 @@ mod tests {
                 script.messages(Garbler, 1 << 20, 3);
                 script.work(Evaluator, &WORK, 200, 1);
             },
-            // One party sends only, and is ahead.
+            // Only one party sends, so it is ahead of the other.
             |script| {
                 script.phase("first");
                 script.work(Garbler, &WORK, 100, 1);

@@ -1,14 +1,15 @@
 //! The cost of a computation, known before it runs: bytes and rounds exactly, seconds and memory as
 //! estimates.
 //!
-//! A protocol writes itself down as a [`Script`], a list of steps, messages and work, for a program and its
-//! parameters. Three readings of that one list give everything else. The sum of its messages is the traffic.
+//! A protocol describes a run as a [`Script`], a list of steps, messages and work, for a program and its
+//! parameters. Everything else follows from that list in three ways. The sum of its messages is the traffic.
 //! The longest chain of messages that wait for each other is the number of rounds. With the constants of a
 //! [`Machine`] and of a [`Link`] its longest path is the time. The model is derived in
 //! `docs/concepts/cost-model.md`.
 //!
-//! No protocol is known here. Kinds of [`Work`] belong to the part that does them, a protocol or what several
-//! protocols are made of; each says what a unit took on one machine, and [measures](Measure) it on others.
+//! This crate knows no protocol. A kind of [`Work`] belongs to the part that does it, which is a protocol or
+//! a building block of several protocols. The part states the time of a unit on one machine, and
+//! [measures](Measure) it on others.
 #![forbid(unsafe_code)]
 
 mod clock;

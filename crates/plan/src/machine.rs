@@ -8,42 +8,42 @@ use crate::work::{Measured, Work, known_as};
 /// The cost of work on a machine, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The kernel that the constants were measured with.
+    /// The kernel with which the constants were measured.
     kernel: String,
-    /// Of one thread for a unit of each kind of work that was measured here.
+    /// Seconds of one thread per unit, for each kind of work that was measured here.
     seconds: Measured,
-    /// Of one thread for a little garbling, by which machines with the same kernel are compared. A kind of
-    /// work that was not measured takes as many times as long as on the machine that is known.
+    /// Seconds of one thread for a short garbling, which compares machines with the same kernel. An
+    /// unmeasured kind of work is scaled from the reference machine by the same factor.
     probe_seconds: f64,
     /// Threads of each party; both share the cores.
     pub threads: u32,
-    /// From sending a short message to its being read, over loopback.
+    /// The time from sending a short message until it is read, over loopback.
     pub message_seconds: f64,
-    /// For a byte over loopback, TLS included.
+    /// The time for sending a byte over loopback, including TLS.
     pub send_seconds_a_byte: f64,
-    /// Likewise at the receiving end.
+    /// The time for receiving a byte.
     pub receive_seconds_a_byte: f64,
 }
 
-/// The probe on the machine that is known, with each of its kernels.
+/// The probe on the reference machine, with each of its kernels.
 static PROBE: Work = Work { name: "probe", known: [2.69e-5, 3.15e-5, 5.64e-5, 1.62e-3] };
-/// A message, from sending it to its being read.
+/// A message, from sending it until it is read.
 static MESSAGE: Work = Work { name: "message", known: [8.41e-6, 9.46e-6, 9.46e-6, 8.41e-6] };
-/// A byte, sent.
+/// A byte that is sent.
 static SEND: Work = Work { name: "send", known: [2.71e-10, 2.72e-10, 2.46e-10, 2.42e-10] };
-/// A byte, received.
+/// A byte that is received.
 static RECEIVE: Work = Work { name: "receive", known: [7.34e-10, 4.26e-10, 7.12e-10, 7.40e-10] };
 
-/// No machine differs from one with the same kernel by more.
+/// Machines with the same kernel differ by at most this factor.
 const MOST_SCALED: f64 = 16.0;
 
 impl Machine {
-    /// Returns the seconds of one thread for so much work.
+    /// Returns the seconds of one thread for this amount of work.
     pub fn seconds(&self, work: &Work, units: f64) -> f64 {
         self.seconds.get(work).unwrap_or_else(|| self.usual_seconds(work)) * units
     }
 
-    /// Returns the seconds of one thread for a unit, by what is known of the kernel and by the probe alone.
+    /// Returns the seconds of one thread for a unit, estimated only from the kernel and the probe.
     pub fn usual_seconds(&self, work: &Work) -> f64 {
         let known = known_as(&self.kernel);
         work.known[known] * (self.probe_seconds / PROBE.known[known]).min(MOST_SCALED)
@@ -54,20 +54,20 @@ impl Machine {
         kinds.into_iter().all(|work| self.seconds.get(work).is_some())
     }
 
-    /// Returns this machine with fewer threads, where fewer are to be taken.
+    /// Returns this machine with fewer threads, if fewer are wanted.
     #[must_use]
     pub fn with_threads(self, wanted: Option<u16>) -> Self {
         Machine { threads: wanted.map_or(self.threads, |threads| self.threads.min(threads.into())), ..self }
     }
 
-    /// Returns this machine with other constants of some kinds of work.
+    /// Returns this machine with other constants for some kinds of work.
     #[must_use]
     pub fn with(mut self, measured: Measured) -> Self {
         self.seconds.extend(measured);
         self
     }
 
-    /// Makes a machine on which work takes no time: for bytes and rounds alone.
+    /// Makes a machine on which work takes no time, for counting bytes and rounds.
     pub fn free() -> Self {
         Machine {
             kernel: Kernel::best().name().into(),
@@ -80,12 +80,13 @@ impl Machine {
         }
     }
 
-    /// Returns the kernel that these are the constants of.
+    /// Returns the kernel to which these constants belong.
     pub fn kernel(&self) -> &str {
         &self.kernel
     }
 
-    /// Returns whether the constants are of this process's kernel and sensible: they may come from a file.
+    /// Returns whether the constants belong to this process's kernel and are sensible: they may come from a
+    /// file.
     pub fn is_sound(&self) -> bool {
         let sensible = |seconds: f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
         let rest =
@@ -95,15 +96,15 @@ impl Machine {
             && (1..=1024).contains(&self.threads)
     }
 
-    /// Describes this machine by what was measured on another one, scaled by a probe: good enough to compare
-    /// cuts and buckets by.
+    /// Estimates this machine by scaling the constants of the reference machine with a probe. This is good
+    /// enough to compare cuts and buckets.
     pub fn estimated(probe_seconds: f64) -> Self {
         let kernel = Kernel::best().name();
         Machine::known(kernel, threads_here()).scaled(probe_seconds / PROBE.known[known_as(kernel)])
     }
 
-    /// Makes a machine with so many threads that is like the one on which this kernel was measured once; one
-    /// of another name is taken for AES-NI.
+    /// Makes a machine with this number of threads and the reference constants of this kernel. An unknown
+    /// kernel is treated as AES-NI.
     pub fn known(kernel: &str, threads: u32) -> Self {
         let known = known_as(kernel);
         Machine {
@@ -117,7 +118,7 @@ impl Machine {
         }
     }
 
-    /// Returns this machine with what the measurement of its probe and of its loopback connections gave.
+    /// Returns this machine with the measured times of its probe and of its loopback connections.
     pub(crate) fn measured(probe_seconds: f64, seconds: Measured, loopback: [f64; 3]) -> Self {
         let [message_seconds, send_seconds_a_byte, receive_seconds_a_byte] = loopback;
         Machine {
@@ -131,7 +132,7 @@ impl Machine {
         }
     }
 
-    /// A machine of which nothing was measured, and that takes so many times as long for everything.
+    /// Returns a machine with no measurements, on which everything takes `factor` times as long.
     fn scaled(mut self, factor: f64) -> Self {
         let factor = factor.clamp(1.0 / MOST_SCALED, MOST_SCALED);
         let all = [
@@ -145,7 +146,7 @@ impl Machine {
     }
 }
 
-/// Threads that this machine runs at the same time.
+/// Returns the number of threads that this machine runs at the same time.
 pub(crate) fn threads_here() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u32)
 }
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use crate::work::{READ_BACK, SPILL, TOUCH};
 
-    /// A machine that takes no time is sound, too, and a slower one is slower in everything.
+    /// A machine that takes no time is also valid, and a slower one is slower in everything.
     #[test]
     fn a_machine_is_estimated() {
         for kernel in Kernel::all_available() {
@@ -177,7 +178,7 @@ mod tests {
         assert!(free.is_sound() && free.seconds(&TOUCH, 1e9) == 0.0);
     }
 
-    /// A kind of work that a file does not have is taken from what is known; what a file has counts.
+    /// A kind of work that is missing in a file gets its estimate, and one that is there is used.
     #[test]
     fn what_was_measured_counts() {
         let known = Machine::known(Kernel::best().name(), 2);

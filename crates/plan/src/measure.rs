@@ -1,4 +1,4 @@
-//! Measures the cost of work on this machine, by doing a little of each kind.
+//! Measures the cost of work on this machine, by doing a little of each kind of work.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use brickwork_base::{Error, Party, stop};
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Channel, Tag};
 
-/// A part of a protocol, or a protocol, that has kinds of work of its own and measures them.
+/// A protocol, or a part of one, that has its own kinds of work and measures them.
 pub trait Measure: Sync {
     /// Returns all kinds of work that are measured here.
     fn kinds(&self) -> &'static [&'static Work];
 
-    /// Measures them on one thread, while the other cores do the same. Kinds that take both parties are left
-    /// to [`Measure::runs`].
+    /// Measures them on one thread, while the other cores do the same. Kinds of work that need both parties
+    /// are left to [`Measure::runs`].
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
     fn work(&self, measured: &mut Measured) -> Result<(), Error>;
 
-    /// Measures by small runs of both parties on a machine of which all else is known.
+    /// Measures by small runs of both parties, on a machine of which everything else is known.
     ///
     /// # Errors
     /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
@@ -38,13 +38,14 @@ pub trait Measure: Sync {
 /// down.
 pub const REPEATS: usize = 5;
 
-/// Cores that measure at the same time, at most.
+/// The largest number of cores that measure at the same time.
 const MEASURED_AT_ONCE: u32 = 8;
 
-/// A phase takes besides its work at most so many times the usual: more is the work of other programs.
+/// The limit, as a multiple of the usual value, for the time of a phase besides its work. A longer time means
+/// that other programs were running.
 const MOST_BUSY: f64 = 3.0;
 
-/// Returns the CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
+/// Returns the CPU seconds of this thread for one of `units` of work: the minimum of some repetitions.
 ///
 /// # Errors
 /// Those of the work.
@@ -59,14 +60,14 @@ pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Resul
     Ok(best / units)
 }
 
-/// Returns the CPU time of this thread: what others do meanwhile on the same cores does not count.
+/// Returns the CPU time of this thread, so other programs on the same cores do not count.
 #[cfg(unix)]
 pub fn thread_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Returns, as the system does not say, the time since the first call.
+/// Returns the time since the first call, because the system does not tell the CPU time.
 #[cfg(not(unix))]
 pub fn thread_seconds() -> f64 {
     use std::sync::OnceLock;
@@ -74,13 +75,14 @@ pub fn thread_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Measures this machine; takes a second or two. `probe` does a little garbling and returns the seconds of
-/// one thread; the kinds of work are those of memory and files, and of all parts.
+/// Measures this machine, which takes a second or two. `probe` does a little garbling and returns the seconds
+/// of one thread. The kinds of work are those of memory and files, and of all parts.
 ///
 /// # Errors
 /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
 pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure]) -> Result<Machine, Error> {
-    // All cores work while each measures: so they do in a run, and share what is between them and the memory.
+    // All cores work while each one measures. They do so in a run too, where they share caches and memory
+    // bandwidth.
     let cores = threads_here().min(MEASURED_AT_ONCE);
     let all = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(stop::carried(|| one_core(parts)))).collect();
@@ -101,7 +103,7 @@ pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure
     Ok(machine)
 }
 
-/// The kinds of work of all parts, by one thread.
+/// Measures the kinds of work of all parts, with one thread.
 fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let one = one.map_err(|error| Error::Resource(format!("no threads: {error}")))?;
@@ -112,7 +114,8 @@ fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
     }))
 }
 
-/// One thread at a time has new memory or writes tables. Where there is no room for a file, none is counted.
+/// Only one thread at a time allocates memory or writes tables. If there is no room for a file, file work is
+/// not measured.
 fn memory(measured: &mut Measured) -> Result<(), Error> {
     const FRESH: usize = 48 << 20;
     let touch = fastest(FRESH as f64, || {
@@ -129,13 +132,14 @@ fn memory(measured: &mut Measured) -> Result<(), Error> {
         let good = bytes.chunks_mut(of).enumerate().all(|(k, chunk)| access(chunk, (k * of) as u64).is_ok());
         if good { (thread_seconds() - start) / FRESH as f64 } else { 0.0 }
     };
-    // Once: then the file is there.
+    // Only once, because then the file exists.
     measured.set(&SPILL, chunks(1 << 20, &|chunk, at| write_at(&file, chunk, at)));
     measured.set(&READ_BACK, chunks(16 << 10, &|chunk, at| read_at(&file, chunk, at)));
     Ok(())
 }
 
-/// Seconds of a message to a thread that answers, and of a byte at its sender and at its receiver.
+/// Returns the seconds of a message to a thread that answers, and of a byte at its sender and at its
+/// receiver.
 fn loopback() -> Result<[f64; 3], Error> {
     const PING: Tag = Tag(200);
     const BULK: Tag = Tag(201);
@@ -161,7 +165,7 @@ fn loopback() -> Result<[f64; 3], Error> {
         let (mut ping, mut bulk) = (f64::INFINITY, f64::INFINITY);
         let bytes = vec![0; BYTES];
         for _ in 0..REPEATS {
-            // The middle one: on a busy machine some wait for a core.
+            // The median, because on a busy machine some messages wait for a core.
             let mut pings = Vec::with_capacity(PINGS);
             for _ in 0..PINGS {
                 let start = Instant::now();
@@ -183,8 +187,8 @@ fn loopback() -> Result<[f64; 3], Error> {
     Ok([ping, sent, received])
 }
 
-/// Runs both parties, the garbler in this thread, over TLS on loopback: each with its end of the connection
-/// and the public keys of the garbler and the evaluator.
+/// Runs both parties over TLS on loopback, the garbler in this thread. Each gets its end of the connection
+/// and both public keys.
 ///
 /// # Errors
 /// [`Error::Io`] without loopback connections, and those of the parties.
@@ -209,10 +213,10 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// Measures the overhead of each phase of a small run beyond the sum of its parts: threads that start, memory
-/// in small pages, parties that wait for a core. For each phase of the script, in order, `kinds` has the kind
-/// of work that stands for it, of which a unit is measured. `run` does as the script says and returns the
-/// name and the seconds of each phase.
+/// Measures the overhead of each phase of a small run beyond the sum of its parts: starting threads, memory
+/// in small pages, parties that wait for a core. `kinds` has a kind of work for each phase of the script, in
+/// order; this sets its time per unit. `run` executes the script, and returns the name and the seconds of
+/// each phase.
 ///
 /// # Errors
 /// Those of the run.
@@ -235,8 +239,8 @@ pub fn beyond(
             }
         }
     }
-    // These are times by the clock, which another's work makes longer; they are like those of the machine
-    // that is known.
+    // These are wall-clock times, which other programs make longer, so they are limited by those of the
+    // reference machine.
     for (work, least) in kinds.iter().zip(least) {
         let unit = least / script.units_beyond(work).max(1.0);
         measured.set(work, unit.min(MOST_BUSY * machine.usual_seconds(work)));
@@ -276,7 +280,8 @@ mod tests {
         }
     }
 
-    /// All kinds of work of a part are measured, and what a run took beyond them is what is left of it.
+    /// All kinds of work of a part are measured, and the overhead of a run is the time that the parts do not
+    /// explain.
     #[test]
     fn a_machine_is_measured() {
         let machine = measure(|| Ok(2e-3), &[&Part]).unwrap();

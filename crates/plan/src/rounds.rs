@@ -1,11 +1,11 @@
-//! The chain of messages that wait for each other.
+//! The longest chain of messages that wait for each other.
 
 use std::collections::VecDeque;
 
 use crate::script::Action;
 use brickwork_base::Party;
 
-/// Follows the chain of messages that wait for each other.
+/// Tracks the longest chain of messages that wait for each other.
 #[derive(Clone, Default)]
 pub(crate) struct Hops {
     garbler: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Hops {
     posted: [VecDeque<u64>; 2],
 }
 
-/// Where both parties were before the last messages of one of them began.
+/// The states of both parties before the current messages of one of them began.
 #[derive(Clone, Default)]
 pub(crate) struct Turn<T> {
     of: Option<Party>,
@@ -23,16 +23,16 @@ pub(crate) struct Turn<T> {
 }
 
 impl<T: Copy> Turn<T> {
-    /// Makes one in which nobody has sent anything, and both are here.
+    /// Makes a turn in which no party has sent anything, and both are at `before`.
     pub fn new(before: [T; 2]) -> Self {
         Turn { of: None, before }
     }
 
-    /// Returns where both are when a message leaves: now, or for a crossing one before what the other party
-    /// sent last.
+    /// Returns the states at which a message leaves. This is the current state, or for a crossing message the
+    /// one before the other party's last messages.
     pub fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
-            // The next message of the other one is behind it, and begins anew.
+            // The next message of the other party comes after it and begins a new turn.
             self.of = None;
             return self.before;
         }
@@ -42,20 +42,20 @@ impl<T: Copy> Turn<T> {
         now
     }
 
-    /// Moves both on.
+    /// Advances both states.
     pub fn advance(&mut self, mut moved: impl FnMut(usize, T) -> T) {
         let [garbler, evaluator] = self.before;
         self.before = [moved(0, garbler), moved(1, evaluator)];
     }
 
-    /// Forgets who sent last: what was posted is nobody's turn.
+    /// Forgets the last sender, because posted messages belong to no turn.
     pub fn posted(&mut self) {
         self.of = None;
     }
 }
 
 impl Hops {
-    /// Goes on so many times by what has passed since `before`.
+    /// Repeats this many times the hops since `before`.
     pub fn advance(&mut self, before: &Self, times: u64) {
         let passed =
             [self.garbler - before.garbler, self.evaluator - before.evaluator].map(|hops| times * hops);
@@ -66,7 +66,7 @@ impl Hops {
         }
     }
 
-    /// Sets both counters to what they are after this step.
+    /// Updates both counters for this step.
     pub fn step(&mut self, step: &Action) {
         let (from, crossing) = match *step {
             Action::Message { from, posted: true, .. } => {

@@ -7,9 +7,9 @@ use brickwork_wire as wire;
 /// One step.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
-    /// A phase begins, or goes on.
+    /// A phase begins or continues.
     Phase(&'static str),
-    /// So many units of work, which at most `tasks` threads can share.
+    /// Work of this many units, which at most `tasks` threads can share.
     Work {
         /// The party that does it.
         by: Party,
@@ -17,63 +17,64 @@ pub enum Action {
         work: &'static Work,
         /// How much of it.
         units: f64,
-        /// Parts that can be done side by side, at least 1.
+        /// The number of parts that can be done side by side, at least 1.
         tasks: u64,
     },
-    /// Messages of one length, one behind the other.
+    /// Messages of one length, one after another.
     Message {
         /// The party that sends them.
         from: Party,
         /// Bytes of each, without frames.
         payload: u64,
-        /// How many.
+        /// The number of messages.
         times: u64,
-        /// Says that they use all lanes.
+        /// True if they use all connections.
         bulk: bool,
-        /// Says that they do not wait for the messages that the peer sent last.
+        /// True if they do not wait for the peer's last messages.
         crossing: bool,
-        /// Says that the peer does something else first, and takes them with an [`Action::Read`].
+        /// True if the peer does something else first, and receives them with an [`Action::Read`].
         posted: bool,
     },
     /// A party reads messages that were posted to it: the oldest ones.
     Read {
         /// The party that reads.
         by: Party,
-        /// How many [`Action::Message`]s.
+        /// The number of [`Action::Message`]s.
         messages: usize,
     },
-    /// The phase takes so many units longer than its work and its messages say, at nobody's clock.
+    /// The phase takes this many units longer than its work and its messages explain; neither party's clock
+    /// shows them.
     Beyond {
         /// The kind of the units.
         work: &'static Work,
-        /// How many.
+        /// The number of units.
         units: f64,
     },
-    /// The steps before happen again.
+    /// The previous steps are repeated.
     Again {
-        /// How many steps, none of which is one of these.
+        /// The number of steps, none of which is a repetition.
         steps: usize,
-        /// How often, after the first time.
+        /// The number of repetitions, after the first time.
         times: u64,
     },
 }
 
-/// A long stretch in which both parties work and the line is busy is cut into so many slices.
+/// The number of slices into which a long stretch is cut in which both parties work and the link is busy.
 pub const SLICES: u64 = 16;
 
-/// As many tasks as there could be threads.
+/// At least as many tasks as there could be threads.
 pub const MANY: u64 = 1 << 20;
 
-/// Bytes of a process that does nothing: code, stacks, buffers of TLS.
+/// Memory of an idle process, in bytes: code, stacks, buffers of TLS.
 pub const PROCESS_BYTES: u64 = 15 << 20;
 
-/// Returns part `k` of `parts` about equal parts of a number.
+/// Returns the size of part `k` if a number is divided into `parts` nearly equal parts.
 pub fn share(whole: u64, k: u64, parts: u64) -> u64 {
     (k + 1) * whole / parts - k * whole / parts
 }
 
-/// The plan of a run of a protocol: its steps, in an order in which both parties go through them, and the
-/// memory that they hold. All of it follows from what is public.
+/// The plan of a run of a protocol: its steps, in an order in which both parties execute them, and the memory
+/// that they need. It depends only on public values.
 #[derive(Clone, Debug)]
 pub struct Script {
     phases: &'static [&'static str],
@@ -85,7 +86,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Begins a script without steps, of a protocol with these phases, in their order.
+    /// Makes a script without steps, for a protocol with these phases in order.
     pub fn new(phases: &'static [&'static str]) -> Self {
         Script { phases, steps: Vec::new(), memory_bytes: [0; 2], disk_bytes: 0 }
     }
@@ -100,24 +101,24 @@ impl Script {
         self.phases
     }
 
-    /// Begins or resumes a phase, to which what follows belongs.
+    /// Begins or resumes a phase, to which the following steps belong.
     pub fn phase(&mut self, name: &'static str) {
         self.steps.push(Action::Phase(name));
     }
 
-    /// Adds so many units of work, which at most `tasks` threads can share.
+    /// Adds this many units of work, which at most `tasks` threads can share.
     pub fn work(&mut self, by: Party, work: &'static Work, units: u64, tasks: u64) {
         if units > 0 {
             self.steps.push(Action::Work { by, work, units: units as f64, tasks });
         }
     }
 
-    /// Adds a message of a party of so many bytes.
+    /// Adds a message of this many bytes.
     pub fn message(&mut self, from: Party, payload: u64) {
         self.messages(from, payload, 1);
     }
 
-    /// Adds messages of a party of one length, one behind the other.
+    /// Adds messages of one length, one after another.
     pub fn messages(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
             self.steps.push(Action::Message {
@@ -131,7 +132,7 @@ impl Script {
         }
     }
 
-    /// Does what [`Script::messages`] does over all lanes.
+    /// Does the same as [`Script::messages`] over all connections.
     pub fn bulk(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
             self.steps.push(Action::Message {
@@ -145,14 +146,14 @@ impl Script {
         }
     }
 
-    /// Adds messages that both send at once, of these lengths: the garbler's and the evaluator's.
+    /// Adds messages of these lengths that both send at the same time: the garbler's and the evaluator's.
     pub fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
         let messages = |from: Party, payloads: &[u64], crossing| -> Vec<Action> {
             let one =
                 |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing, posted: false };
             payloads.iter().map(one).collect()
         };
-        // The party that sent last waits for nothing, so the messages of the other one cross its own.
+        // The party that sent last waits for nothing, so the messages of the other party cross its own.
         let last = self.steps.iter().rev().find_map(|step| match step {
             Action::Message { from, .. } => Some(*from),
             _ => None,
@@ -166,8 +167,8 @@ impl Script {
         });
     }
 
-    /// Adds what `steps` adds, of which the peer does not read the messages at once. Returns how many
-    /// [`Action::Message`]s they are.
+    /// Adds the steps of `steps`, whose messages the peer does not read immediately. Returns the number of
+    /// its [`Action::Message`]s.
     pub fn post(&mut self, steps: impl FnOnce(&mut Script)) -> usize {
         let (first, mut messages) = (self.steps.len(), 0);
         steps(self);
@@ -179,16 +180,15 @@ impl Script {
         messages
     }
 
-    /// Lets a party read so many of the messages that were [posted](Script::post) to it, the oldest first.
+    /// Lets a party read this many messages that were [posted](Script::post) to it, the oldest first.
     pub fn read(&mut self, by: Party, messages: usize) {
         if messages > 0 {
             self.steps.push(Action::Read { by, messages });
         }
     }
 
-    /// Adds what `steps` adds, so often, one after the other; repetitions have no repetitions in them.
-    /// If both send at once in it before anything else is sent, whoever sent last before it does so at its
-    /// end.
+    /// Adds the steps of `steps` this many times, one after another. Repetitions cannot be nested. If both
+    /// send at the same time at its start, the party that sent last before it must also send last at its end.
     pub fn repeat(&mut self, times: u64, steps: impl FnOnce(&mut Script)) {
         if times == 0 {
             return;
@@ -200,7 +200,7 @@ impl Script {
         }
     }
 
-    /// Returns the steps, and how often each of them happens at its place.
+    /// Returns the steps, each with the number of its executions.
     fn often(&self) -> impl Iterator<Item = (&Action, u64)> {
         let mut often = vec![1; self.steps.len()];
         for (place, step) in self.steps.iter().enumerate() {
@@ -211,12 +211,12 @@ impl Script {
         self.steps.iter().zip(often)
     }
 
-    /// Adds so many units by which the phase takes longer than all else says.
+    /// Adds this many units by which the phase takes longer than everything else explains.
     pub fn beyond(&mut self, work: &'static Work, units: u64) {
         self.steps.push(Action::Beyond { work, units: units as f64 });
     }
 
-    /// Units of a kind of work that phases take [beyond](Script::beyond) all else.
+    /// Returns the units of a kind of work that phases take [beyond](Script::beyond) everything else.
     pub(crate) fn units_beyond(&self, kind: &Work) -> f64 {
         let units = self.often().map(|(step, often)| match step {
             Action::Beyond { work, units } if std::ptr::eq(*work, kind) => *units * often as f64,
@@ -225,8 +225,8 @@ impl Script {
         units.sum()
     }
 
-    /// Returns the bytes that the garbler and the evaluator send over so many lanes, with their frames.
-    /// Exact.
+    /// Returns the bytes that the garbler and the evaluator send over this many connections, including
+    /// frames. Exact.
     pub fn sent_bytes(&self, lanes: u8) -> [u64; 2] {
         let mut sent = [0; 2];
         for (step, often) in self.often() {
@@ -239,14 +239,14 @@ impl Script {
 }
 
 impl Action {
-    /// Returns who sends, and how many bytes over so many lanes, with their frames.
+    /// Returns the sender and its bytes over this many connections, including frames.
     pub(crate) fn sent_bytes(&self, lanes: u8) -> Option<(Party, u64)> {
         let Action::Message { from, payload, times, bulk, .. } = *self else { return None };
         Some((from, times * message_bytes(payload, if bulk { lanes } else { 1 })))
     }
 }
 
-/// Bytes of a message on the wire, with its frames.
+/// Returns the bytes of a message on the wire, including its frames.
 fn message_bytes(payload: u64, lanes: u8) -> u64 {
     let framed = |payload: u64| {
         payload + wire::FRAME_HEADER_BYTES as u64 * payload.div_ceil(wire::MAX_FRAME_BYTES as u64).max(1)

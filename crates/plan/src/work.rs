@@ -1,36 +1,36 @@
-//! Kinds of work, and what a unit of each takes.
+//! Kinds of work, and the time of a unit of each.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The kernels with which one machine was measured, so that others can be estimated: two cores (AMD Zen 4,
-/// 2.6 GHz).
+/// The kernels with which the reference machine was measured, from which others are estimated: two cores (AMD
+/// Zen 4, 2.6 GHz).
 pub const KNOWN_KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "portable"];
 
-/// Kernels of other names work with one AES block at a time, as this one does.
+/// The kernel whose constants stand for unknown kernels: it works with one AES block at a time, as they do.
 const LIKE_OTHERS: usize = 2;
 
-/// Returns the place among [`KNOWN_KERNELS`] of a kernel, or of the one that is most like it.
+/// Returns the index in [`KNOWN_KERNELS`] of a kernel, or of the one that is most like it.
 pub(crate) fn known_as(kernel: &str) -> usize {
     KNOWN_KERNELS.iter().position(|known| *known == kernel).unwrap_or(LIKE_OTHERS)
 }
 
-/// A kind of work, of which a machine has a constant: a static of the part that does it.
+/// A kind of work, for which a machine has a constant. Each is a static of the part that does the work.
 #[derive(Debug)]
 pub struct Work {
-    /// Its name in files, `part.unit`; no other kind has it.
+    /// Its unique name in files, `part.unit`.
     pub name: &'static str,
-    /// Seconds of one thread for a unit, as they were measured once with each of [`KNOWN_KERNELS`].
-    /// `brickwork plan FILE --calibrate --json` prints those of any machine.
+    /// Seconds of one thread for a unit, measured once with each of [`KNOWN_KERNELS`]. `brickwork plan FILE
+    /// --calibrate --json` prints those of any machine.
     pub known: [f64; KNOWN_KERNELS.len()],
 }
 
-/// A byte of memory, had of the system and written for the first time.
+/// A byte of memory that the system has just given, written for the first time.
 pub static TOUCH: Work = Work { name: "memory.touch", known: [8.94e-11, 8.33e-11, 9.05e-11, 9.05e-11] };
-/// A byte, written to a temporary file.
+/// A byte that is written to a temporary file.
 pub static SPILL: Work = Work { name: "file.write", known: [2.45e-10, 2.13e-10, 2.22e-10, 1.98e-10] };
-/// A byte, read from there.
+/// A byte that is read from there.
 pub static READ_BACK: Work = Work { name: "file.read", known: [1.39e-10, 1.28e-10, 1.26e-10, 1.31e-10] };
 
 /// Seconds of one thread for a unit of each kind of work that was measured, by name.
@@ -39,7 +39,7 @@ pub static READ_BACK: Work = Work { name: "file.read", known: [1.39e-10, 1.28e-1
 pub struct Measured(BTreeMap<String, f64>);
 
 impl Measured {
-    /// Notes seconds for a unit.
+    /// Sets the seconds of a unit.
     pub fn set(&mut self, work: &Work, seconds: f64) {
         self.0.insert(work.name.to_owned(), seconds);
     }
@@ -54,7 +54,7 @@ impl Measured {
         self.0.iter().map(|(name, &seconds)| (&**name, seconds))
     }
 
-    /// Adds those of another measurement, in place of older ones.
+    /// Adds another measurement, which replaces older values.
     pub fn extend(&mut self, other: Measured) {
         self.0.extend(other.0);
     }

@@ -1,4 +1,4 @@
-//! Batches of items: how they come into a store, what is left of them, and how what was taken is read.
+//! Batches of items: how they are stored, how many items are left, and how taken items are read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,40 +20,40 @@ use brickwork_base::{Error, pool};
 pub(super) struct BatchRow {
     pub batch: Batch,
     pub segment: Segment,
-    /// Items that this party cannot read and has given up; the peer may not know.
+    /// Items that this party cannot read and has given up; the peer may not know it.
     pub given_up: Vec<Range<u64>>,
 }
 
 impl BatchRow {
-    /// Returns how many items this party has given up.
+    /// Returns the number of items that this party has given up.
     pub fn lost(&self) -> u64 {
         self.given_up.iter().map(length).sum()
     }
 }
 
-/// A batch and what is left of it.
+/// A batch and its remaining items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Its number in the epoch.
     pub serial: Serial,
     /// The batch.
     pub batch: Batch,
-    /// Items that it was made with.
+    /// Number of items when it was made.
     pub items: u64,
-    /// Items that are left; none while the step that it belongs to is not made.
+    /// Number of items that are left; none while the step to which it belongs is incomplete.
     pub left: u64,
-    /// Items that cannot be read, at this party or at the peer, and that no program took before. Those that
-    /// the peer does not know of yet count as left.
+    /// Number of items that cannot be read at this party or at the peer, and that no program took before.
+    /// Items that the peer does not know to be damaged yet count as left.
     pub damaged: u64,
-    /// Bytes of its segment; none where nothing is left of it.
+    /// Bytes of its segment; none if nothing is left of it.
     pub bytes: u64,
 }
 
 /// The use of a batch in the index.
 pub(super) enum Use {
-    /// Programs may take of it, now or once it is made.
+    /// Programs may take from it, now or when it is complete.
     Programs,
-    /// It is used up. What it was made with still counts for what else its epoch gives.
+    /// It is used up. Its parameters still count for the other batches of its epoch.
     Nobody,
     /// It was given up.
     Nothing,
@@ -75,17 +75,17 @@ pub(super) fn serial_of(key: &[u8]) -> Serial {
 }
 
 impl Store {
-    /// Begins to write a batch of the step that is open. It can be written while the store does other things.
+    /// Begins to write a batch of the open step. It can be written while the store is used for other things.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the serial is not of an open step, or is taken, or the disk fails.
+    /// [`Error::Stock`] if the serial does not belong to an open step, or is taken, or the disk fails.
     pub fn writer(&self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
         self.sound()?;
         self.key_for_new(id, serial)?;
         self.writers(id).begin(serial, None)
     }
 
-    /// Makes writers of an epoch's batches while somebody else has the store.
+    /// Makes writers of an epoch's batches, for use while another thread has the store.
     pub fn writers(&self, id: &EpochId) -> Writers {
         Writers::here(Folder {
             epoch: *id,
@@ -108,11 +108,11 @@ impl Store {
         Ok(key)
     }
 
-    /// Adds a batch, whose items are masked with the keys of a chain. Its items can be taken once
+    /// Adds a batch, whose items are masked with the keys of a chain. Its items can be taken when
     /// [`Entry::Made`](crate::Entry::Made) is in the log; after a failure they do not exist.
     ///
     /// # Errors
-    /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
+    /// As [`Store::writer`]; [`Error::Usage`] if the writer belongs to another batch.
     pub fn put(
         &self,
         id: &EpochId,
@@ -136,7 +136,7 @@ impl Store {
         self.write(&[row])
     }
 
-    /// Returns the batches of an epoch and how many items of each are left, oldest first.
+    /// Returns the batches of an epoch and the number of remaining items of each, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -159,8 +159,8 @@ impl Store {
         Ok(batches)
     }
 
-    /// The batches of an epoch that may still be used, with their keys and the items that are fresh and not
-    /// given up.
+    /// Returns the batches of an epoch that may still be used, with their keys and their fresh items that are
+    /// not given up.
     fn useful(&self, id: &EpochId) -> Result<Vec<Useful>, Error> {
         let state = self.state(id)?;
         let mut useful = Vec::new();
@@ -175,9 +175,8 @@ impl Store {
         Ok(useful)
     }
 
-    /// Returns the batches of an epoch whose segments are not where they should be, or not of the right
-    /// length, or whose keys are not there, unless all of their items are given up: which each is, and what
-    /// is wrong.
+    /// Returns the damaged batches of an epoch, with the fault of each: its segment is missing or has the
+    /// wrong length, or its keys are missing. Batches whose items are all given up are left out.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -196,26 +195,26 @@ impl Store {
         Ok(useful.into_iter().filter_map(missing).collect())
     }
 
-    /// Returns whether the segments of an epoch are where they should be, with the right length, and the keys
-    /// of its items, too. Says which is not.
+    /// Checks that all segments of an epoch exist with the right length, and that the keys of its items
+    /// exist. It names the first one that does not.
     ///
     /// # Errors
-    /// [`Error::Stock`] that names the first that is not.
+    /// [`Error::Stock`] that names the first missing one.
     pub fn present(&self, id: &EpochId) -> Result<(), Error> {
         self.missing(id)?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Returns which items an entry takes behind this state that takes so many of these batches.
+    /// Returns the items that an entry takes in this state, for these numbers of items of these batches.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are not as many.
+    /// [`Error::Stock`] if there are too few.
     pub(super) fn items_of(
         &self,
         id: &EpochId,
         state: &State,
         taken: &[(Serial, u32)],
     ) -> Result<Vec<TakenOf>, Error> {
-        // A batch may be named twice in one entry.
+        // One entry may name a batch twice.
         let (mut next, mut all) = (HashMap::new(), Vec::new());
         for &(serial, count) in taken {
             let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
@@ -232,8 +231,8 @@ impl Store {
         Ok(all)
     }
 
-    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record
-    /// may hold items that were not taken; they are the caller's to leave alone.
+    /// Reads taken items: for each batch, the records that hold them, as they were written. A record may hold
+    /// items that were not taken; the caller must not use them.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
@@ -255,8 +254,8 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the one record that holds this item, which was taken. For who goes through many items and has
-    /// room for few.
+    /// Reads the record that holds this taken item. This is for callers that process many items with little
+    /// memory.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -274,8 +273,8 @@ impl Store {
         }
     }
 
-    /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
-    /// what is read beside is left behind.
+    /// Reads units of the bulk of a batch from which items were taken, one after another. It is not for
+    /// secrets: its read buffers are not erased.
     ///
     /// # Errors
     /// As [`Store::read`], or if there are no such units.
@@ -287,7 +286,7 @@ impl Store {
         }
     }
 
-    /// The key of a batch that items were taken of, and its segment.
+    /// Returns the key of a batch from which items were taken, and its segment.
     fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
         self.sound()?;
         let gone = || Error::Stock(format!("batch {serial} is gone"));
@@ -343,17 +342,18 @@ impl Store {
         }))
     }
 
-    /// Does what [`Store::examine`] does. Returns the number of bytes in segments.
+    /// Does the same as [`Store::examine`], and returns the first damage as an error. Returns the number of
+    /// bytes in segments.
     ///
     /// # Errors
-    /// [`Error::Stock`] that names something that was altered or is missing.
+    /// [`Error::Stock`] that names a part that was altered or is missing.
     pub fn verify(&self) -> Result<u64, Error> {
         let (bytes, damage) = self.examine()?;
         damage.into_iter().next().map_or(Ok(bytes), |damage| Err(damage.why))
     }
 
-    /// Gives up the items that cannot be read, by the user's word, and writes damaged headers anew. Programs
-    /// go on with the others; the peer hears of it when one would have taken these.
+    /// Gives up the items that cannot be read, because the user said so, and writes damaged headers again.
+    /// Programs continue with the other items; the peer is told when a program would have taken these.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -372,7 +372,7 @@ impl Store {
     }
 }
 
-/// A batch that may still be used: its key, its row, and the items that are fresh and not given up.
+/// A batch that may still be used: its key, its row, and its fresh items that are not given up.
 type Useful = (Vec<u8>, BatchRow, Vec<Range<u64>>);
 
 /// Items of a batch that cannot be read.
@@ -384,13 +384,13 @@ pub struct Damage {
     pub serial: Serial,
     /// Its name.
     pub name: String,
-    /// The items; none if it is the header of the segment, which is not needed.
+    /// The items; empty if only the header of the segment is damaged, which is not needed.
     pub items: Vec<Range<u64>>,
-    /// The record, and what is wrong.
+    /// The record, and its fault.
     pub why: Error,
 }
 
-/// Returns the items that are in both.
+/// Returns the items that are in both ranges.
 pub(super) fn common(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
     a.start.max(b.start)..a.end.min(b.end)
 }

@@ -1,17 +1,18 @@
-//! Keys of a batch's items, each of which makes the next one: an item that was taken cannot be read again.
+//! Keys of a batch's items. Each key gives the next one and no earlier one, so an item that was taken cannot
+//! be read again.
 //!
-//! Programs take the items of a batch in their order. So a store keeps the key of the first item that is
-//! left, and nobody can make that of one before.
+//! Programs take the items of a batch in their order. So a store keeps only the key of the first remaining
+//! item, and nobody can compute an earlier key from it.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use brickwork_base::Error;
 
-/// Bytes of a mask behind which a block of the hash begins anew.
+/// Bytes of a mask, after which the next block of the hash begins.
 const BLOCK_BYTES: u64 = 64;
 
-/// The keys of a batch's items from one item on.
+/// The keys of a batch's items, from one item on.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct Chain {
     item: u64,
@@ -25,7 +26,7 @@ impl std::fmt::Debug for Chain {
 }
 
 impl Chain {
-    /// Draws the keys of a new batch.
+    /// Draws random keys for a new batch.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
@@ -37,7 +38,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Makes the keys of a new batch, of which this is the first.
+    /// Makes the keys of a new batch from its first key.
     pub fn of(key: &[u8; 32]) -> Self {
         Chain { item: 0, key: *key }
     }
@@ -47,12 +48,12 @@ impl Chain {
         &self.key
     }
 
-    /// Returns the first item whose key can be made.
+    /// Returns the first item whose key can still be computed.
     pub fn item(&self) -> u64 {
         self.item
     }
 
-    /// Goes on to the keys from this item on.
+    /// Advances to the keys from this item on.
     ///
     /// # Errors
     /// [`Error::Stock`] if the item was taken before: its key is erased.
@@ -69,7 +70,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Masks the pieces of the next item, or unmasks them, and erases the item's key.
+    /// Masks or unmasks the pieces of the next item, and erases the item's key.
     pub fn mask_next(&mut self, pieces: &mut [&mut [u8]]) {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(b"brickwork 2026-11 stock item");
@@ -95,7 +96,7 @@ impl Chain {
 mod tests {
     use super::*;
 
-    /// The keys from an item on unmask that item and all behind it, in any pieces, and none before.
+    /// The keys from an item on unmask that item and all later ones, in any pieces, and no earlier one.
     #[test]
     fn masks_go_forward_only() {
         let start = Chain::random().unwrap();

@@ -1,4 +1,4 @@
-//! The file operations of a store, each of which may fail, and in tests does.
+//! The file operations of a store. Each may fail, and tests make each of them fail.
 
 use std::fs::File;
 use std::io;
@@ -14,43 +14,43 @@ use redb::{BackendError, StorageBackend};
 /// A change that is about to be made to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// So many bytes are written, or the length of a file is set.
+    /// This many bytes are written, or the length of a file is set.
     Write(usize),
     /// A file or directory is made durable.
     Sync,
-    /// A file gets another name.
+    /// A file is renamed.
     Rename,
-    /// A file is made or removed.
+    /// A file is created or removed.
     Entry,
 }
 
-/// Is asked before every change. In production nothing fails on purpose; tests end the world at each point in
-/// turn.
+/// Is asked before every change of the disk. In production it allows everything; tests simulate a failure at
+/// each change in turn.
 pub trait Faults: Send + Sync + std::fmt::Debug {
-    /// Returns an error to keep the change from happening, but for the first `n` bytes of a write where it is
-    /// `Err((n, _))`.
+    /// Returns an error to prevent the change. With `Err((n, _))` the first `n` bytes of a write still
+    /// happen.
     fn before(&self, change: Change) -> Result<(), (usize, io::Error)>;
 
-    /// Returns what is free for this user on the disk of a folder, where the system says.
+    /// Returns the bytes on a folder's disk that are free for this user, if the system tells it.
     fn free_bytes(&self, folder: &Path) -> Option<u64> {
         free_bytes(folder)
     }
 }
 
-/// Returns what is free for this user on the disk of a folder, where the system says.
+/// Returns the bytes on a folder's disk that are free for this user, if the system tells it.
 #[cfg(unix)]
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     disk.f_bavail.checked_mul(disk.f_frsize)
 }
 
-/// Returns none, as the system does not say.
+/// Returns none, because the system does not tell it.
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
-/// Nothing fails but by itself.
+/// Causes no failures.
 #[derive(Debug)]
 pub struct NoFaults;
 
@@ -64,7 +64,7 @@ fn whole(result: Result<(), (usize, io::Error)>) -> io::Result<()> {
     result.map_err(|(_, error)| error)
 }
 
-/// All changes go through here.
+/// All changes of the disk go through here.
 #[derive(Clone, Debug)]
 pub(super) struct Disk(pub Arc<dyn Faults>);
 
@@ -86,10 +86,10 @@ impl Disk {
         file.sync_all()
     }
 
-    /// Makes the names in a directory durable.
+    /// Makes the file names in a directory durable.
     pub fn sync_directory(&self, path: &Path) -> io::Result<()> {
         whole(self.0.before(Change::Sync))?;
-        // Elsewhere a directory cannot be opened, and names are durable by themselves.
+        // On other systems a directory cannot be opened, and names are durable by themselves.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 
@@ -104,7 +104,7 @@ impl Disk {
     }
 }
 
-/// The index's file.
+/// The file of the index.
 #[derive(Debug)]
 pub(super) struct IndexFile {
     pub file: FileBackend,
@@ -170,7 +170,7 @@ impl StorageBackend for IndexFile {
 mod tests {
     use super::*;
 
-    /// Makes no change.
+    /// Prevents every change.
     #[derive(Debug)]
     struct Dead;
 
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Nothing is changed without the question whether it may be, or tests would not end the world there.
+    /// Every change asks for permission first; otherwise tests could not simulate a failure there.
     #[test]
     fn rows_21_and_22_a_dead_disk_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();

@@ -19,12 +19,12 @@ use super::store::{DAY, Store};
 use super::taken::{Opened, Taken};
 use brickwork_base::{Error, Party, Security, short};
 
-/// What an epoch is for. It never changes.
+/// The properties of an epoch. They never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
     /// The protocol whose material it holds.
     pub protocol: String,
-    /// Version of everything that two parties must have in common; stock of another one is of no use.
+    /// The version of the protocol; stock of another version cannot be used.
     pub version: u32,
     /// This party's role.
     pub role: Party,
@@ -34,81 +34,82 @@ pub struct Epoch {
     pub identities: [[u8; 32]; 2],
     /// Seconds since 1970, by this party's clock.
     pub created: u64,
-    /// Seconds from then on in which it may be used: its offset opens what ran from it, so it must go. The
-    /// same at both parties.
+    /// Seconds from then on in which it may be used. Its offset opens the wires of past runs, so it must be
+    /// erased. It is the same at both parties.
     pub max_age: u64,
-    /// What may fail in it beside its steps, in units of 2^-128.
+    /// The probability of a cheat in it outside its steps, in units of 2^-128.
     pub fixed: u128,
-    /// The odds, in units of 2^-128, that a peer which breaks a step off before it is exposed has seen that a
-    /// cheat would not show.
+    /// The probability, in units of 2^-128, that a peer that breaks off a step before it is exposed has seen
+    /// that a cheat would remain undetected.
     pub early: u128,
-    /// The attempts of the peer that count.
+    /// The attempts of the peer that are counted.
     pub counted: Counted,
 }
 
-/// The attempts of a peer that count: it may have seen that a cheat would show, and broken off.
+/// The attempts of a peer that are counted: it may have seen that its cheat would be detected, and broken
+/// off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counted {
-    /// None, but for the [early](Epoch::early) part of each step that is broken off.
+    /// None, except the [early](Epoch::early) part of each interrupted step.
     Nothing,
-    /// Steps that were exposed and broken off. A cheat in a step that is made has won all that it could.
+    /// Steps that were exposed and interrupted. In a completed step a cheat has already had its full effect.
     BrokenOff,
-    /// Likewise, and steps that are made of which no program has made use: a cheat in one may have been
-    /// neither seen nor of use, and the peer would rather have another one.
+    /// The same, and completed steps that no program has used: the peer may have thrown away a step in which
+    /// its cheat was undetected but useless.
     BrokenOffOrThrownAway,
 }
 
 impl Epoch {
-    /// Returns whose it is.
+    /// Returns the relation to which it belongs.
     pub fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.identities }
     }
 
-    /// Returns whether its time is over, so many seconds since 1970.
+    /// Returns whether its age limit has passed at this time, in seconds since 1970.
     pub fn is_over(&self, now: u64) -> bool {
         now >= self.created.saturating_add(self.max_age)
     }
 
-    /// Returns whether its time is nearly over, so that it may be over by the peer's clock.
+    /// Returns whether its age limit has nearly passed, so that it may have passed by the peer's clock.
     pub fn is_nearly_over(&self, now: u64) -> bool {
         self.is_over(now.saturating_add((self.max_age / 8).min(DAY)))
     }
 }
 
-/// An entry as it stands in the index.
+/// A log entry in the form in which the index stores it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct LogRow {
     entry: Entry,
-    /// True if the peer alone had begun it.
+    /// True if only the peer had begun it.
     named: bool,
 }
 
 impl LogRow {
-    /// Follows it.
+    /// Applies the entry to a state.
     pub fn apply(&self, state: &mut State) -> Result<(), Error> {
         if self.named { state.apply_named(&self.entry) } else { state.apply(&self.entry) }
     }
 }
 
-/// Why an entry is added to a log.
+/// The cause of a log entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// This party begins it, or has done what it says.
+    /// This party begins or has completed the action.
     Own,
-    /// The peer has it already.
+    /// The peer already has the entry.
     Named,
-    /// It burns the epoch for the peer's doing.
+    /// The entry burns the epoch because of the peer.
     Lost(Loss),
 }
 
-/// A peer's doing that made this party burn an epoch.
+/// The reason why a peer's behaviour made this party burn an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It failed a check, or this party cannot know whether it did: it may have guessed a secret of the
-    /// epoch's.
+    /// The peer failed a check, or this party cannot know whether it did: it may have guessed a secret of the
+    /// epoch.
     Check,
-    /// It has another log, or none, or says that it burned the epoch: it cannot have learnt more from it than
-    /// from what was made.
+    /// The peer has a different log or none, or says that it burned the epoch. It cannot have learnt more
+    /// than from completed steps.
     Log,
 }
 
@@ -130,7 +131,7 @@ impl Store {
         Ok(epochs)
     }
 
-    /// Begins an epoch. `secrets` are what the protocol needs to go on in it.
+    /// Begins an epoch. `secrets` are the data with which the protocol resumes it.
     ///
     /// # Errors
     /// [`Error::Stock`] if it exists or the disk fails.
@@ -146,12 +147,12 @@ impl Store {
         self.poisoning(file.name())
     }
 
-    /// Names the file of an epoch's keys.
+    /// Returns the file of an epoch's keys.
     fn key_file(&self, id: &EpochId) -> KeyFile<'_> {
         KeyFile::of(&self.keys(), id, &self.shared.key, &self.shared.disk)
     }
 
-    /// Poisons the store where a change of a file has failed.
+    /// Poisons the store if a change of a file has failed.
     fn poisoning<T>(&self, changed: Result<T, Error>) -> Result<T, Error> {
         changed.inspect_err(|error| self.shared.poisoned.by(error))
     }
@@ -165,7 +166,8 @@ impl Store {
     /// Adds the keys of a batch's items, before the index names the batch.
     pub(super) fn keep_chain(&self, id: &EpochId, serial: Serial, chain: &Chain) -> Result<(), Error> {
         let mut kept = self.kept(id)?;
-        // In a new list of its full length: one that grows leaves keys behind in memory that nobody erases.
+        // A new list of the full length is allocated, because a growing one leaves keys in memory that nobody
+        // erases.
         let mut chains = Vec::with_capacity(kept.chains.len() + 1);
         chains.extend(kept.chains.iter().filter(|(other, _)| *other != serial).cloned());
         chains.push((serial, chain.clone()));
@@ -173,8 +175,9 @@ impl Store {
         self.poisoning(self.key_file(id).write(&kept))
     }
 
-    /// Erases the keys of all items that are gone, and of all entries that are over: no program or step of
-    /// this epoch is under way. Entries that end one do it, so this is for one that has failed.
+    /// Erases the keys of all used items and of all past entries; no program or step of this epoch may be in
+    /// progress. Entries that end a program or step do this themselves, so this is for those that have
+    /// failed.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -184,7 +187,7 @@ impl Store {
         if state.burned().is_some() { Ok(()) } else { self.erase_gone(id, &state) }
     }
 
-    /// Erases the keys that a state has no use for.
+    /// Erases the keys that are useless in this state.
     fn erase_gone(&self, id: &EpochId, state: &State) -> Result<(), Error> {
         let mut kept = self.kept(id)?;
         let (next, before) = (state.shared() + 1, kept.chains.len());
@@ -193,7 +196,7 @@ impl Store {
             kept.secrets.forward.go_to(next)?;
             changed = true;
         }
-        // This index may be an older copy, so keys of steps that its log has not begun stay.
+        // This index may be an older copy, so keys of steps that its log does not have yet are kept.
         let is_ahead = |serial| number_of(serial) > state.shared();
         kept.chains.retain(|&(serial, _)| state.is_made(serial) || state.is_open(serial) || is_ahead(serial));
         for (serial, chain) in &mut kept.chains {
@@ -208,9 +211,9 @@ impl Store {
         Ok(())
     }
 
-    /// Settles the files of keys when the store is opened: erases keys that are of no use any more. The file
-    /// of an epoch that the index does not know stays as it is. So does one that cannot be read: nothing of
-    /// its epoch can be used, and the store must open for the user to burn it.
+    /// Repairs the files of keys when the store is opened: erases keys that are not needed any more. The file
+    /// of an epoch that the index does not know is kept unchanged. So is one that cannot be read: nothing of
+    /// its epoch can be used, and the store must open so that the user can burn it.
     pub(super) fn settle_keys(&self) -> Result<(), Error> {
         for (id, _) in self.epochs()? {
             let (state, file) = (self.state(&id)?, self.key_file(&id));
@@ -226,7 +229,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what [`Store::begin`] was given.
+    /// Returns the secrets that [`Store::begin`] received.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
@@ -281,20 +284,20 @@ impl Store {
         (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
     }
 
-    /// Makes an entry durable, and only then hands out the items that it takes. Entries are written one after
-    /// the other, whoever writes them, and each range and item is handed out to one; but a session that
-    /// appends must have [leased](crate::PeerLock::lease) the epoch, or hold the
-    /// [`PeerLock`](crate::PeerLock) while nobody has.
+    /// Makes an entry durable, and only then returns the items that it takes. Entries are written one after
+    /// another, and each range and item is given to only one caller. A session that appends must have
+    /// [leased](crate::PeerLock::lease) the epoch, or hold the [`PeerLock`](crate::PeerLock) while nobody has
+    /// leased it.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
-    /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
-    /// opened anew.
+    /// last case it is unknown whether the items are burned; the store is poisoned and returns nothing until
+    /// it is opened again.
     pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
         self.append_as(id, entry, Cause::Own, Opened::default())
     }
 
-    /// Does what [`Store::append`] does with the entry of a program whose items were read before.
+    /// Does the same as [`Store::append`] with the entry of a program whose items were read before.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -302,9 +305,9 @@ impl Store {
         self.append_as(id, entry, Cause::Own, opened)
     }
 
-    /// Does what [`Store::append`] does with an entry that the peer has behind this party's log: it went
-    /// away before this party had begun it. A step that the peer names so counts nowhere, whatever the peer
-    /// says that it risks: this party has answered no challenge of it.
+    /// Does the same as [`Store::append`] with an entry that the peer has and this party lacks, because the
+    /// peer went away before this party had begun it. A step that only the peer has begun does not count as
+    /// an attempt, whatever its risk: this party has answered no challenge of it.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -312,7 +315,7 @@ impl Store {
         self.append_as(id, entry, Cause::Named, Opened::default())
     }
 
-    /// Does what [`Store::append`] does, for this cause.
+    /// Does the same as [`Store::append`], for this cause.
     pub(super) fn append_as(
         &self,
         id: &EpochId,
@@ -323,7 +326,7 @@ impl Store {
         self.append_behind(&self.change()?, id, entry, cause, opened)
     }
 
-    /// Does what [`Store::append_as`] does, of who holds off other changes.
+    /// Does the same as [`Store::append_as`], for a caller that prevents other changes.
     pub(super) fn append_behind(
         &self,
         _changing: &MutexGuard<'_, ()>,
@@ -357,13 +360,13 @@ impl Store {
                 let _ = place.insert(chain);
             }
         }
-        // Read before, and by now of another state: then they are read again.
+        // The items were read before the state changed, so they are read again.
         let opened = if opened.items == items { opened } else { Opened::default() };
         let mut rows = vec![self.sealed(LOG, with_number(id, number), &row)?];
         rows.extend(self.vain_behind(id, [&before, &after], entry, cause)?);
         let mut segments = Vec::new();
-        // What no program will take any more goes: all of an epoch that is burned, and with the next step
-        // what steps that are given up had stored.
+        // Useless stock is removed: everything of a burned epoch, and with the next step the data of steps
+        // that were given up.
         let is_burned = matches!(entry, Entry::Burned(_));
         if is_burned || matches!(entry, Entry::Fill(_)) {
             for (key, row) in self.between(BATCHES, id, None)? {
@@ -374,7 +377,7 @@ impl Store {
                 }
             }
         }
-        // What an interrupted process left of the step that was open until now.
+        // Data of the step that was open until now, from an interrupted process.
         if before.open().is_some() && after.open() != before.open() {
             segments.extend(self.shared.leftovers().extract_if(.., |(of, _)| of == id).map(|(_, path)| path));
         }
@@ -383,7 +386,7 @@ impl Store {
         let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
         match entry {
             Entry::Burned(_) => self.poisoning(self.key_file(id).erase())?,
-            // The program or the step before it is over.
+            // The previous program or step has ended.
             Entry::Confirmed | Entry::Made => self.erase_gone(id, &after)?,
             _ => {}
         }
@@ -393,8 +396,8 @@ impl Store {
         Ok(Taken { epoch: *id, ranges, items, opened, chains })
     }
 
-    /// Burns the epochs whose secrets others had when the process ended that had this store: whether one of
-    /// them saw a check fail, nobody can say any more, so it counts as if one had.
+    /// Burns the epochs whose secrets other processes had when the last process with this store ended. Nobody
+    /// can tell any more whether one of them saw a failed check, so this counts as one.
     pub(super) fn burn_what_is_lent(&self) -> Result<(), Error> {
         for (id, _) in self.epochs()? {
             let state = self.state(&id)?;
@@ -408,7 +411,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets an epoch in which nothing shared has happened, or which is burned.
+    /// Forgets an epoch that has no shared entries or is burned.
     ///
     /// # Errors
     /// [`Error::Stock`] if something may still be used, or the disk fails.

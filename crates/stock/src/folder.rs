@@ -1,7 +1,7 @@
-//! The folder of a store: which files are its own, and what becomes of all others.
+//! The folder of a store: the store's own files, and the treatment of all other files.
 //!
-//! Nothing is removed but what the log says will never be used. A file that the store does not know may be
-//! stock whose index is being restored, so it is moved aside and a warning names it.
+//! Only files that the log declares useless are removed. An unknown file may be stock whose index is being
+//! restored, so it is moved aside and a warning names it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,24 @@ use brickwork_base::{Error, private};
 
 /// The index.
 pub(super) const INDEX: &str = "index.redb";
-/// An index before it has its name.
+/// An index that is not complete yet.
 pub(super) const UNFINISHED: &str = "index.unfinished";
-/// The file that the process with the store has locked.
+/// The file that is locked by the process with the store.
 pub(super) const LOCK: &str = "lock";
 /// The folder of the segments.
 pub(super) const SEGMENTS: &str = "segments";
-/// The folder of the epochs' secrets and of the keys of items.
+/// The folder with the epochs' secrets and the keys of items.
 pub(super) const KEYS: &str = "keys";
-/// The folder of what was moved aside.
+/// The folder for files that were moved aside.
 const UNKNOWN: &str = "unknown";
 
-/// Returns an error about a file or folder.
+/// Makes an error about a file or folder.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |error| of_disk(&error, format!("{}: {error}", path.display()))
 }
 
-/// Returns the error for a message. A disk without room is a lack of resources: more stock would not help.
+/// Makes the error with this message. A full disk is a lack of resources, because making more stock would not
+/// help.
 pub(super) fn of_disk(error: &io::Error, message: String) -> Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     match error.kind() {
@@ -36,16 +37,16 @@ pub(super) fn of_disk(error: &io::Error, message: String) -> Error {
     }
 }
 
-/// Makes a folder that its owner alone can enter, and those above it, unless they are there.
+/// Makes a folder that only its owner can enter, and its parents, if they do not exist.
 pub(super) fn make(path: &Path) -> Result<(), Error> {
     private::create_folders(path).map_err(failed(path))
 }
 
-/// Returns whether a folder holds a store; if not, a new one can be made there.
+/// Returns whether a folder holds a store; if it does not, a new one can be made there.
 ///
 /// # Errors
-/// [`Error::Incomplete`] if there is no index but something else: the index was moved away, or is not
-/// restored yet. [`Error::Stock`] if the folder cannot be read.
+/// [`Error::Incomplete`] if there is no index but something else: the index was moved away or is not restored
+/// yet. [`Error::Stock`] if the folder cannot be read.
 pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
     let index = directory.join(INDEX);
     if index.try_exists().map_err(failed(&index))? {
@@ -67,8 +68,8 @@ pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Returns the first file or folder in a folder for which this does not hold, in the order of names; a folder
-/// that is not there holds nothing.
+/// Returns the first file or folder, by name, in a folder that fails this condition; a folder that does not
+/// exist is empty.
 fn first_in(folder: &Path, except: impl Fn(&Path) -> Result<bool, Error>) -> Result<Option<PathBuf>, Error> {
     let files = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -84,7 +85,7 @@ fn first_in(folder: &Path, except: impl Fn(&Path) -> Result<bool, Error>) -> Res
     Ok(first)
 }
 
-/// Moves a file that the store does not know into the folder for unknown files.
+/// Moves an unknown file into the folder for unknown files.
 ///
 /// # Errors
 /// [`Error::Stock`] if the disk fails.
@@ -99,7 +100,7 @@ pub(super) fn move_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(
     Ok(())
 }
 
-/// Moves a file of a store's folder into the one for unknown files, under a name that nothing there has.
+/// Moves a file of a store's folder into the folder for unknown files, under a name that is free there.
 /// Returns its path.
 ///
 /// # Errors
@@ -114,7 +115,7 @@ pub(super) fn moved_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<
     Ok(target)
 }
 
-/// Writes a copy of a file to where [`moved_aside`] would move it.
+/// Writes a copy of a file to the place where [`moved_aside`] would move it.
 ///
 /// # Errors
 /// [`Error::Stock`] if the disk fails.
@@ -126,12 +127,12 @@ pub(super) fn copied_aside(disk: &Disk, directory: &Path, path: &Path) -> Result
         .map_err(failed(&target))
 }
 
-/// Returns a path in the folder for unknown files that nothing has, and makes that folder.
+/// Returns a free path in the folder for unknown files, and makes that folder.
 fn place_aside(directory: &Path, path: &Path) -> Result<PathBuf, Error> {
     let (unknown, name) = (directory.join(UNKNOWN), path.file_name().unwrap_or_default());
     make(&unknown)?;
     let mut target = unknown.join(name);
-    // The folder's lock is held, so nobody takes a name that is free.
+    // The folder's lock is held, so nobody takes a free name meanwhile.
     for number in 1.. {
         if let Err(error) = target.symlink_metadata() {
             match error.kind() {

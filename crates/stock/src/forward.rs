@@ -1,5 +1,5 @@
-//! Keys that go forward with the log: the keys that are kept after an entry do not reveal what the entry
-//! drew.
+//! Keys that change with the log: the keys that are kept after an entry do not reveal the streams of that
+//! entry.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -7,8 +7,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::index::encoded_secret;
 use brickwork_base::Error;
 
-/// Keys of streams, each of which is replaced by a hash of itself from one entry of an epoch's log to the
-/// next. The keys of an entry make those of all later ones, and of none before.
+/// Keys of streams. From one entry of an epoch's log to the next, each key is replaced by its hash. The keys
+/// of an entry give those of all later entries, and of no earlier one.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct Forward {
     entry: u64,
@@ -27,7 +27,7 @@ impl Forward {
         Forward { entry: 0, keys }
     }
 
-    /// Returns the number of the entry whose keys these are.
+    /// Returns the number of the entry to which these keys belong.
     pub fn entry(&self) -> u64 {
         self.entry
     }
@@ -42,10 +42,10 @@ impl Forward {
         self.keys.is_empty()
     }
 
-    /// Replaces the keys by those of a later entry, or leaves those of this one.
+    /// Replaces the keys by those of a later entry, or keeps them if it is the same entry.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an entry before: those keys are gone.
+    /// [`Error::Usage`] for an earlier entry, whose keys are erased.
     pub fn go_to(&mut self, entry: u64) -> Result<(), Error> {
         if entry < self.entry {
             return Err(Error::Usage(format!(
@@ -60,31 +60,31 @@ impl Forward {
         Ok(())
     }
 
-    /// Returns the keys of the entry behind this one, for a store.
+    /// Returns the keys of the next entry, for a store.
     pub fn behind(&self) -> Self {
         let mut behind = self.clone();
         behind.go_to(self.entry + 1).expect("a later entry");
         behind
     }
 
-    /// Puts keys of the same entry one after the other.
+    /// Joins keys of the same entry.
     ///
     /// # Panics
-    /// If they are of several entries.
+    /// If they belong to different entries.
     pub fn join(parts: impl IntoIterator<Item = Forward>) -> Self {
         let parts: Vec<Forward> = parts.into_iter().collect();
         let entry = parts.first().map_or(0, Forward::entry);
         assert!(parts.iter().all(|part| part.entry == entry), "keys of one entry");
-        // Made at its full length: what grows leaves copies behind.
+        // Allocated with its full length, because a growing vector leaves copies behind.
         let mut keys = Vec::with_capacity(parts.iter().map(|part| part.keys.len()).sum());
         parts.iter().for_each(|part| keys.extend_from_slice(&part.keys));
         Forward { entry, keys }
     }
 
-    /// Takes them apart again, into parts of so many keys.
+    /// Splits the keys into parts of these lengths.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are not as many keys.
+    /// [`Error::Stock`] if the number of keys differs.
     pub fn split(&self, lengths: &[usize]) -> Result<Vec<Self>, Error> {
         if lengths.iter().sum::<usize>() != self.keys.len() {
             return Err(Error::Stock(
@@ -115,20 +115,20 @@ fn next(key: u128, entry: u64) -> u128 {
 /// The secrets of an epoch, as a store keeps them.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct Secrets {
-    /// Those that stay, in the protocol's encoding.
+    /// The secrets that do not change, in the protocol's encoding.
     pub fixed: Vec<u8>,
-    /// Those that go forward: the keys of the first entry that may still draw from them.
+    /// The keys of the first entry that may still draw from them.
     pub forward: Forward,
 }
 
 impl Secrets {
-    /// Makes secrets of what stays, which is encoded, and of what goes forward.
+    /// Makes secrets from the fixed part, which is encoded, and the keys.
     pub fn new(fixed: &impl Serialize, forward: Forward) -> Self {
         let mut fixed = encoded_secret(fixed);
         Secrets { fixed: std::mem::take(&mut fixed), forward }
     }
 
-    /// Makes secrets of which nothing goes forward.
+    /// Makes secrets without keys.
     pub fn fixed(bytes: &[u8]) -> Self {
         Secrets { fixed: bytes.to_vec(), forward: Forward::default() }
     }
@@ -144,7 +144,7 @@ impl std::fmt::Debug for Secrets {
 mod tests {
     use super::*;
 
-    /// Single steps give the same keys as a leap, and there is no way back.
+    /// Single steps give the same keys as one large step, and there is no way back.
     #[test]
     fn keys_go_forward_only() {
         let keys = vec![3, 4, 3];
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(leap, steps);
         assert!(matches!(leap.go_to(4), Err(Error::Usage(_))));
         assert_eq!(leap, steps);
-        // A key that comes again at a later entry is followed by another one.
+        // A key that occurs again at a later entry is followed by a different key.
         assert_ne!(next(3, 0), next(3, 1));
     }
 

@@ -1,4 +1,4 @@
-//! The index: a database of rows, each sealed with what it is about.
+//! The index: a database of rows, each sealed together with its table and key.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,28 +19,28 @@ use super::pair::Relation;
 use super::seal;
 use brickwork_base::Error;
 
-/// Rows: a key that names what the row is about, and the sealed row.
+/// A table of rows: the key names the subject of the row, and the value is the sealed row.
 pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 /// The key of a row, and the sealed row.
 pub(super) type Row = (Vec<u8>, Vec<u8>);
 
-/// A row that is written, or removed where there is none to write.
+/// A row to write, or a key to remove if there is no row.
 pub(super) type RowChange = (Rows, Vec<u8>, Option<Vec<u8>>);
 
-/// One row, which only the right key opens.
+/// A single row, which only the right key of the store opens.
 pub(super) const FORMAT: Rows = TableDefinition::new("format");
-/// By epoch.
+/// Rows by epoch.
 pub(super) const EPOCHS: Rows = TableDefinition::new("epochs");
-/// By epoch and serial.
+/// Rows by epoch and serial.
 pub(super) const BATCHES: Rows = TableDefinition::new("batches");
-/// By epoch and number.
+/// Rows by epoch and number.
 pub(super) const LOG: Rows = TableDefinition::new("log");
-/// By a digest of whose stores they are.
+/// Rows by a digest of the relation.
 pub(super) const PAIRS: Rows = TableDefinition::new("pairs");
-/// By a digest of whose attempts they are.
+/// Rows by a digest of the account.
 pub(super) const VAIN: Rows = TableDefinition::new("vain");
-/// By a key that the process with the store chooses.
+/// Rows by a key that the process with the store chooses.
 pub(super) const NOTES: Rows = TableDefinition::new("notes");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
@@ -70,14 +70,14 @@ pub(super) fn key_of(relation: &Relation) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 stock pair of stores", &parts)
 }
 
-/// Names what a row is about: its table and its key.
+/// Returns the associated data of a row: its table and its key.
 pub(super) fn about(table: Rows, key: &[u8]) -> Vec<u8> {
     [redb::TableHandle::name(&table).as_bytes(), &[0], key].concat()
 }
 
-/// Reads the bytes of a file at one moment, while another process may write to it: two readings, one after
-/// the other, that find the same, so that this is what it held between them. A database's file can be opened
-/// as it is at any moment, like after a crash.
+/// Reads the bytes of a file as they were at one moment, while another process may write to it. If two
+/// readings in sequence are equal, the file had these bytes between them. A database file can be opened in
+/// its state of any moment, as after a crash.
 pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
     let mut before = std::fs::read(path).map_err(failed)?;
@@ -92,25 +92,25 @@ pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     Err(Error::Stock(format!("{} is being written to all the time; look again later", path.display())))
 }
 
-/// How often an index is read that changes meanwhile.
+/// The largest number of readings of an index that changes meanwhile.
 const READINGS: u32 = 100;
 
-/// A database that is open.
+/// An open database.
 pub(super) struct Index {
     database: Option<Database>,
-    /// True once it has found damage.
+    /// True after damage was found.
     is_damaged: AtomicBool,
 }
 
 impl Index {
-    /// Opens a file, which has been checked or is empty.
+    /// Opens a file that was checked or is empty.
     pub fn of(file: File, disk: &Disk) -> Result<Self, Error> {
         let open = || Self::new(IndexFile { file: FileBackend::new(file)?, disk: disk.clone() });
         caught(open).map_err(failed("opening the index"))
     }
 
-    /// Opens a copy of an index in memory, and checks all of it. The file itself stays as it is: the database
-    /// would repair it, and in doing so write it.
+    /// Opens a copy of an index in memory, and checks all of it. The file itself stays unchanged, because the
+    /// database would repair it and write to it.
     pub fn checked(bytes: &[u8]) -> Result<Self, Error> {
         let check = || {
             let mut index = Self::copy(bytes)?;
@@ -137,7 +137,7 @@ impl Index {
         Ok(Index { database, is_damaged: false.into() })
     }
 
-    /// Runs something with the database, for which damage is an error and no panic.
+    /// Runs a closure with the database, and turns panics about damage into errors.
     pub fn run<T>(&self, run: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, redb::Error> {
         let done = caught(|| run(self.database.as_ref().expect("it is there until it is dropped")));
         if let Err(redb::Error::Corrupted(_)) = done {
@@ -146,15 +146,14 @@ impl Index {
         done
     }
 
-    /// Says that it is damaged.
+    /// Marks it as damaged.
     pub fn give_up(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Index {
-    /// Closes the database. One that is damaged is left as it is: a panic in the middle of closing would end
-    /// the process.
+    /// Closes the database. A damaged database is not closed: a panic while closing would end the process.
     fn drop(&mut self) {
         let database = self.database.take();
         if self.is_damaged.load(Ordering::Relaxed) {
@@ -173,12 +172,13 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a panic of this thread is caught and becomes an error, so that nobody should print it.
+/// Returns whether a panic of this thread becomes an error, so that it must not be printed.
 pub fn is_caught() -> bool {
     CATCHING.get()
 }
 
-/// Runs a part of the database. It takes some damage for a bug of its own and panics: that is an error.
+/// Runs a part of the database. The database panics on some damage, as on a bug of its own; this returns an
+/// error instead.
 fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     let before = CATCHING.replace(true);
     erase_stack();
@@ -203,7 +203,7 @@ pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(
     Index::of(file, disk)?.run(write).map_err(failed("making the index"))
 }
 
-/// Encodes what may be secret, in a buffer that does not grow, so that no copies are left behind.
+/// Encodes a value that may be secret, in a buffer that does not grow, so that no copies remain.
 pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     let length = postcard::experimental::serialized_size(value).expect("it can be encoded");
     let mut bytes = Zeroizing::new(vec![0; length]);
@@ -211,12 +211,13 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// Overwrites what calls that have returned left on this thread's stack, as far down as the database goes: it
-/// puts values with unwritten bytes on the heap, where these would stay in memory that nobody erases.
+/// Overwrites the part of this thread's stack that returned calls of the database may have used. The database
+/// copies values with uninitialised bytes to the heap, where old stack contents would stay in memory that
+/// nobody erases.
 #[inline(never)]
 fn erase_stack() {
     const PAGES: usize = 16;
     let below = std::hint::black_box([[0u64; 512]; PAGES]);
-    // Somebody may look: so the compiler leaves no write out.
+    // The compiler must assume that the buffer is read, so it keeps every write.
     zeroize::optimization_barrier(&below);
 }

@@ -6,9 +6,9 @@
 //!   slot = number:[u8; 8] length:[u8; 4] nonce ciphertext tag
 //! ```
 //!
-//! The index cannot hold anything that must be forgotten: it writes each row to new pages and leaves the old
-//! ones as they are. Here a new version goes to the slot that is empty. When it is durable, the old one is
-//! overwritten with zeros. Of two versions that a crash leaves, the later one counts.
+//! The index cannot hold data that must be forgotten, because it writes each row to new pages and keeps the
+//! old pages. Here a new version is written to the empty slot. When it is durable, the old version is
+//! overwritten with zeros. If a crash leaves two versions, the later one is valid.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,7 @@ use brickwork_base::place::read_at;
 #[derive(Clone, Default, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub(super) struct Kept {
     pub secrets: Secrets,
-    /// Of each batch of which something is left, by serial.
+    /// The keys of each batch that still has items, by serial.
     pub chains: Vec<(Serial, Chain)>,
 }
 
@@ -52,17 +52,17 @@ impl Kept {
     }
 }
 
-/// Bytes in front of what is sealed in a slot.
+/// Bytes before the sealed data in a slot.
 const HEADER_BYTES: usize = 12;
 
-/// Bytes that sealing adds: nonce and tag.
+/// Bytes that sealing adds: the nonce and the tag.
 const SEAL_BYTES: usize = 28;
 
-/// Sizes of slots are multiples of this.
+/// The size of a slot is a multiple of this.
 const BLOCK_BYTES: usize = 4096;
 
-/// How often a file is read in which no version is found. Another process that has the store may be writing
-/// the one slot while this process reads the other.
+/// The number of times that a file without a version is read. Another process with the store may write one
+/// slot while this process reads the other.
 const LOOKS: usize = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -74,7 +74,7 @@ struct Found {
     kept: Kept,
 }
 
-/// The file of one epoch.
+/// The file of keys of one epoch.
 pub(super) struct KeyFile<'s> {
     disk: &'s Disk,
     sealer: Rows,
@@ -83,7 +83,7 @@ pub(super) struct KeyFile<'s> {
 }
 
 impl<'s> KeyFile<'s> {
-    /// Names the file of an epoch in this folder.
+    /// Returns the file of an epoch in this folder.
     pub fn of(folder: &Path, epoch: &EpochId, key: &StoreKey, disk: &'s Disk) -> Self {
         let name: String = epoch.iter().map(|byte| format!("{byte:02x}")).collect();
         KeyFile { disk, sealer: key.epoch(epoch), epoch: *epoch, path: folder.join(name + ".keys") }
@@ -110,7 +110,8 @@ impl<'s> KeyFile<'s> {
         Ok([&number.to_le_bytes()[..], &length.to_le_bytes(), &sealed].concat())
     }
 
-    /// Writes the first version under another name, so that it is an epoch's only once that is in the index.
+    /// Writes the first version under another name; it becomes the epoch's file only when the epoch is in the
+    /// index.
     pub fn make(&self, kept: &Kept) -> Result<(), Error> {
         let path = self.unfinished();
         self.shred(&path)?;
@@ -119,7 +120,7 @@ impl<'s> KeyFile<'s> {
 
     fn write_new(&self, path: &Path, number: u64, kept: &Kept) -> Result<(), Error> {
         let sealed = self.sealed(number, kept)?;
-        // Room for as much again before the file must be made anew.
+        // Room for twice as much, before the file must be written again with larger slots.
         let slot = (2 * sealed.len()).next_multiple_of(BLOCK_BYTES);
         let mut bytes = sealed;
         bytes.resize(2 * slot, 0);
@@ -142,7 +143,7 @@ impl<'s> KeyFile<'s> {
         named.map_err(self.failed("naming"))
     }
 
-    /// Reads the version that counts; `None` if there is no file.
+    /// Reads the valid version; `None` if there is no file.
     pub fn read(&self) -> Result<Option<Kept>, Error> {
         for _ in 0..LOOKS {
             let Some((file, slots)) = self.open()? else { return Ok(None) };
@@ -169,7 +170,7 @@ impl<'s> KeyFile<'s> {
         Ok(Some((file, usize::try_from(length / 2).unwrap_or(usize::MAX))))
     }
 
-    /// Reads the versions that are there, the latest last.
+    /// Reads the existing versions, the latest one last.
     fn found(&self, file: &File, slot_bytes: usize) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         for slot in 0..2 {
@@ -195,7 +196,7 @@ impl<'s> KeyFile<'s> {
         Ok(found)
     }
 
-    /// Writes the next version, and overwrites the one before.
+    /// Writes the next version, and overwrites the previous one.
     pub fn write(&self, kept: &Kept) -> Result<(), Error> {
         let gone = || Error::Stock(format!("{} is gone", self.path.display()));
         let (file, slot_bytes) = self.open()?.ok_or_else(gone)?;
@@ -214,7 +215,7 @@ impl<'s> KeyFile<'s> {
         write().map_err(self.failed("writing"))
     }
 
-    /// Writes a version for which there is no room to a larger file.
+    /// Writes a version that does not fit to a larger file.
     fn write_larger(&self, number: u64, kept: &Kept) -> Result<(), Error> {
         let larger = self.unfinished();
         self.shred(&larger)?;
@@ -223,7 +224,7 @@ impl<'s> KeyFile<'s> {
         self.name()
     }
 
-    /// Overwrites all of a file with zeros, durably.
+    /// Overwrites the whole file with zeros, durably.
     fn overwrite(&self, path: &Path) -> Result<(), Error> {
         let overwrite = || {
             let file = File::options().write(true).open(path)?;
@@ -246,14 +247,14 @@ impl<'s> KeyFile<'s> {
         }
     }
 
-    /// Overwrites all that there is of the epoch, and removes it.
+    /// Overwrites and removes all files of the epoch.
     pub fn erase(&self) -> Result<(), Error> {
         self.shred(&self.unfinished())?;
         self.shred(&self.path)
     }
 
-    /// Settles the state in which a crash left the keys of an epoch that lives. Of two files the one that
-    /// holds a version counts, and of two versions the later one.
+    /// Repairs the state in which a crash left the keys of an epoch in use. If there are two files, the one
+    /// that holds a version is valid; if there are two versions, the later one is.
     pub fn settle(&self) -> Result<(), Error> {
         let whole = match self.open()? {
             None => None,
@@ -263,7 +264,7 @@ impl<'s> KeyFile<'s> {
             Some((found, file, slot_bytes)) if !found.is_empty() => {
                 self.shred(&self.unfinished())?;
                 let last = found.last().map_or(0, |last| last.slot);
-                // A part of a version may be there.
+                // A part of a version may exist.
                 let zeros = vec![0; slot_bytes];
                 let other = (1 - last) * slot_bytes as u64;
                 let mut there = vec![0; slot_bytes];
@@ -293,7 +294,7 @@ mod tests {
         Kept { secrets: Secrets::fixed(&vec![byte; length]), chains: Vec::new() }
     }
 
-    /// Calls `each` with a file that holds this, and the bytes that can be found on the disk.
+    /// Calls `each` with a file with these contents, and a function that returns the bytes on the disk.
     fn with_file(each: impl FnOnce(&KeyFile, &dyn Fn() -> Vec<u8>)) {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk(Arc::new(NoFaults));
@@ -312,18 +313,18 @@ mod tests {
         assert_eq!(file.read().unwrap().unwrap().secrets.fixed, vec![byte; length]);
     }
 
-    /// Returns whether `sealed` is a part of what lies on the disk.
+    /// Returns whether the bytes on the disk contain `sealed`.
     fn lies(disk: &[u8], sealed: &[u8]) -> bool {
         disk.windows(sealed.len()).any(|window| window == sealed)
     }
 
-    /// Of each version nothing lies on the disk when the next one has been written, also where that needs a
-    /// larger file.
+    /// When the next version has been written, nothing of the old one is on the disk, even if a larger file
+    /// was needed.
     #[test]
     fn what_was_replaced_is_overwritten() {
         with_file(|file, disk| {
             for (byte, length) in [(2, 100), (3, 150), (4, 9_000), (5, 9_000), (6, 40)] {
-                // The ciphertext of the version before, of which 40 bytes are there in any case.
+                // The ciphertext of the previous version, of which 40 bytes exist in any case.
                 let before = disk();
                 let used = before.iter().position(|&byte| byte != 0).unwrap();
                 let sealed = before[used / 4096 * 4096 + HEADER_BYTES..][..40].to_vec();
@@ -337,7 +338,7 @@ mod tests {
         });
     }
 
-    /// A crash leaves both versions, or a part of the new one; the later one that is whole counts, and the
+    /// A crash leaves both versions, or a part of the new one. The later complete version is valid, and the
     /// other slot is overwritten when the store is opened.
     #[test]
     fn row_21_of_two_versions_the_later_one_counts() {
@@ -363,7 +364,7 @@ mod tests {
         });
     }
 
-    /// A crash while a larger file takes the place: the old one is whole, or the new one is.
+    /// A crash while a larger file replaces the old one leaves one of them complete.
     #[test]
     fn row_21_a_larger_file_takes_the_place_in_either_order() {
         with_file(|file, _| {
@@ -379,7 +380,7 @@ mod tests {
         });
     }
 
-    /// A file that was altered, or is another epoch's, is refused.
+    /// A file that was altered or belongs to another epoch is refused.
     #[test]
     fn row_23_another_file_is_refused() {
         with_file(|file, disk| {

@@ -1,9 +1,9 @@
-//! Who works in which epoch: several sessions of one process share a store, and each has an epoch to itself.
+//! Leases of epochs: several sessions of one process share a store, and each has an epoch for itself.
 //!
-//! An epoch's log has one writer. Who wants to become it holds the [`PeerLock`] of the peer for a moment,
-//! sees which epochs are free, and leases one; the [`Lease`] is free again when it is dropped. While two
-//! stores are compared, the lock is held, so nobody leases what is being compared. All of it is in memory: it
-//! ends with the process, and another process does not get past the folder's lock.
+//! An epoch's log has one writer. A session that wants to write holds the peer's [`PeerLock`] for a moment,
+//! sees which epochs are free, and leases one. The epoch is free again when the [`Lease`] is dropped. The
+//! lock is held while two stores are compared, so nobody leases an epoch that is being compared. All of it is
+//! in memory and ends with the process. Another process cannot pass the folder's lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use brickwork_base::Error;
 
-/// How long one waits for another session that is about to compare logs with the same peer.
+/// The time to wait for another session that is about to compare logs with the same peer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is taken at this moment.
+/// The locks and leases at this moment.
 #[derive(Default)]
 struct Now {
     epochs: HashSet<[u8; 32]>,
-    /// Peers whose lock is held.
+    /// Peers whose locks are held.
     locked: HashSet<[u8; 32]>,
 }
 
@@ -29,10 +29,10 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// Takes the lock of a peer, when no other session holds it.
+    /// Takes the lock of a peer when no other session holds it.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another session holds it for so long.
+    /// [`Error::Busy`] if another session holds it for this long.
     pub fn lock_peer(&self, peer: [u8; 32], patience: Duration) -> Result<PeerLock, Error> {
         let until = Instant::now() + patience;
         let mut now = self.lock();
@@ -49,18 +49,18 @@ impl Leases {
         Ok(PeerLock { peer, leases: self.clone() })
     }
 
-    /// Returns whether a session of this process has leased an epoch at this moment.
+    /// Returns whether a session of this process leases an epoch at this moment.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.lock().epochs.contains(epoch)
     }
 
     fn lock(&self) -> MutexGuard<'_, Now> {
-        // Each change is a single insertion or removal.
+        // Each change is a single insertion or removal, so the data is valid even if a thread panicked.
         self.now.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Keeps all other sessions with one peer from leasing anything, and from meeting it, until it is dropped.
+/// Prevents all other sessions with one peer from leasing anything and from meeting it, until it is dropped.
 #[must_use]
 pub struct PeerLock {
     peer: [u8; 32],
@@ -68,12 +68,12 @@ pub struct PeerLock {
 }
 
 impl PeerLock {
-    /// Returns whether a session has leased an epoch.
+    /// Returns whether a session leases an epoch.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.leases.lock().epochs.contains(epoch)
     }
 
-    /// Leases an epoch, of which the caller becomes the only writer; `None` if another session is it.
+    /// Leases an epoch to the caller, which becomes its only writer; `None` if another session has leased it.
     pub fn lease(&self, epoch: &[u8; 32]) -> Option<Lease> {
         let free = self.leases.lock().epochs.insert(*epoch);
         free.then(|| Lease { epoch: *epoch, leases: self.leases.clone() })
@@ -87,7 +87,7 @@ impl Drop for PeerLock {
     }
 }
 
-/// The right to write to an epoch's log, until it is dropped. There is one at a time.
+/// The right to write to an epoch's log, until it is dropped. There is at most one for each epoch.
 #[derive(Debug)]
 #[must_use]
 pub struct Lease {
@@ -120,7 +120,7 @@ mod tests {
     use crate::{Relation, Store, StoreKey};
     use brickwork_base::Party;
 
-    /// An epoch has one writer at a time, whoever asks, and is free again when that one is gone.
+    /// An epoch has one writer at a time, and is free again when that writer is dropped.
     #[test]
     fn row_16_an_epoch_has_one_writer() {
         let folder = tempfile::tempdir().unwrap();
@@ -137,7 +137,8 @@ mod tests {
         assert!(!store.is_busy(&[3; 32]) && store.lock_peer(&peer).unwrap().lease(&[3; 32]).is_some());
     }
 
-    /// A lock is of one peer, and who waits for it gets it when it is free, or hears that it is not.
+    /// A lock belongs to one peer. A waiting session gets it when it is free, or an error when the time is
+    /// over.
     #[test]
     fn a_gate_is_held_by_one() {
         let folder = tempfile::tempdir().unwrap();

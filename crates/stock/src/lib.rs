@@ -1,13 +1,13 @@
-//! Stock on disk: it is made ahead of time, kept until it is used, and used once. `docs/reference/store.md`
-//! has the formats, `docs/concepts/stock-safety.md` the argument.
+//! Stock on disk: made ahead of time, kept until it is needed, and used only once. `docs/reference/store.md`
+//! has the formats, and `docs/concepts/stock-safety.md` has the safety argument.
 //!
-//! A [`Store`] is a directory with one lock. Payload lies in segment files, each written once; the index and
-//! the log of each *epoch* lie in a transactional database. Everything that lives under one setup of a
-//! protocol is one epoch: its secrets, its batches, and its [`log`](Entry), from which alone follows what is
-//! burned. The store knows nothing of the protocol: secrets and records are bytes to it.
+//! A [`Store`] is a directory with one lock. Payload is in segment files, each written once. The index and
+//! the log of each *epoch* are in a transactional database. Everything that was made after one setup of a
+//! protocol is one epoch: its secrets, its batches, and its [`log`](Entry), which alone decides what is
+//! burned. The store knows no protocol: secrets and records are bytes to it.
 //!
-//! Items leave the store only through [`Store::append`], which makes the burn durable before it hands out the
-//! [`Taken`] that [`Store::read`] wants to see.
+//! Items leave the store only through [`Store::append`]. It makes the burn durable before it returns the
+//! [`Taken`] that [`Store::read`] requires.
 #![forbid(unsafe_code)]
 
 mod batches;
@@ -39,7 +39,7 @@ mod tests;
 mod vain;
 mod writers;
 
-/// Why an epoch is burned that its user gave up: the peer is told at the next meeting.
+/// The reason in the log if this party's user burned an epoch; the peer is told at the next meeting.
 pub const BY_USER: &str = "by its user (`brickwork stock burn`, or a repair of the index)";
 
 pub use batches::{Damage, Left};

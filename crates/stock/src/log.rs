@@ -1,8 +1,8 @@
-//! The log of an epoch: what is burned follows from it and from nothing else.
+//! The log of an epoch, which alone decides what is burned.
 //!
-//! Both parties append the same *shared* entries, before they do what the entry says; a hash chain runs over
-//! them. An item is fresh until an entry that takes it is in the log, and burned from then on. The other
-//! entries are a party's own notes.
+//! Both parties append the same *shared* entries, before the action of the entry; a hash chain runs over
+//! them. An item is fresh until the log has an entry that takes it, and burned from then on. The other
+//! entries are notes of one party.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::range::{Counter, RANGES};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
-/// Identifies an epoch to both parties; random, fixed at its setup.
+/// Identifies an epoch to both parties: a random value, fixed at its setup.
 pub type EpochId = [u8; 32];
 
 /// Hash over all shared entries so far.
@@ -22,68 +22,67 @@ pub type Head = [u8; 32];
 /// Number of a batch: unique in its epoch and the same at both parties.
 pub type Serial = u64;
 
-/// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
-/// interruption costs one.
+/// A step of a larger job. One `preprocess` command makes its stock in several steps, so that an interruption
+/// costs only one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FillStep {
-    /// Digest of all that the job asks for.
+    /// Digest of the whole job.
     pub job: [u8; 32],
-    /// Which of the job's steps, from 0.
+    /// The number of this step, from 0.
     pub number: u32,
-    /// Steps of the job.
+    /// The number of all steps of the job.
     pub of: u32,
-    /// The bound on the probability that the peer cheats in this step unseen, in units of 2^-128. It counts
-    /// for all of the epoch, also if the step is given up once it was [exposed](Entry::Exposed): a peer that
-    /// does not like a challenge can break the connection off, and whatever the user asks for next, it is
-    /// another attempt.
+    /// The bound on the probability that the peer cheats undetected in this step, in units of 2^-128. It
+    /// counts for the whole epoch, also if the step is given up after it was [exposed](Entry::Exposed). A
+    /// peer that does not like a challenge can break the connection, and the next step gives it another
+    /// attempt.
     pub risk: u128,
-    /// How many workers make it side by side, at least 1: each has ranges of all counters to itself, as if it
-    /// were an entry of its own.
+    /// The number of workers that make it side by side, at least 1. Each has its own ranges of all counters,
+    /// as if it were an entry of its own.
     pub workers: u32,
 }
 
-/// Most workers of a step.
+/// The largest number of workers of a step.
 pub const MAX_WORKERS: u32 = 256;
 
-/// What happened in an epoch.
+/// An event in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// Shared: a step is begun. Its batches have serials of this entry's number, and where several workers
-    /// make it of as many numbers from there on. One that was begun before and is not made is given up: its
-    /// material is never used.
+    /// Shared: a step begins. Its batches have serials of this entry's number; with several workers, of the
+    /// following numbers too. An earlier step that is not complete is given up: its items are never used.
     Fill(FillStep),
-    /// Shared: a party is about to say of the step that was begun last what it cannot take back and a peer
-    /// can act on, such as a challenge. Until then a peer that breaks off has learnt nothing; from here on
-    /// the step counts unless it is made.
+    /// Shared: in the current step, a party is about to send a message that it cannot take back and that a
+    /// peer can act on, such as a challenge. Before this, a peer that breaks off has learnt nothing. After
+    /// it, the step counts as an attempt unless it is completed.
     Exposed,
-    /// What the step that was begun last is about is durable at this party.
+    /// The items of the current step are durable at this party.
     Stored,
-    /// Shared: both parties have stored what the step that was begun last is about.
+    /// Shared: both parties have stored the items of the current step.
     Made,
-    /// Shared: a program takes what it needs.
+    /// Shared: a program takes its items.
     Use {
         /// Digest of the program.
         program: [u8; 32],
-        /// How many items it takes of which batch, each from where the last one ended.
+        /// The number of items that it takes of each batch, each starting where the last one ended.
         taken: Vec<(Serial, u32)>,
     },
     /// Shared: one of the parties cannot read these items, so neither ever takes them. Each is a batch, its
-    /// first such item, and how many follow each other.
+    /// first such item, and their number.
     Damaged(Vec<(Serial, u64, u64)>),
-    /// The peer has said that it has all entries so far.
+    /// The peer has confirmed that it has all entries so far.
     Confirmed,
-    /// Nothing of the epoch may be used any more, and why.
+    /// Nothing of the epoch may be used any more; with the reason.
     Burned(String),
-    /// Other processes of this party, with no store, are about to have the epoch's secrets: it is burned
-    /// unless [`Entry::Returned`] follows. What one of them saw a peer do, it may be unable to tell.
+    /// Other processes of this party, without a store, are about to receive the epoch's secrets. The epoch is
+    /// burned unless [`Entry::Returned`] follows. Such a process may be unable to report a peer's behaviour.
     Lent,
-    /// All who had the secrets have said how they ended, and none that a check failed.
+    /// All processes that had the secrets have reported how they ended, and none has seen a failed check.
     Returned,
 }
 
 impl Entry {
-    /// Returns how many numbers it takes: none if it is a party's own note, more than one if several workers
-    /// make what it begins. With each number go ranges of all counters.
+    /// Returns the number of log numbers that it takes: none for a party's own note, and several for a step
+    /// with several workers. Each number has ranges of all counters.
     pub(crate) fn numbers(&self) -> u64 {
         match self {
             Entry::Fill(step) => u64::from(step.workers),
@@ -105,7 +104,7 @@ impl Entry {
         }
     }
 
-    /// Names all that the entry says, however it is stored and sent.
+    /// Returns a digest of its whole content, independent of the storage format.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
@@ -138,25 +137,26 @@ impl Entry {
     }
 }
 
-/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial
-/// a batch belongs to the step.
+/// The counter of serials. An entry that begins a step has a range of them for its batches, so a batch's
+/// serial tells its step.
 pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
-/// Names batch `k` of the step that an entry began. (Who makes one draws its serial from the entry's range.)
+/// Returns the serial of batch `k` of the step that an entry began. (Code that makes a batch draws its serial
+/// from the entry's range.)
 ///
 /// # Panics
-/// If there is no such entry, or no step has so many batches.
+/// If there is no such entry, or a step cannot have so many batches.
 pub fn serial(entry: u64, k: u64) -> Serial {
     SERIALS.number(entry, k)
 }
 
-/// Returns the number in whose range a serial is: that of the entry that began the batch's step, and of the
-/// worker that made it.
+/// Returns the number in whose range a serial is: it tells the entry that began the step, and the worker that
+/// made the batch.
 pub fn number_of(serial: Serial) -> u64 {
     SERIALS.entry_of(serial)
 }
 
-/// Where an epoch stands.
+/// The state of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     head: Head,
@@ -167,35 +167,35 @@ pub struct State {
     confirmed: bool,
     used: bool,
     burned: Option<String>,
-    /// Whether others may have the secrets.
+    /// True if other processes may have the secrets.
     lent: bool,
     next: BTreeMap<Serial, u64>,
-    /// Damaged items, in order. Those behind the cursor of their batch are skipped.
+    /// Damaged items, in order. Damaged items after the cursor of their batch are skipped.
     damaged: BTreeMap<Serial, Vec<Range<u64>>>,
-    /// The step that is begun and not made, and the number of its entry.
+    /// The step that has begun and is not complete, and the number of its entry.
     open: Option<(u64, FillStep)>,
     /// True if the peer may have learnt something from it.
     exposed: bool,
-    /// Whether this party has all of it.
+    /// True if this party has stored all of it.
     stored: bool,
-    /// By the number of the entry that began it: each step that is made.
+    /// Each completed step, by the number of the entry that began it.
     made: BTreeMap<u64, FillStep>,
-    /// The steps that were exposed before the open one and not made.
+    /// The steps before the current one that were exposed and not completed.
     given_up: GivenUp,
-    /// Steps that the last program may cost, while it has not ended.
+    /// Steps whose stock the current program may waste, until it has ended.
     at_stake: BTreeSet<u64>,
-    /// Those that programs have cost which did not end.
+    /// Steps whose stock was wasted by programs that did not end.
     spoiled: BTreeSet<u64>,
-    /// Those on which a program drew that has ended: its bound covers them.
+    /// Steps that a program has used and ended: its bound covers them.
     proven: BTreeSet<u64>,
 }
 
-/// The steps of an epoch that were exposed and are not made, whatever they were about.
+/// The steps of an epoch that were exposed and not completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GivenUp {
-    /// How many they are.
+    /// The number of these steps.
     pub steps: u32,
-    /// Their risks together, in units of 2^-128.
+    /// The sum of their risks, in units of 2^-128.
     pub risk: u128,
 }
 
@@ -211,7 +211,7 @@ impl GivenUp {
 }
 
 impl State {
-    /// Makes an epoch in which nothing has happened.
+    /// Makes the state of a new epoch.
     pub fn new(id: &EpochId) -> Self {
         let head = blake3::derive_key("brickwork 2026-11 stock epoch", id);
         State {
@@ -236,8 +236,7 @@ impl State {
         }
     }
 
-    /// Returns what the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes
-    /// back.
+    /// Applies an entry to the state. No entry follows a burned epoch, and no cursor goes back.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow.
@@ -276,8 +275,9 @@ impl State {
                 if !(1..=MAX_WORKERS).contains(&step.workers) {
                     return Err(Error::Stock("a step of no worker, or of too many".into()));
                 }
-                // Each connection of a session that is open at once is another guess at its secrets before
-                // the first wrong one has burned it: never while inputs rest on them.
+                // Each simultaneous connection of a session is another guess at its secrets before the first
+                // wrong guess has burned it. Therefore it is never allowed when inputs depend on these
+                // secrets.
                 if step.workers > 1 && self.used {
                     return Err(Error::Stock("several workers where a program was run already".into()));
                 }
@@ -298,8 +298,8 @@ impl State {
             Entry::Exposed | Entry::Stored | Entry::Made => {
                 return Err(Error::Stock("nothing was begun that could be finished".into()));
             }
-            // A program that takes nothing burns nothing: a peer that names one would close the epoch for
-            // nothing.
+            // A program that takes nothing burns nothing: a peer that names one could close the epoch at no
+            // cost.
             Entry::Use { taken, .. } if taken.is_empty() => {
                 return Err(Error::Stock("a program that takes nothing from the stock".into()));
             }
@@ -309,7 +309,7 @@ impl State {
                     if !self.is_made(*serial) {
                         return Err(Error::Stock(format!("batch {serial} was never finished")));
                     }
-                    // So an entry is no longer than what it burns: a peer may name one.
+                    // So an entry may not be longer than what it burns, because a peer may name it.
                     if *count == 0 {
                         return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
                     }
@@ -322,7 +322,7 @@ impl State {
                 (self.next, self.used) = (next, true);
                 self.extend(entry);
             }
-            // Otherwise a peer could close the open step for nothing.
+            // Otherwise a peer could close the current step at no cost.
             Entry::Damaged(items) if items.is_empty() => {
                 return Err(Error::Stock("no item is damaged".into()));
             }
@@ -340,7 +340,7 @@ impl State {
                     let place = all.partition_point(|other| other.start < first);
                     all.insert(place, range);
                 }
-                // A peer that throws away what it was not lucky with has tried.
+                // A peer that throws away a step after an unsuccessful cheat has made an attempt.
                 let drawn = items.iter().filter_map(|(serial, ..)| self.made_by(*serial)).collect();
                 self.give_up();
                 self.spoiled.extend(self.staked(&drawn));
@@ -351,16 +351,15 @@ impl State {
         Ok(())
     }
 
-    /// Gives up the step that is open, and what the last program may cost.
+    /// Gives up the current step, and the stock that the last program may waste.
     fn give_up(&mut self) {
         self.given_up = self.given_up();
         self.spoiled.append(&mut self.at_stake);
         self.open = None;
     }
 
-    /// Does what [`State::apply`] does with an entry that the peer has already and this party has not begun.
-    /// A step that only the peer has begun is given up at once and risks nothing: this party answers no
-    /// challenge of it.
+    /// Does the same as [`State::apply`] with an entry that only the peer has. A step that only the peer has
+    /// begun is given up at once and risks nothing, because this party answers no challenge of it.
     ///
     /// # Errors
     /// As [`State::apply`].
@@ -381,8 +380,8 @@ impl State {
         self.confirmed = false;
     }
 
-    /// Steps of a job that are made, if it is the last one that was worked on and is unfinished; otherwise 0:
-    /// it begins anew.
+    /// Returns the number of completed steps of a job, if it is the last job and unfinished; otherwise 0, and
+    /// the job begins again.
     pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
         match self.made.values().next_back() {
             Some(last) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
@@ -390,35 +389,36 @@ impl State {
         }
     }
 
-    /// Returns the step that was begun last and is not made, and the number of its entry.
+    /// Returns the current step, which is not complete, and the number of its entry.
     pub fn open(&self) -> Option<(u64, FillStep)> {
         self.open
     }
 
-    /// Returns the steps that are made, with the numbers of the entries that began them.
+    /// Returns the completed steps, with the numbers of the entries that began them.
     pub fn made(&self) -> impl Iterator<Item = (u64, FillStep)> + '_ {
         self.made.iter().map(|(number, step)| (*number, *step))
     }
 
-    /// Returns whether the step that a batch belongs to is made.
+    /// Returns whether the step to which a batch belongs is complete.
     pub fn is_made(&self, serial: Serial) -> bool {
         self.made_by(serial).is_some()
     }
 
-    /// The number of the entry that began the step which has made a batch.
+    /// Returns the number of the entry that began the step of a batch.
     fn made_by(&self, serial: Serial) -> Option<u64> {
         let number = SERIALS.entry_of(serial);
         let (first, step) = self.made.range(..=number).next_back()?;
         (number - first < u64::from(step.workers)).then_some(*first)
     }
 
-    /// The steps from which a program takes something.
+    /// Returns the steps from which a program takes items.
     fn drawn(&self, taken: &[(Serial, u32)]) -> BTreeSet<u64> {
         taken.iter().filter_map(|(serial, _)| self.made_by(*serial)).collect()
     }
 
-    /// What a program that draws on these steps may cost: all steps of their jobs, as what is left of a job
-    /// of which something is gone may be of no use; but what an earlier program has proven, or cost.
+    /// Returns the steps that a program with these items may waste: all steps of their jobs, because the rest
+    /// of a job may be useless when a part of it is gone. Steps that an earlier program has proven or wasted
+    /// are left out.
     fn staked(&self, drawn: &BTreeSet<u64>) -> BTreeSet<u64> {
         let job = |number: &u64| self.made.get(number).map(|step| step.job);
         let jobs: BTreeSet<_> = drawn.iter().filter_map(job).collect();
@@ -426,20 +426,21 @@ impl State {
         made.filter(|number| !self.proven.contains(number) && !self.spoiled.contains(number)).collect()
     }
 
-    /// Returns the steps that are made and count as begun in vain all the same, with the numbers of the
-    /// entries that began them: a program took of what their job made that has not ended, and none that has
-    /// ended drew on them.
+    /// Returns the completed steps that still count as unused attempts, with the numbers of the entries that
+    /// began them. A program took stock of their job and has not ended, and no program that has ended took
+    /// from them.
     pub fn unproven(&self) -> BTreeMap<u64, FillStep> {
         let numbers = self.at_stake.union(&self.spoiled);
         numbers.filter_map(|number| Some((*number, *self.made.get(number)?))).collect()
     }
 
-    /// Returns whether a program has ended that drew on the step which this entry began: its bound covers it.
+    /// Returns whether a program that has ended took from the step that this entry began: the program's bound
+    /// covers it.
     pub fn is_proven(&self, number: u64) -> bool {
         self.proven.contains(&number)
     }
 
-    /// Returns whether a batch belongs to the step that is open: to one of its workers.
+    /// Returns whether a batch belongs to the current step, of any of its workers.
     pub fn is_open(&self, serial: Serial) -> bool {
         let number = SERIALS.entry_of(serial);
         let of = |(first, step): (u64, FillStep)| {
@@ -448,17 +449,18 @@ impl State {
         self.open.is_some_and(of)
     }
 
-    /// Returns whether the peer may have learnt something from the step that is open.
+    /// Returns whether the peer may have learnt something from the current step.
     pub fn is_exposed(&self) -> bool {
         self.open.is_some() && self.exposed
     }
 
-    /// Returns the steps that were exposed and are not made, the open one among them: it may yet be given up.
+    /// Returns the steps that were exposed and are not complete, including the current one, which may still
+    /// be given up.
     pub fn given_up(&self) -> GivenUp {
         self.given_up.and(self.open.filter(|_| self.exposed))
     }
 
-    /// Returns whether nothing shared has happened.
+    /// Returns whether there are no shared entries.
     pub fn is_new(&self) -> bool {
         self.shared == 0
     }
@@ -468,13 +470,13 @@ impl State {
         &self.head
     }
 
-    /// Returns the last number that a shared entry has taken. Each number names ranges of all counters, so
-    /// that no stream of the epoch is used twice.
+    /// Returns the last number that a shared entry has used. Each number has ranges of all counters, so no
+    /// stream of the epoch is used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }
 
-    /// Returns how many more numbers shared entries can take.
+    /// Returns how many numbers are left for shared entries.
     pub fn entries_left(&self) -> u64 {
         RANGES - 1 - self.shared
     }
@@ -484,18 +486,18 @@ impl State {
         self.used
     }
 
-    /// Returns why the epoch must not be used, if so.
+    /// Returns the reason why the epoch must not be used, if it is burned.
     pub fn burned(&self) -> Option<&str> {
         self.burned.as_deref()
     }
 
-    /// Returns whether others may have the epoch's secrets, and have not said how they ended.
+    /// Returns whether other processes may have the epoch's secrets and have not reported their end.
     pub fn is_lent(&self) -> bool {
         self.lent
     }
 
-    /// Returns the number of the item behind the last one of a batch that a program took. The items from
-    /// there on are fresh, but for damaged ones.
+    /// Returns the number of the first item of a batch that no program has taken. All items from there on are
+    /// fresh, except damaged ones.
     pub fn gone(&self, serial: Serial) -> u64 {
         self.next.get(&serial).copied().unwrap_or(0)
     }
@@ -505,12 +507,12 @@ impl State {
         self.damaged.get(&serial).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns how many items of a batch are fresh that was made with so many.
+    /// Returns the number of fresh items of a batch that was made with `items` items.
     pub fn left(&self, serial: Serial, items: u64) -> u64 {
         self.fresh_of(serial, self.gone(serial)..items).iter().map(|items| items.end - items.start).sum()
     }
 
-    /// Returns the items among these that are not damaged, in order.
+    /// Returns those of these items that are not damaged, in order.
     pub(super) fn fresh_of(&self, serial: Serial, items: Range<u64>) -> Vec<Range<u64>> {
         let (mut fresh, mut at) = (Vec::new(), items.start);
         for damaged in self.damaged(serial).iter().filter(|damaged| damaged.end > items.start) {
@@ -522,10 +524,10 @@ impl State {
         fresh
     }
 
-    /// Returns so many items of a batch from `first` on that are not damaged.
+    /// Returns this many undamaged items of a batch, from `first` on.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are no such numbers.
+    /// [`Error::Stock`] if there are too few.
     pub(super) fn fresh(&self, serial: Serial, first: u64, count: u64) -> Result<Vec<Range<u64>>, Error> {
         let overflows = || Error::Stock("a cursor overflows".into());
         let mut end = first.checked_add(count).ok_or_else(overflows)?;
@@ -538,19 +540,19 @@ impl State {
         Ok(self.fresh_of(serial, first..end))
     }
 
-    /// Returns what the peer receives of this state.
+    /// Returns the report about this state for the peer.
     pub fn standing(&self) -> Standing {
         let last = self.last.clone().filter(|_| !self.confirmed).map(|entry| (self.before, entry));
         Standing { head: self.head, last }
     }
 
-    /// Returns how this state and a peer's go together.
+    /// Compares this state with a peer's report.
     pub fn compare(&self, peer: &Standing) -> Verdict {
         if peer.head == self.head {
             return Verdict::Same;
         }
-        // The peer wrote an entry that a crash kept this party from writing. To burn what it names is always
-        // safe.
+        // The peer wrote an entry that this party could not write because of a crash. It is always safe to
+        // burn the items that it names.
         if let Some((before, entry)) = &peer.last
             && *before == self.head
             && entry.is_shared()
@@ -567,25 +569,25 @@ impl State {
     }
 }
 
-/// What a party tells about an epoch.
+/// A party's report about an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Standing {
     /// The head of its chain.
     pub head: Head,
-    /// The last shared entry and the head before it, if the party does not know that the peer has it too.
+    /// The last shared entry and the head before it, if the party does not know whether the peer has it too.
     pub last: Option<(Head, Entry)>,
 }
 
-/// How two parties' states of an epoch go together.
+/// The result of comparing two parties' states of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They are the same.
     Same,
-    /// The peer has written one entry more, which must be written here too.
+    /// The peer has written one more entry, which must be written here too.
     Behind(Entry),
     /// The peer lacks the last entry and will write it.
     Ahead,
-    /// One of them is a copy, an old state, or somebody else's.
+    /// One of them is an old copy, or belongs to another party.
     Apart,
 }
 
@@ -594,7 +596,8 @@ mod tests {
     use super::*;
     use brickwork_testing::digest as expected;
 
-    /// The chain runs over all that a shared entry says, written out, and not over how it is stored.
+    /// The hash chain covers the whole content of a shared entry, in a fixed encoding and not in the storage
+    /// format.
     #[test]
     fn the_chain_runs_over_bytes_that_are_written_out() {
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
@@ -624,7 +627,7 @@ mod tests {
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
 
-    /// Row 24: what the peer says it did last must lead from here to where it says it stands.
+    /// Row 24: the peer's last entry must lead from the state here to the peer's head.
     #[test]
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = State::new(&[3; 32]);
@@ -635,7 +638,7 @@ mod tests {
         let verdict =
             |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
         assert!(matches!(verdict(ahead.head, &entry), Verdict::Behind(behind) if behind == entry));
-        // It could be done, but leads elsewhere; and it could not be done.
+        // An entry that could follow but gives another head, and one that cannot follow.
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
@@ -647,8 +650,8 @@ mod tests {
         ));
     }
 
-    /// Row 21: while others have the secrets nothing follows but their word, or the burn; and only a step
-    /// that is being made has others.
+    /// Row 21: while other processes have the secrets, only their report or the burn may follow. Only a step
+    /// in progress can give out the secrets.
     #[test]
     fn row_21_what_is_lent_is_returned_or_burned() {
         let mut state = State::new(&[3; 32]);
@@ -666,7 +669,7 @@ mod tests {
         let mut burned = state.clone();
         burned.apply(&Entry::Burned("test".into())).unwrap();
         assert!(burned.apply(&Entry::Returned).is_err());
-        // A peer that names it is told that it is elsewhere.
+        // A peer that names such an entry is told that the logs differ.
         let named = Standing { head, last: Some((head, Entry::Returned)) };
         assert_eq!(state.compare(&Standing { head: [9; 32], ..named }), Verdict::Apart);
         state.apply(&Entry::Returned).unwrap();
@@ -675,7 +678,7 @@ mod tests {
         state.apply(&Entry::Made).unwrap();
     }
 
-    /// Row 25: an entry that a peer names is no longer than what it burns.
+    /// Row 25: an entry that a peer names is not longer than what it burns.
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
@@ -695,7 +698,8 @@ mod tests {
             let entry = Entry::Use { program: [2; 32], taken };
             let refused = state.clone().apply(&entry);
             assert!(matches!(refused, Err(Error::Stock(why)) if why.contains(words)));
-            // Nor from a peer, whatever head it names: this party's own, or one that the entry would lead to.
+            // This also holds for a peer's entry, with any head: this party's own, or the one after the
+            // entry.
             let mut forged = state.clone();
             forged.extend(&entry);
             for head in [[9; 32], forged.head] {
@@ -706,8 +710,8 @@ mod tests {
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
     }
 
-    /// Row 4: every step that was exposed and is not made counts, whatever it was about, what was made
-    /// between and whatever came behind. One that was only begun counts nothing.
+    /// Row 4: every exposed step that is not completed counts, whatever it makes and whatever is made before
+    /// or after it. A step that only began does not count.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
@@ -719,13 +723,13 @@ mod tests {
         let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(4, 0), 1)] }];
         for (entries, steps, risk) in [
             (fill(1, 0, 2, 1), 1, 1),
-            // Asked for again, or for something else, that is made; and then the first again.
+            // The step is requested again, or another one is; then the first one again.
             ([fill(1, 0, 2, 1), made()].concat(), 1, 1),
             (fill(1, 1, 2, 10), 2, 11),
             ([fill(2, 0, 1, 100), made()].concat(), 2, 11),
             ([fill(1, 0, 2, 1), made()].concat(), 2, 11),
             (fill(3, 0, 1, u128::MAX - 20), 3, u128::MAX - 9),
-            // It cannot be made any more, and the sum does not run over.
+            // It cannot be completed any more, and the sum does not overflow.
             (fill(3, 0, 1, 100), 4, u128::MAX),
             (used(), 4, u128::MAX),
             (used(), 4, u128::MAX),
@@ -752,12 +756,12 @@ mod tests {
             "the last range"
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));
-        // What this party alone writes does not count.
+        // Entries of this party alone do not count.
         state.apply(&Entry::Confirmed).unwrap();
         state.apply(&Entry::Burned("test".into())).unwrap();
     }
 
-    /// Damaged items are taken out once, where they are and are fresh, and programs skip them.
+    /// Damaged items are removed once, if they exist and are fresh, and programs skip them.
     #[test]
     #[allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
     fn row_23_damaged_items_are_skipped() {
@@ -780,7 +784,7 @@ mod tests {
         }
         state.apply(&damaged(&[(one, 6, 2), (one, 1, 1), (one, 2, 1)])).unwrap();
         assert_eq!((state.damaged(one), state.shared()), (&[1..2, 2..3, 6..8][..], 3));
-        // No program ran, but what the peer was not lucky with may be gone.
+        // No program ran, but the peer may have thrown away a step after an unsuccessful cheat.
         assert!(!state.is_used() && state.unproven().len() == 1);
         assert_eq!((state.left(one, 10), state.left(one, 7), state.left(one, 2)), (6, 4, 1));
         let of = |state: &State, first, count| state.fresh(one, first, count).unwrap();
@@ -798,7 +802,7 @@ mod tests {
         }
         state.apply(&used(1)).unwrap();
         assert_eq!((state.gone(one), state.left(one, 10)), (9, 1));
-        // A step that is open is given up, as by a program.
+        // The current step is given up, as by a program.
         state.apply(&Entry::Fill(FillStep { job: [2; 32], ..step })).unwrap();
         state.apply(&Entry::Exposed).unwrap();
         state.apply(&damaged(&[(one, 9, 1)])).unwrap();

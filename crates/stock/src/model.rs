@@ -1,17 +1,17 @@
-//! The log's state machine, model-checked: an exhaustive search over everything that two parties, crashes,
-//! and somebody who keeps and brings back old copies of one party's folder can do, in any order.
+//! A model check of the log's state machine. It searches all orders of all actions of two parties, with
+//! crashes, and with somebody who restores old copies of one party's folder.
 //!
-//! Each party runs the steps of `duplo::stored`, on the real [`State`]: compare where they stand, catch up,
-//! make sure that both stand alike; append an entry, make sure again, and only then use what the entry
-//! allows. Between any two steps of either party the connection may break, and both begin anew with what is
-//! durable. States that were seen are not explored again, so the search ends by itself; only the number of
-//! shared entries and of restorations is bounded.
+//! Each party runs the real steps of a session with stock, on the real [`State`]. It compares the logs,
+//! catches up, and checks that both are equal. Then it appends an entry, checks again, and only then uses
+//! what the entry allows. Between any two steps of either party the connection may break; then both begin
+//! again with their durable data. States that were seen are not searched again, so the search ends by itself.
+//! Only the numbers of shared entries and of restorations are bounded.
 //!
-//! The order of the steps is a parameter: the search finds what goes wrong where a party sends before it has
-//! burned, or before the peer has.
+//! The order of the steps is a parameter. With a wrong order, in which a party sends before it or the peer
+//! has burned, the search must find a violation.
 //!
-//! (The store itself has one lock and one thread that writes; what interleaves are the two parties.
-//! `burn.rs` of the adversary's tests has both as threads under loom, in a smaller world.)
+//! (The store itself has one lock and one writing thread, so only the steps of the two parties interleave.
+//! `burn.rs` of the adversary's tests runs both as threads under loom, in a smaller model.)
 
 mod seen;
 mod workers;
@@ -24,11 +24,11 @@ use seen::Seen;
 
 use super::log::{Entry, FillStep, Head, Standing, State, Verdict, serial};
 
-/// Shared entries after which nothing new is begun, where a step is of one worker.
+/// The number of shared entries after which nothing new begins, if a step has one worker.
 const ENTRIES: u64 = 5;
-/// How often an old copy is brought back.
+/// The number of restorations of an old copy.
 const RESTORATIONS: u32 = 1;
-/// Items of the batch that a step makes.
+/// Number of items of the batch that a step makes.
 const ITEMS: u64 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,61 +46,62 @@ enum Message {
     Stored,
 }
 
-/// When a party uses what an entry allows.
+/// The time at which a party uses what an entry allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
-    /// When it has heard that the peer has the entry, too.
+    /// After it knows that the peer has the entry, too.
     BothBurned,
-    /// When the entry is durable here.
+    /// After the entry is durable here.
     BurnedHere,
     /// Before the entry is durable.
     NotBurned,
 }
 
-/// What must not happen.
+/// A description of a violation.
 type Violation = String;
 
-/// One party within a connection: its next step, and what it has sent that the peer has not read.
+/// One party within a connection: its next step, and its messages that the peer has not read.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Running {
     step: usize,
     sent: Vec<Message>,
-    /// It has used what the entry that it is about to write will allow.
+    /// True if it has used what the entry that it is about to write will allow.
     sent_early: bool,
 }
 
-/// The whole world.
+/// The complete state of the model.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct World {
-    /// Of every step. When both parties have its entry each of them enters ranges of its own.
+    /// The number of workers of every step. When both parties have its entry, each worker uses ranges of its
+    /// own.
     workers: u32,
     logs: [State; 2],
-    /// The copy that was kept of the careless party's folder.
+    /// The copy of the folder of the party that may restore one.
     kept: Option<State>,
     restored: u32,
     connection: Option<(Intent, [Running; 2])>,
-    /// By party: ranges of counters that were used.
+    /// By party: the ranges of counters that were used.
     ranges: [BTreeSet<u64>; 2],
-    /// By party: items of which something was sent.
+    /// By party: the items of which something was sent.
     items: [BTreeSet<(u64, u64)>; 2],
 }
 
-/// What a party does next.
+/// The next action of a party.
 enum Next {
     /// It waits for a message.
     Waits,
     /// It ends the connection.
     Ends,
-    /// The world after its step.
+    /// The state after its step.
     Goes(Box<World>),
 }
 
-/// The number of the last worker of the last step that is made.
+/// Returns the number of the last worker of the last completed step.
 fn last_made(state: &State) -> Option<u64> {
     state.made().last().map(|(number, step)| number + u64::from(step.workers) - 1)
 }
 
-/// The entry that a connection is for, where steps are of so many workers.
+/// Returns the entry for which a connection was made, if steps have this many workers.
 fn entry(intent: Intent, state: &State, workers: u32) -> Option<Entry> {
     match intent {
         Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers })),
@@ -125,7 +126,7 @@ impl World {
         }
     }
 
-    /// A party uses the range of counters of its next or last entry, and the item that a use takes.
+    /// Uses the range of counters of a party's next or last entry, and the item that a use takes.
     fn use_up(&mut self, me: usize, intent: Intent, state: &State) -> Result<(), Violation> {
         let numbers = if intent == Intent::Fill { u64::from(self.workers) } else { 1 };
         for number in state.shared() + 1 - numbers..=state.shared() {
@@ -142,7 +143,7 @@ impl World {
         }
     }
 
-    /// A step of one party.
+    /// Makes one step of a party.
     fn step(&self, me: usize, order: Order) -> Result<Next, Violation> {
         let Some((intent, parties)) = &self.connection else { return Ok(Next::Ends) };
         let intent = *intent;
@@ -190,18 +191,18 @@ impl World {
             }
             (3 | 5 | 11, Some(Message::Head(peer))) if peer == *log.head() => {}
             (6, _) => {
-                // Both have the entry: its range of counters and its items are used now.
+                // Both parties have the entry, so its range of counters and its items are used now.
                 if order == Order::BothBurned {
                     let state = log.clone();
                     world.use_up(me, intent, &state)?;
                 }
                 let log = &mut world.logs[me];
                 if intent == Intent::Use {
-                    // The run is over.
+                    // The run has ended.
                     log.apply(&Entry::Confirmed).expect("always");
                     return Ok(Next::Goes(Box::new(world.closed())));
                 }
-                // The evaluator draws a challenge, and counts the step before it sends that.
+                // The evaluator draws a challenge, and counts the step before it sends the challenge.
                 if me == 1 {
                     log.apply(&Entry::Exposed).expect("a step is open");
                 }
@@ -235,7 +236,7 @@ impl World {
         self
     }
 
-    /// Everything that can happen next.
+    /// Returns all possible next states.
     fn successors(&self, careless: usize, order: Order) -> Result<Vec<World>, Violation> {
         let mut next = Vec::new();
         match &self.connection {
@@ -245,7 +246,7 @@ impl World {
                         next.push(World { connection: Some((intent, Default::default())), ..self.clone() });
                     }
                 }
-                // An old copy is brought back while nothing runs.
+                // An old copy is restored while nothing runs.
                 if let Some(old) = self.kept.as_ref().filter(|_| self.restored < RESTORATIONS) {
                     let mut world = World { restored: self.restored + 1, ..self.clone() };
                     world.logs[careless] = old.clone();
@@ -260,23 +261,24 @@ impl World {
                         Next::Goes(world) => next.push(*world),
                     }
                 }
-                // The connection breaks, or either party dies: what is durable remains.
+                // The connection breaks, or either party crashes; durable data remains.
                 next.push(self.clone().closed());
             }
         }
-        // A copy may be kept at any time, also in the middle of a run.
+        // A copy may be made at any time, also in the middle of a run.
         next.push(World { kept: Some(self.logs[careless].clone()), ..self.clone() });
         Ok(next)
     }
 }
 
-/// Goes through everything that can happen, where this party's folder may come back from a copy.
+/// Searches all states, if this party's folder may be restored from a copy.
 fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
     let mut open = vec![World::new(workers)];
     let mut seen = Seen::from(&open[0]);
     let (mut used, mut apart, mut made, mut exposed) = (0, 0, 0, 0);
     while let Some(world) = open.pop() {
-        // What one party has sent items of is burned at the other, too, unless its folder went back.
+        // Items of which one party has sent something are burned at the other party too, unless its folder
+        // was restored.
         for me in 0..2 {
             let burned = |&(batch, item): &(u64, u64)| world.logs[1 - me].gone(batch) > item;
             if !(1 - me == careless && world.restored > 0 || world.items[me].iter().all(burned)) {
@@ -293,13 +295,13 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
             }
         }
     }
-    // The search got to where it matters.
+    // The search reached the interesting states.
     assert!(used > 100 && apart > 100 && made > 100 && exposed > 100, "{used} {apart} {made} {exposed}");
     Ok(seen.len())
 }
 
-/// Rows 16, 20, 21, 24 and 25. (Old copies of both parties are not covered; nothing that either knows could
-/// tell.)
+/// Rows 16, 20, 21, 24 and 25. (Restored old copies of both parties are not covered: neither party could
+/// detect that.)
 #[test]
 fn nothing_is_used_twice_whatever_happens() {
     [(0, 1), (1, 1), (0, 2), (1, 2)].into_par_iter().for_each(|(careless, workers)| {
@@ -313,7 +315,7 @@ fn nothing_is_used_twice_whatever_happens() {
     });
 }
 
-/// The search sees what the order is for: in any other one it finds how something is used twice.
+/// With any other order the search finds an item or a range that is used twice.
 #[test]
 fn any_other_order_is_caught() {
     for (careless, order) in
@@ -324,37 +326,37 @@ fn any_other_order_is_caught() {
     }
 }
 
-/// Pairs of stores: two folders of each party, opened in any combination, also crosswise and also when they
-/// are new; connections that break anywhere; one folder that comes back from a copy. On the real
+/// Model of pairs of stores: each party has two folders, opened in any combination, also crosswise and when
+/// they are new. Connections break anywhere, and one folder is restored from a copy. It runs on the real
 /// [`Acquaintance`] and the real logs. An innocent mistake burns nothing, and nothing is made in a pair that
 /// only one party knows.
 mod pairs {
     use super::*;
     use crate::{Acquaintance, EpochId, Meeting, PairId};
 
-    /// Entries of an epoch after which none is added.
+    /// Number of entries of an epoch after which none is added.
     const ENTRIES: u64 = 3;
 
     /// The step of a party that has ended the connection.
     const DONE: u8 = 9;
 
-    /// What is compared when stores meet.
+    /// The data that is compared when stores meet.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     enum Compared {
         /// The identifiers of their pairs, and then their logs.
         Pairs,
-        /// Their logs alone.
+        /// Only their logs.
         Logs,
     }
 
-    /// What is durable in a folder.
+    /// The durable data of a folder.
     #[derive(Clone, PartialEq, Eq, Hash, Default)]
     struct Folder {
         pair: Option<PairId>,
         epoch: Option<(EpochId, State)>,
-        /// Something that was begun was burned.
+        /// True if a begun epoch was burned.
         burned: bool,
-        /// It is a copy that was brought back, or met one.
+        /// True if it is a restored copy, or met one.
         old: bool,
     }
 
@@ -364,7 +366,7 @@ mod pairs {
         Stand(Vec<u8>),
     }
 
-    /// A connection between a folder of either party.
+    /// A connection between one folder of each party.
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct Connection {
         folders: [usize; 2],
@@ -376,7 +378,7 @@ mod pairs {
     struct World {
         /// By party.
         folders: [[Folder; 2]; 2],
-        /// Connections so far, and after how many nothing more happens.
+        /// The number of connections so far, and the limit after which nothing more happens.
         connections: [u8; 2],
         now: Option<Connection>,
         kept: Option<Folder>,
@@ -398,12 +400,12 @@ mod pairs {
     }
 
     impl World {
-        /// Folders in which nothing has happened.
+        /// Makes folders without events.
         fn new() -> Self {
             World { folders: Default::default(), connections: [0, 3], now: None, kept: None, restored: false }
         }
 
-        /// Two pairs, each with stock.
+        /// Makes two pairs, each with stock.
         fn paired() -> Self {
             let mut world = World::new();
             for k in 0..2 {
@@ -419,8 +421,8 @@ mod pairs {
             world
         }
 
-        /// A step of one party, from a message that it hears to the next that it says; `None` if it waits or
-        /// is done. (To die in between is as good as to say something that nobody hears.)
+        /// Makes one step of a party, from a message that it receives to the next that it sends; `None` if it
+        /// waits or is done. (A crash in between is the same as a message that nobody receives.)
         fn step(&self, me: usize, compared: Compared) -> Option<World> {
             let connection = self.now.as_ref()?;
             let (step, number) = (connection.steps[me], self.connections[0]);
@@ -513,7 +515,8 @@ mod pairs {
                     for me in 0..2 {
                         next.extend(self.step(me, compared));
                     }
-                    // The connection breaks, or a party dies: what was said and not heard is lost.
+                    // The connection breaks, or a party crashes: messages that were sent and not received are
+                    // lost.
                     if connection.steps.iter().any(|step| *step > 0) {
                         next.push(World { now: None, ..self.clone() });
                     }
@@ -544,7 +547,7 @@ mod pairs {
         Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
-    /// What becomes of a folder whose peer tells this; whether it goes on.
+    /// Reconciles a folder with the peer's report; returns whether it continues.
     fn reconciled(folder: &mut Folder, theirs: Option<(EpochId, Standing)>) -> bool {
         let Some((id, log)) = &mut folder.epoch else {
             return theirs.is_none_or(|(id, standing)| standing.head == *State::new(&id).head());
@@ -585,8 +588,8 @@ mod pairs {
         Ok([seen.len(), made, refused, burned])
     }
 
-    /// Rows 21, 24 and 25: whichever folders meet, and wherever that breaks off, only a copy that was brought
-    /// back burns anything.
+    /// Rows 21, 24 and 25: whichever folders meet and wherever the meeting is interrupted, only a restored
+    /// copy causes a burn.
     #[test]
     fn only_an_old_copy_of_the_same_store_burns() {
         for begin in [World::new(), World::paired()] {
@@ -600,7 +603,7 @@ mod pairs {
         }
     }
 
-    /// The search sees what the identifier is for.
+    /// Without the identifier, the search finds a mistake that burns.
     #[test]
     fn without_the_identifier_a_mistake_burns() {
         let violation = explore(World::paired(), Compared::Logs).expect_err("it goes wrong");
@@ -609,30 +612,31 @@ mod pairs {
     }
 }
 
-/// Sessions: two connections at a time between the same two stores, over two epochs, whose parties' threads
-/// do their steps in any order; either end of a connection may break at any step, and one party's folder may
-/// come back from a copy while nothing of it runs. No range is entered twice, and where no copy came back no
-/// two logs seem apart.
+/// Model of sessions: two simultaneous connections between the same two stores, over two epochs. The threads
+/// of both parties make their steps in any order. Either end of a connection may break at any step, and one
+/// party's folder may be restored while none of its sessions runs. No range is used twice, and without a
+/// restored copy no two logs seem to differ.
 mod sessions {
     use super::*;
 
-    /// Shared entries of an epoch after which none is added.
+    /// Number of shared entries of an epoch after which none is added.
     const ENTRIES: u64 = 2;
-    /// Connections that are made.
+    /// The number of connections.
     const CONNECTIONS: u8 = 2;
-    /// The step of an end that is gone.
+    /// The step of an end that has gone away.
     const GONE: u8 = 9;
 
-    /// How stores are compared.
+    /// The way in which stores are compared.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     enum Rule {
-        /// As `session::stock::meeting` does it.
+        /// As in `session::stock::meeting`.
         AsItIs,
-        /// Where another session's epoch stands is told like any other.
+        /// The position of an epoch that another session holds is reported like any other.
         NothingIsBusy,
-        /// The evaluator does not wait for the garbler's word before it looks.
+        /// The evaluator does not wait for the garbler's message before it reads its logs.
         BothAtOnce,
-        /// The evaluator judges when it has heard where the garbler stands, which may be gone by then.
+        /// The evaluator judges after the garbler's first message, although the garbler may have gone away by
+        /// then.
         EvaluatorAtOnce,
     }
 
@@ -661,7 +665,7 @@ mod sessions {
     struct World {
         /// By party and epoch.
         logs: [[State; 2]; 2],
-        /// By party and epoch: the connection that has it.
+        /// By party and epoch: the connection that leases it.
         leases: [[Option<usize>; 2]; 2],
         /// By party.
         locked: [Option<usize>; 2],
@@ -669,9 +673,9 @@ mod sessions {
         begun: u8,
         kept: Option<[State; 2]>,
         restored: bool,
-        /// By party: ranges that were entered.
+        /// By party: the ranges that were used.
         entered: [BTreeSet<(usize, u64)>; 2],
-        /// An old copy was found.
+        /// True if an old copy was found.
         found: bool,
     }
 
@@ -695,7 +699,7 @@ mod sessions {
             }
         }
 
-        /// An end is gone, and what it had is free.
+        /// Removes an end, and frees the epoch that it held.
         fn ends(mut self, line: usize, me: usize) -> Self {
             for lease in &mut self.leases[me] {
                 *lease = lease.filter(|leased| *leased != line);
@@ -717,7 +721,7 @@ mod sessions {
             })
         }
 
-        /// Compares what both told; `None` if an old copy is found.
+        /// Compares both reports; `None` if an old copy is found.
         fn compares(
             &mut self,
             me: usize,
@@ -738,20 +742,20 @@ mod sessions {
             Ok(Some(shared))
         }
 
-        /// Where these epochs stand.
+        /// Returns the positions of these epochs.
         fn heads(&self, me: usize, shared: &[usize]) -> Vec<(usize, Head)> {
             shared.iter().map(|epoch| (*epoch, *self.logs[me][*epoch].head())).collect()
         }
 
-        /// A step of one end; `None` if it waits.
+        /// Makes one step of an end; `None` if it waits.
         fn step(&self, line: usize, me: usize, rule: Rule) -> Result<Option<World>, Violation> {
             let Some(ends) = &self.lines[line] else { return Ok(None) };
             let mut world = self.clone();
             let mut end = ends[me].clone();
             let evaluator = me == 1;
-            // At both: 0 and 1 tell where logs stand and hear it, 2 compares (the evaluator when it hears
-            // that the garbler has), 3 hears the heads, 4 names or hears the epoch, 5 agrees and appends, 6
-            // hears the head.
+            // Both parties: 0 and 1 exchange the positions of the logs, and 2 compares them (the evaluator
+            // after the garbler). 3 receives the heads, 4 names or receives the epoch, 5 agrees and appends,
+            // 6 receives the head.
             let hears = match (end.step, evaluator) {
                 (GONE, _) => return Ok(None),
                 (0, _) => evaluator && rule != Rule::BothAtOnce,
@@ -895,8 +899,8 @@ mod sessions {
         }
     }
 
-    /// Goes through everything that can happen: how many worlds there are, in how many both sessions are in
-    /// an epoch each, and in how many an old copy is found.
+    /// Searches all states. Returns their number, the number in which both sessions hold an epoch, and the
+    /// number in which an old copy is found.
     fn explore(careless: usize, rule: Rule) -> Result<[usize; 3], Violation> {
         let mut open = vec![World::new()];
         let mut seen = Seen::from(&open[0]);
@@ -913,7 +917,8 @@ mod sessions {
         Ok([seen.len(), both, found])
     }
 
-    /// Rows 16, 20, 21 and 24: whatever two sessions at once do, and wherever they end.
+    /// Rows 16, 20, 21 and 24: two simultaneous sessions burn nothing and use nothing twice, whatever they do
+    /// and wherever they end.
     #[test]
     fn sessions_at_once_burn_nothing_and_use_nothing_twice() {
         for careless in 0..2 {
@@ -930,7 +935,7 @@ mod sessions {
         }
     }
 
-    /// The search sees what the word for what is busy is for, and that the garbler speaks first.
+    /// The search shows why busy epochs are reported as busy, and why the garbler speaks first.
     #[test]
     fn any_other_way_to_compare_burns_the_innocent() {
         for rule in [Rule::NothingIsBusy, Rule::BothAtOnce, Rule::EvaluatorAtOnce] {

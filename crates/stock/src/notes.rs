@@ -1,5 +1,5 @@
-//! Notes of the process that has the store open: rows of its own in the index, sealed and durable like the
-//! store's. A service keeps its budgets there, so that they cannot be reset without losing the stock.
+//! Notes of the process that has the store open: its own rows in the index, sealed and durable like the
+//! store's rows. A service keeps its budgets there, so that they cannot be reset without losing the stock.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use super::index::{NOTES, RowChange};
 use super::store::Store;
 use brickwork_base::Error;
 
-/// A note that is to be written, or removed.
+/// A note to write or to remove.
 pub struct Note(RowChange);
 
 impl Note {
@@ -19,7 +19,7 @@ impl Note {
 }
 
 impl Store {
-    /// Seals a note under this key. It is there once [`Store::write_notes`] has returned.
+    /// Seals a note under this key. It exists when [`Store::write_notes`] has returned.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
@@ -30,7 +30,8 @@ impl Store {
     /// Writes notes in one durable transaction: all of them or none.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails. Then nothing is written to the store until it is opened anew.
+    /// [`Error::Stock`] if the disk fails. After that, nothing is written to the store until it is opened
+    /// again.
     pub fn write_notes(&self, notes: Vec<Note>) -> Result<(), Error> {
         let _changing = self.change()?;
         let rows: Vec<RowChange> = notes.into_iter().map(|Note(row)| row).collect();
@@ -40,7 +41,7 @@ impl Store {
     /// Returns the note under this key.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the index cannot be read, was altered, or holds something else there.
+    /// [`Error::Stock`] if the index cannot be read or was altered, or the note has another form.
     pub fn read_note<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
         self.row(NOTES, key)
     }

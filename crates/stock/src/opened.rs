@@ -1,4 +1,4 @@
-//! A program's items are read before anything is burned, so that a damaged record costs itself alone.
+//! Reading a program's items before anything is burned, so that a damaged record costs only its own items.
 
 use std::ops::Range;
 
@@ -8,23 +8,23 @@ use super::store::Store;
 use super::taken::{Opened, TakenOf};
 use brickwork_base::Error;
 
-/// The state of a program's items.
+/// The result of reading a program's items.
 pub enum Checked {
-    /// All are as they were written.
+    /// All items are intact.
     Sound(Opened),
-    /// Some cannot be read: the entry takes them out, so that the program takes others.
+    /// Some items cannot be read: this entry removes them, so that the program takes others.
     Damaged(Entry),
 }
 
-/// Most ranges of items that one entry takes out; the next one takes out the others.
+/// The largest number of ranges of items that one entry removes; the next entry removes more.
 const MOST_RANGES: usize = 1 << 12;
 
 impl Store {
-    /// Reads what a program is about to take, before an entry burns it. Nothing that was read is given to
-    /// anybody before the entry is durable.
+    /// Reads the items that a program is about to take, before an entry burns them. No caller gets the data
+    /// before the entry is durable.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are not as many items, or the disk fails.
+    /// [`Error::Stock`] if there are too few items, or the disk fails.
     pub fn open_items(&self, id: &EpochId, taken: &[(Serial, u32)]) -> Result<Checked, Error> {
         self.sound()?;
         let state = self.state(id)?;
@@ -33,7 +33,7 @@ impl Store {
         for of_batch in &opened.items {
             for items in self.open_batch(id, &state, of_batch, &opened)? {
                 let items = (of_batch.0, items.start, items.end - items.start);
-                // A batch may be named twice, and a record may hold items of both times.
+                // A batch may be named twice, and one record may hold items of both times.
                 if !damaged.contains(&items) && damaged.len() < MOST_RANGES {
                     damaged.push(items);
                 }
@@ -45,7 +45,7 @@ impl Store {
         })
     }
 
-    /// Reads items of a batch. Returns those that cannot be read, and those that share their fate.
+    /// Reads items of a batch. Returns those that cannot be read, and those that are lost with them.
     fn open_batch(
         &self,
         id: &EpochId,

@@ -1,15 +1,15 @@
-//! Which two stores belong together: compared before anything else, so that an innocent mistake burns
-//! nothing.
+//! Pairs of stores that belong together. They are compared before anything else, so that an innocent mistake
+//! burns nothing.
 //!
-//! Two stores that meet for the first time get an identifier in common, to which both parties contribute, and
-//! both keep it: a store may know several peers, each by an identifier of its own. Stores that do not know
-//! each other by the same one are refused as long as either holds something for this peer: one of them is
-//! another folder, an empty one, or somebody else's. Where neither holds anything they get to know each other
-//! anew, so a crash that left the identifier with one party alone costs nothing.
+//! Two stores that meet for the first time get a common identifier, to which both parties contribute and
+//! which both keep. A store may know several peers, each by an identifier of its own. Stores with different
+//! identifiers are refused as long as either holds something for this peer: one of them is a different
+//! folder, an empty one, or belongs to another party. If neither holds anything, they become a new pair. So a
+//! crash that left the identifier with only one party costs nothing.
 //!
-//! The identifier is no secret from the peer and proves nothing. Who lies about it is refused, or is treated
-//! like the store that it claims to have: whether an old copy of *that* one was brought back is for the logs
-//! to tell.
+//! The identifier is no secret to the peer and proves nothing. A peer that lies about it is refused, or is
+//! treated like the store that it claims to have. The logs decide whether an old copy of *that* store was
+//! restored.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use brickwork_base::Party;
 /// Identifies a pair of stores to both parties.
 pub type PairId = [u8; 32];
 
-/// Whose stores a pair is of.
+/// The two parties to whose stores a pair belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relation {
     /// This party's role.
@@ -27,21 +27,21 @@ pub struct Relation {
     pub identities: [[u8; 32]; 2],
 }
 
-/// What a party tells of its store before anything else.
+/// The first message of a party about its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquaintance {
     /// The pair by which it knows the peer's store.
     pub pair: Option<PairId>,
-    /// Whether there is something in it that was made with this peer and is neither burned nor used up.
+    /// True if it has stock that was made with this peer and is neither burned nor used up.
     pub holds: bool,
 }
 
-/// How two stores meet.
+/// The result of comparing two stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
-    /// They know each other.
+    /// They are a pair.
     Known,
-    /// They do not, and hold nothing that could be lost: they get an identifier.
+    /// They are no pair, and hold nothing that could be lost: they get an identifier.
     New,
     /// They do not belong together.
     Strangers,
@@ -55,7 +55,7 @@ pub const ACQUAINTANCE_BYTES: usize = 33;
 pub const PAIR_BYTES: usize = ACQUAINTANCE_BYTES + size_of::<u64>();
 
 impl Acquaintance {
-    /// Returns how this party's store and the peer's meet; the peer comes to the same.
+    /// Compares this party's store with the peer's; the peer gets the same result.
     pub fn meets(&self, peer: &Acquaintance) -> Meeting {
         match (self.pair, peer.pair) {
             (Some(mine), Some(theirs)) if mine == theirs => Meeting::Known,
@@ -64,7 +64,7 @@ impl Acquaintance {
         }
     }
 
-    /// Returns what is sent: the identifier, or zeros, and whether there is something.
+    /// Returns the message: the identifier, or zeros, and whether the store holds something.
     pub fn to_bytes(self) -> [u8; ACQUAINTANCE_BYTES] {
         let mut bytes = [0; ACQUAINTANCE_BYTES];
         bytes[..32].copy_from_slice(&self.pair.unwrap_or_default());
@@ -72,7 +72,7 @@ impl Acquaintance {
         bytes
     }
 
-    /// Returns what a peer sent, unless it is malformed.
+    /// Reads the message of a peer, unless it is malformed.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (pair, [holds @ 0..=1]) = bytes.split_first_chunk::<32>()? else { return None };
         Some(Acquaintance { pair: (*pair != [0; 32]).then_some(*pair), holds: *holds == 1 })
@@ -83,8 +83,7 @@ impl Acquaintance {
 mod tests {
     use super::*;
 
-    /// Both come to the same, whatever they have; where something could be lost, only those that know each
-    /// other go on.
+    /// Both parties get the same result in all cases. If something could be lost, only a pair continues.
     #[test]
     fn rows_24_and_25_only_a_pair_goes_on_where_something_could_be_lost() {
         let pairs = [None, Some([1; 32]), Some([2; 32])];

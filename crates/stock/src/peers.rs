@@ -1,4 +1,4 @@
-//! What a store knows of its peers: whose pairs of stores it is part of, and who works with which now.
+//! A store's data about its peers: its pairs, and the locks of sessions.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::pair::{PairId, Relation};
 use super::store::Store;
 use brickwork_base::Error;
 
-/// The stores that a store belongs to, by whose they are.
+/// A pair to which a store belongs, with its relation.
 #[derive(Serialize, Deserialize)]
 struct PairRow {
     relation: Relation,
@@ -17,7 +17,7 @@ struct PairRow {
 }
 
 impl Store {
-    /// Takes the lock of a peer, when no other session holds it.
+    /// Takes the lock of a peer when no other session holds it.
     ///
     /// # Errors
     /// [`Error::Busy`] if another session holds it for half a minute.
@@ -25,12 +25,12 @@ impl Store {
         self.shared.leases.lock_peer(key_of(relation), lease::PATIENCE)
     }
 
-    /// Returns whether a session of this process has leased an epoch at this moment.
+    /// Returns whether a session of this process leases an epoch at this moment.
     pub fn is_busy(&self, epoch: &EpochId) -> bool {
         self.shared.leases.is_busy(epoch)
     }
 
-    /// Returns the pair of stores that this one and a peer's are, if they have met.
+    /// Returns the pair of this store and a peer's store, if they have met.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -43,7 +43,7 @@ impl Store {
         }
     }
 
-    /// Returns all pairs that this store is part of.
+    /// Returns all pairs to which this store belongs.
     ///
     /// # Errors
     /// As [`Store::pair`].
@@ -55,7 +55,7 @@ impl Store {
         self.all(PAIRS)?.into_iter().map(open).collect()
     }
 
-    /// Keeps the identifier of a pair, in place of what was known of this peer.
+    /// Sets the identifier of a pair, and replaces an earlier one.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.

@@ -1,27 +1,27 @@
-//! Why a store is of no use until it is opened anew.
+//! The reason why a store cannot be used until it is opened again.
 
 use std::sync::{Arc, OnceLock};
 
 use brickwork_base::Error;
 
-/// A reason, if there is one; the first counts. All who write to a store share it.
+/// The first reason, if there is one. All writers of a store share it.
 #[derive(Clone, Default)]
 pub(super) struct Poison(Arc<OnceLock<String>>);
 
 impl Poison {
-    /// Remembers that a write failed: nobody knows what is on the disk.
+    /// Records that a write failed, so the contents of the disk are unknown.
     pub fn by(&self, error: &Error) {
         self.because(format!(
             "a write failed before ({error}); nothing is taken from it until it is opened anew"
         ));
     }
 
-    /// Remembers another reason.
+    /// Records another reason.
     pub fn because(&self, why: String) {
         let _ = self.0.set(why);
     }
 
-    /// Checks that nothing has failed.
+    /// Checks that there is no reason.
     ///
     /// # Errors
     /// [`Error::Stock`] with the reason, if there is one.

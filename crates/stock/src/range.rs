@@ -1,10 +1,10 @@
-//! Ranges of counters: who has one may draw the numbers in it, each once, and no others.
+//! Ranges of counters: the owner of a range may draw each number in it once, and no others.
 //!
 //! Streams of commitments and OTs, indices of authenticators, hash keys and serials of batches are drawn from
-//! counters that never go back, whatever dies when. So each entry of an epoch's log has a range of every
-//! counter, which begins where that of the entry before ends. The ranges of an entry are handed out once,
-//! with the entry ([`Taken::ranges`](crate::Taken::ranges)); they cannot be copied, and a range that is used
-//! up gives an error instead of numbers of the next one.
+//! counters that never go back, even after a crash. So each entry of an epoch's log has a range of every
+//! counter, which begins where the range of the previous entry ends. The ranges of an entry are given out
+//! once, together with the entry ([`Taken::ranges`](crate::Taken::ranges)). They cannot be copied, and a
+//! used-up range gives an error instead of numbers of the next range.
 //!
 //! ```text
 //!   a counter of b bits:    | setup: 0 .. 2^b | entry 1: 2^b .. 2·2^b | entry 2 | … | entry 2^19 - 1 |
@@ -12,13 +12,13 @@
 
 use brickwork_base::Error;
 
-/// Entries of an epoch that have a range, the setup as number 0, as a power of two.
+/// The number of entries of an epoch with ranges, including the setup as number 0, as a power of two.
 const ENTRY_BITS: u32 = 19;
 
-/// Ranges of every counter in an epoch.
+/// The number of ranges of every counter in an epoch.
 pub(crate) const RANGES: u64 = 1 << ENTRY_BITS;
 
-/// A counter of a session: of all that is drawn from one stream or under one key.
+/// A counter of a session, for everything that is drawn from one stream or under one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     name: &'static str,
@@ -26,47 +26,47 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Names a counter that has ranges of 2^`bits` numbers. Counters of one session have different names.
+    /// Makes a counter with ranges of 2^`bits` numbers. The counters of a session need different names.
     ///
     /// # Panics
-    /// If all ranges together have more than 2^64 numbers; of a constant, when it is compiled.
+    /// If all ranges together have more than 2^64 numbers; for a constant, the compiler reports it.
     pub const fn new(name: &'static str, bits: u32) -> Self {
         assert!(bits <= u64::BITS - ENTRY_BITS, "the ranges of a counter end where its numbers do");
         Counter { name, bits }
     }
 
-    /// Names another counter with ranges of the same size, for a session that has two streams of a kind.
+    /// Makes another counter with ranges of the same size, for a session with two streams of the same kind.
     pub const fn named(self, name: &'static str) -> Self {
         Counter { name, ..self }
     }
 
-    /// Returns a range without numbers: of a session that was restored and has entered none yet.
+    /// Returns an empty range: for a restored session that has no range yet.
     pub const fn none(&self) -> Range {
         Range { bits: self.bits, next: 0, end: 0 }
     }
 
-    /// The range of an entry.
+    /// Returns the range of an entry.
     fn range(&self, entry: u64) -> Range {
         assert!(entry < RANGES, "an epoch ends before its ranges do");
-        // The last range of a counter of all 64 bits ends at the last number but one.
+        // The last range of a counter of 64 bits ends one number before the maximum.
         let first = entry << self.bits;
         Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
     }
 
-    /// Returns number `k` of an entry's range: names it, and allows nothing.
+    /// Returns number `k` of an entry's range, only as a name: it gives no right to draw.
     pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
         let Range { next, end, .. } = self.range(entry);
         assert!(k < end - next, "the range of a counter ends before this number");
         next + k
     }
 
-    /// Returns the entry whose range a number is in.
+    /// Returns the entry to whose range a number belongs.
     pub(crate) const fn entry_of(&self, number: u64) -> u64 {
         number >> self.bits
     }
 }
 
-/// Numbers of a counter that nobody else has: from the next one up to an end. It has no copy.
+/// Numbers of a counter that nobody else has: from the next number up to an end. It cannot be copied.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Range {
@@ -76,10 +76,10 @@ pub struct Range {
 }
 
 impl Range {
-    /// Draws `count` numbers that follow each other; returns the first.
+    /// Draws `count` consecutive numbers, and returns the first.
     ///
     /// # Errors
-    /// [`Error::Limit`] if the range ends before them; then none is drawn.
+    /// [`Error::Limit`] if the range is too short; then none is drawn.
     pub fn draw(&mut self, count: u64) -> Result<u64, Error> {
         if count > self.end - self.next {
             return Err(Error::Limit(
@@ -91,22 +91,22 @@ impl Range {
         Ok(first)
     }
 
-    /// Returns the number that would be drawn next, by which who keeps seeds finds it again.
+    /// Returns the next number, by which the owner of seeds finds them again.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Returns it to whom draws from this counter.
+    /// Returns the range for code that draws from this counter.
     ///
     /// # Panics
-    /// If it is a range of a counter that has ranges of another size: they would overlap.
+    /// If its counter has ranges of another size: they would overlap.
     pub fn of(self, counter: &Counter) -> Self {
         assert_eq!(self.bits, counter.bits, "a range of another counter");
         self
     }
 }
 
-/// What belongs to one entry of an epoch, or to its setup: a range of every counter, each once.
+/// The ranges of one entry of an epoch, or of its setup: one of every counter, each given out once.
 #[derive(Debug)]
 #[must_use]
 pub struct Ranges {
@@ -115,12 +115,12 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Returns the ranges of a setup, whose secrets are new: nothing was ever drawn under them.
+    /// Returns the ranges of a setup, under whose new secrets nothing was ever drawn.
     pub fn of_setup() -> Self {
         Ranges::of_entry(0)
     }
 
-    /// Returns those of an entry that is durable.
+    /// Returns the ranges of a durable entry.
     pub(crate) fn of_entry(entry: u64) -> Self {
         Ranges { entry, taken: Vec::new() }
     }
@@ -130,11 +130,11 @@ impl Ranges {
         self.entry
     }
 
-    /// Gives them up, so that another process of this party has them, which makes them again by this number
+    /// Gives up the ranges to another process of this party, which makes them again from this number
     /// ([`Ranges::lent`]).
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is taken.
+    /// [`Error::Usage`] if one was already taken.
     pub fn lend(self) -> Result<u64, Error> {
         match self.taken.is_empty() {
             true => Ok(self.entry),
@@ -142,8 +142,7 @@ impl Ranges {
         }
     }
 
-    /// Makes the ranges that another process of this party has [lent](Ranges::lend), which has the log: each
-    /// number once.
+    /// Makes the ranges that the process with the log has [lent](Ranges::lend): each number only once.
     ///
     /// # Errors
     /// [`Error::Usage`] if no entry has this number.
@@ -157,7 +156,7 @@ impl Ranges {
     /// Takes the range of a counter.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is taken already.
+    /// [`Error::Usage`] if it was already taken.
     pub fn take(&mut self, counter: &Counter) -> Result<Range, Error> {
         if self.taken.contains(&counter.name) {
             return Err(Error::Usage(format!("the range of {} is taken", counter.name)));
@@ -171,8 +170,7 @@ impl Ranges {
 mod tests {
     use super::*;
 
-    /// Row 16: ranges follow each other without a gap and without an overlap, the first and the last
-    /// included.
+    /// Row 16: ranges are adjacent, without a gap or an overlap, including the first and the last.
     #[test]
     fn row_16_ranges_do_not_meet() {
         for bits in [0, 1, 16, 40, 45] {
@@ -196,7 +194,7 @@ mod tests {
         let _ = Counter::new("test", 4).range(RANGES);
     }
 
-    /// Row 16: a range ends; what does not fit is not drawn in part either.
+    /// Row 16: a range ends, and a draw that does not fit draws nothing.
     #[test]
     fn row_16_no_number_behind_the_end_is_drawn() {
         let mut range = Counter::new("test", 3).range(5);
@@ -209,7 +207,7 @@ mod tests {
         assert!(matches!(Counter::new("test", 3).none().draw(1), Err(Error::Limit(_))));
     }
 
-    /// Row 16: an entry's range of a counter is handed out once; two streams of a kind have two names.
+    /// Row 16: an entry's range of a counter is given out once; two streams of the same kind have two names.
     #[test]
     fn row_16_a_range_is_taken_once() {
         let counter = Counter::new("test", 3);
@@ -219,7 +217,7 @@ mod tests {
         assert_eq!(ranges.take(&counter.named("other")).unwrap().next(), 8);
     }
 
-    /// Row 16: who lends ranges has none of them any more, and none that is in use is lent.
+    /// Row 16: a process that lends ranges does not have them any more, and no range in use is lent.
     #[test]
     fn row_16_what_is_lent_is_gone() {
         let counter = Counter::new("test", 3);

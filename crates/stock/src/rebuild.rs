@@ -1,12 +1,12 @@
-//! Makes a damaged index anew: of the rows that its pages still hold, and as far as the files of keys agree.
+//! Makes a damaged index again from the rows that its pages still hold, as far as the files of keys agree.
 //!
-//! Nothing of the database's own structure is trusted, so all pages are searched for rows, also those that it
-//! has given up. A row that opens is one that this store has sealed for this table and key. It may be an old
-//! version of the row. So if several versions open, the one counts that the database finds, if it finds one.
+//! It does not trust the database's structure, so it searches all pages for rows, including unused pages. A
+//! row that can be decrypted was sealed by this store for this table and key. It may be an old version of the
+//! row. If several versions can be decrypted, the one that the database finds is taken, if it finds one.
 //!
-//! All epochs are burned. The last entry of a log can be lost without a trace, for example because the
-//! database goes back to the transaction before, and then the items that this entry took would be used twice.
-//! The pairs, the sums of attempts and the notes of a service stay.
+//! All epochs are burned. The last entry of a log can be lost without a trace, for example if the database
+//! returns to the previous transaction. Then the items of that entry would be used twice. The pairs, the sums
+//! of attempts and the notes of a service are kept.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -32,16 +32,16 @@ use super::vain::Attempts;
 use crate::BY_USER;
 use brickwork_base::Error;
 
-/// Bytes of a page of the database. A larger page begins at a multiple of them, too.
+/// Bytes of a page of the database. A larger page also begins at a multiple of this.
 const PAGE_BYTES: usize = 4096;
 
-/// First byte of a page that holds rows.
+/// The first byte of a page that holds rows.
 const LEAF: u8 = 1;
 
 /// The tables whose rows are searched for.
 const TABLES: [Rows; 7] = [FORMAT, EPOCHS, LOG, BATCHES, PAIRS, VAIN, NOTES];
 
-/// A row that opens: as it lies there, and its plain bytes.
+/// A row that can be decrypted: its sealed bytes, and its plain bytes.
 struct Version {
     sealed: Vec<u8>,
     plain: Zeroizing<Vec<u8>>,
@@ -53,25 +53,25 @@ impl Version {
     }
 }
 
-/// Versions of rows, by the place of the table and the key.
+/// Versions of rows, by the index of the table and the key.
 type Found = BTreeMap<(usize, Vec<u8>), Vec<Version>>;
 
-/// The index as the database finds it.
+/// The rows that the database finds.
 #[derive(Default)]
 struct Committed {
-    /// The places of the tables in which it finds as many rows as there are.
+    /// The indices of the tables in which it finds all rows.
     tables: HashSet<usize>,
-    /// Their rows, sealed, by place and key.
+    /// Their sealed rows, by index and key.
     rows: HashMap<(usize, Vec<u8>), Vec<u8>>,
 }
 
 impl Store {
-    /// Makes the index of a store anew, if it is damaged. Returns the epochs that are burned by that, or
-    /// nothing if the index is not damaged. The damaged one is kept in the folder of unknown files.
+    /// Makes the index of a store again if it is damaged. Returns the epochs that this burns, or none if the
+    /// index is intact. The damaged index is kept in the folder for unknown files.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another process has the store open. [`Error::Stock`] if the key opens no row, or if
-    /// it cannot be told how often a service has run. Then nothing is changed.
+    /// [`Error::Busy`] if another process has the store open. [`Error::Stock`] if the key decrypts no row, or
+    /// if the number of a service's runs cannot be determined. Then nothing is changed.
     pub fn rebuild(directory: &Path, key: &StoreKey) -> Result<Option<Vec<EpochId>>, Error> {
         let disk = Disk(Arc::new(NoFaults));
         folder::holds_store(directory)?;
@@ -101,7 +101,7 @@ impl Store {
         store.write(&rows)?;
         let burned = store.burn_all()?;
         drop(store);
-        // The damaged index stays in its place until the new one takes it, so a crash loses neither.
+        // The damaged index stays until the new one replaces it, so a crash loses neither.
         folder::copied_aside(&disk, directory, &path)?;
         disk.rename(&unfinished, &path)
             .and_then(|()| disk.sync_directory(directory))
@@ -109,7 +109,7 @@ impl Store {
         Ok(Some(burned))
     }
 
-    /// Burns all epochs that live. Returns them.
+    /// Burns all epochs that are in use. Returns them.
     fn burn_all(&self) -> Result<Vec<EpochId>, Error> {
         let mut burned = Vec::new();
         for (id, _) in self.epochs()? {
@@ -122,7 +122,7 @@ impl Store {
     }
 }
 
-/// Returns the rows that the database finds, of the tables through which it finds its way.
+/// Returns the rows of all tables that the database can read completely.
 fn committed(bytes: &[u8]) -> Committed {
     let mut all = Committed::default();
     let Ok(index) = Index::copy(bytes) else { return all };
@@ -145,7 +145,7 @@ fn committed(bytes: &[u8]) -> Committed {
     all
 }
 
-/// Returns the rows in a page, which may be of any content: keys and values.
+/// Returns the keys and values of the rows in a page, whose content is arbitrary.
 ///
 /// ```text
 ///   page = LEAF 0 rows:[u8; 2] end of key:[u8; 4]* end of value:[u8; 4]* key* value*
@@ -182,21 +182,21 @@ fn search(bytes: &[u8], sealer: &seal::Rows) -> Found {
     found
 }
 
-/// Chooses a version of each row. Of a log with a gap the entries before the gap remain.
+/// Chooses a version of each row. If a log has a gap, the entries before the gap remain.
 fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> {
     let mut rows = Vec::new();
-    // The number of the next entry and the state so far; nothing behind a gap.
+    // The number of the next entry and the state so far; nothing after a gap.
     let mut logs: HashMap<EpochId, Option<(u64, State)>> = HashMap::new();
     for ((table, key), versions) in found {
         let is = |rows: Rows| rows.name() == TABLES[table].name();
         let epoch = key.first_chunk::<32>().copied().unwrap_or_default();
         let stands = committed.rows.get(&(table, key.clone()));
-        // These may have been removed or replaced, and an old one would do harm.
+        // These rows may have been removed or replaced, and an old version would do harm.
         if (is(NOTES) || is(PAIRS)) && stands.is_none() && committed.tables.contains(&table) {
             continue;
         }
         let one = match (versions.iter().find(|version| Some(&version.sealed) == stands), &versions[..]) {
-            // The database may have gone back to the transaction before, with fewer attempts and losses.
+            // The database may have returned to the previous transaction, with fewer attempts and losses.
             (Some(one), _) if !is(VAIN) && !is(BATCHES) => Some(one),
             (None, _) if is(NOTES) => {
                 return Err(Error::Stock(
@@ -206,7 +206,7 @@ fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> 
                 ));
             }
             (_, [one, others @ ..]) if others.iter().all(|other| *other.plain == *one.plain) => Some(one),
-            // All that was tried counts, and all that was given up is gone.
+            // All attempts count, and everything that was given up is gone.
             (_, all) if is(VAIN) => {
                 all.iter().max_by_key(|version| version.read().map(|row: Attempts| row.sum()))
             }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::log::FillStep;
 
-    /// Of a log with a gap the entries before it remain.
+    /// If a log has a gap, the entries before it remain.
     #[test]
     fn row_23_a_log_ends_before_its_gap() {
         let id: EpochId = [3; 32];

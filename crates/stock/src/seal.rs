@@ -1,9 +1,9 @@
 //! Encryption at rest: AES-256-GCM under keys derived from the store's key.
 //!
-//! Each segment has a key of its own, derived from its random identifier; its records are numbered and the
-//! number is the nonce, so no nonce comes twice: a segment is written once. Rows of the index are sealed with
-//! random nonces under one key, at most 2^32 of them. What a sealed value is about is its associated data, so
-//! that none passes for another.
+//! Each segment has its own key, derived from its random identifier. Its records are numbered, and the number
+//! is the nonce. A segment is written once, so no nonce is used twice. Rows of the index are sealed with
+//! random nonces under one key, at most 2^32 of them. The subject of a sealed value is its associated data,
+//! so that no value can replace another.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -13,16 +13,16 @@ use brickwork_base::Error;
 /// Bytes that sealing adds to a record of a segment.
 pub const TAG_BYTES: usize = 16;
 
-/// The key that everything in a store is sealed with.
+/// The key that seals everything in a store.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct StoreKey([u8; 32]);
 
 impl StoreKey {
-    /// Reads 64 hexadecimal digits; white space around them does not count.
+    /// Reads 64 hexadecimal digits, and ignores white space around them.
     ///
     /// # Errors
-    /// [`Error::Input`] for anything else. The message does not repeat the text, and the time does not tell
-    /// the digits.
+    /// [`Error::Input`] for anything else. The message does not contain the text, and the time does not
+    /// depend on the digits.
     pub fn from_hex(text: &str) -> Result<Self, Error> {
         let mut key = StoreKey([0; 32]);
         match base16ct::mixed::decode(text.trim(), &mut key.0) {
@@ -62,17 +62,17 @@ impl StoreKey {
         LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &*key).expect("32 bytes"))
     }
 
-    /// Seals the index.
+    /// Returns the key that seals the index.
     pub(super) fn rows(&self) -> Rows {
         Rows(self.derive("brickwork stock index", &[]))
     }
 
-    /// Seals the file of an epoch's keys.
+    /// Returns the key that seals the file of an epoch's keys.
     pub(super) fn epoch(&self, id: &[u8; 32]) -> Rows {
         Rows(self.derive("brickwork stock epoch keys", id))
     }
 
-    /// Seals one segment.
+    /// Returns the key that seals one segment.
     pub(super) fn segment(&self, id: &[u8; 16]) -> Records {
         Records(self.derive("brickwork stock segment", id))
     }
@@ -88,7 +88,7 @@ impl std::fmt::Debug for StoreKey {
     }
 }
 
-/// Seals rows of the index.
+/// A key for rows of the index.
 pub(super) struct Rows(LessSafeKey);
 
 impl Rows {
@@ -96,7 +96,7 @@ impl Rows {
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(no_randomness)?;
-        // Room for the tag, so that the text does not move and leave a copy behind.
+        // Room for the tag, so that the buffer does not move and leave a copy behind.
         let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
         text.extend_from_slice(row);
         self.0
@@ -105,7 +105,7 @@ impl Rows {
         Ok([&nonce[..], &text].concat())
     }
 
-    /// Returns the row, or nothing if it is not what was sealed as being about this.
+    /// Returns the row, or none if it was not sealed with this associated data.
     pub fn open(&self, about: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut text = Zeroizing::new(text.to_vec());
@@ -119,7 +119,7 @@ impl Rows {
     }
 }
 
-/// Seals the records of one segment.
+/// A key for the records of one segment.
 pub(super) struct Records(LessSafeKey);
 
 impl Records {
@@ -129,24 +129,24 @@ impl Records {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// The record's name: what the segment is about, and its number there.
+    /// Returns the associated data of a record: the subject of its segment, and its number.
     fn name(number: u64, about: &[u8]) -> Aad<Vec<u8>> {
         Aad::from([about, &number.to_le_bytes()].concat())
     }
 
-    /// Turns a record into its ciphertext and tag.
+    /// Replaces a record by its ciphertext and tag.
     pub fn seal(&self, number: u64, about: &[u8], record: &mut Vec<u8>) {
         let sealed = self.0.seal_in_place_append_tag(Self::nonce(number), Self::name(number, about), record);
         sealed.expect("a record is below 64 GiB");
     }
 
-    /// Turns a record into its ciphertext; returns the tag.
+    /// Replaces a record by its ciphertext; returns the tag.
     pub fn seal_apart(&self, number: u64, about: &[u8], record: &mut [u8]) -> [u8; TAG_BYTES] {
         let tag = self.0.seal_in_place_separate_tag(Self::nonce(number), Self::name(number, about), record);
         *tag.expect("a record is below 64 GiB").as_ref().first_chunk().expect("16 bytes")
     }
 
-    /// Turns a sealed record back, before its tag; false if it is not the one of this number.
+    /// Decrypts a sealed record in place, without its tag; false if it is not the record with this number.
     pub fn open(&self, number: u64, about: &[u8], sealed: &mut [u8]) -> bool {
         self.0.open_in_place(Self::nonce(number), Self::name(number, about), sealed).is_ok()
     }

@@ -1,4 +1,4 @@
-//! A segment: the payload of one batch, written once.
+//! A segment: the file with the payload of one batch, written once.
 //!
 //! ```text
 //! segment = "brickws\x02" id:[u8; 16] epoch:[u8; 32] serial:u64 (big endian) tag:[u8; 16]
@@ -6,9 +6,9 @@
 //! (bulk-)record = ciphertext tag:[u8; 16]
 //! ```
 //!
-//! A segment is written under another name, made durable and then renamed; the index names it only after
-//! that. The header says whose batch it is, so that the log can tell which segments without a place in the
-//! index are of no use.
+//! A segment is written under another name, made durable and then renamed. Only then the index names it. The
+//! header names its batch. So the log can tell which segments are useless, even if the index does not name
+//! them.
 
 use std::fs::File;
 use std::io;
@@ -34,34 +34,35 @@ const MAGIC: &[u8; 8] = b"brickws\x02";
 const NAME_BYTES: usize = 32 + 8;
 const HEADER_BYTES: u64 = 8 + 16 + NAME_BYTES as u64 + TAG_BYTES as u64;
 
-/// No record is larger; whoever wants to store more cuts it into several.
+/// The largest record; larger data is cut into several records.
 pub const MAX_RECORD_BYTES: usize = 1 << 30;
 
-/// Small units of a bulk share a record of at most so many bytes: so much is read for the smallest.
+/// Small units of a bulk share a record of at most this many bytes, which is the smallest read.
 const SHARED_BYTES: u64 = 64 << 10;
-/// At most so many of them do.
+/// At most this many units share a record.
 const MOST_SHARING: u32 = 16;
-/// Larger units are cut into chunks of so many bytes.
+/// Larger units are cut into chunks of this many bytes.
 const CHUNK_BYTES: u64 = 32 << 20;
 
-/// What a batch has beside the records of its items: units of the same size, such as the tables of copies.
-/// They are written while they arrive, in any order and by any thread. A record begins with the numbers of
-/// its items' units, so that the store finds them before the items are taken.
+/// Data of a batch besides the records of its items: units of the same size, such as the tables of copies.
+/// They are written as they arrive, in any order and by any thread. A record begins with the numbers of its
+/// items' units, so that the store finds the units before the items are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bulk {
-    /// How many there are.
+    /// The number of units.
     pub units: u32,
-    /// Bytes of each.
+    /// Bytes of each unit.
     pub unit_bytes: u64,
-    /// Units of each item. A record begins with so many numbers for each of its items, little endian.
+    /// Number of units of each item. A record begins with this many numbers for each of its items, little
+    /// endian.
     pub each: u32,
 }
 
 impl Bulk {
-    /// Returns the units of some of a record's items.
+    /// Returns the units that belong to some of a record's items.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the record is too short, or there are no such units.
+    /// [`Error::Stock`] if the record is too short, or the units do not exist.
     pub(super) fn of_items(&self, record: &[u8], items: Range<usize>) -> Result<Vec<u32>, Error> {
         let number = size_of::<u32>();
         let bytes =
@@ -74,7 +75,7 @@ impl Bulk {
         }
     }
 
-    /// Units that share a record: a power of two.
+    /// Returns the number of units that share a record: a power of two.
     fn sharing(&self) -> u32 {
         let mut sharing = 1;
         while 2 * sharing <= MOST_SHARING
@@ -85,22 +86,22 @@ impl Bulk {
         sharing
     }
 
-    /// Records of each unit, where they do not share one.
+    /// Returns the number of records of each unit, if units do not share records.
     fn chunks(&self) -> u64 {
         self.unit_bytes.div_ceil(CHUNK_BYTES)
     }
 
-    /// Returns how many records it is kept in.
+    /// Returns the number of its records.
     pub fn records(&self) -> u64 {
         u64::from(self.units.div_ceil(self.sharing())) * self.chunks()
     }
 
-    /// The record in which byte `at` of a unit lies.
+    /// Returns the record that contains byte `at` of a unit.
     fn record_of(&self, unit: u32, at: u64) -> u64 {
         u64::from(unit / self.sharing()) * self.chunks() + at / CHUNK_BYTES
     }
 
-    /// Where a record begins in the bulk, without tags, and its length.
+    /// Returns the start of a record in the bulk, without tags, and its length.
     fn span(&self, record: u64) -> (u64, u64) {
         let (group, chunk) = (record / self.chunks(), record % self.chunks());
         let sharing = u64::from(self.sharing());
@@ -109,7 +110,7 @@ impl Bulk {
         (group * sharing * self.unit_bytes + first, (units * self.unit_bytes - first).min(CHUNK_BYTES))
     }
 
-    /// The number of records up to this byte of the bulk, where one ends.
+    /// Returns the number of records up to this byte of the bulk, if a record ends there.
     fn records_to(&self, end: u64) -> Option<u64> {
         if end == u64::from(self.units) * self.unit_bytes {
             return Some(self.records());
@@ -118,13 +119,13 @@ impl Bulk {
         (record < self.records() && self.span(record).0 == end).then_some(record)
     }
 
-    /// Where a record begins in its file.
+    /// Returns the start of a record in its file.
     fn offset(&self, record: u64) -> u64 {
         HEADER_BYTES + self.span(record).0 + record * TAG_BYTES as u64
     }
 
-    /// Returns whether it is one that a file can hold, of at most so many records: for who is told of it by
-    /// another process.
+    /// Returns whether a file can hold this bulk with at most this many records. Callers use it for a bulk
+    /// that another process announces.
     pub fn is_within(&self, records: u64) -> bool {
         let sound = u64::from(self.units).checked_mul(self.unit_bytes).is_some_and(|all| all <= 1 << 60);
         let few = || u64::from(self.units.div_ceil(self.sharing())).checked_mul(self.chunks());
@@ -138,55 +139,57 @@ impl Bulk {
     }
 }
 
-/// Where a record lies.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// Number of the first of its items in the batch.
+    /// Number of its first item in the batch.
     pub first: u64,
     pub items: u32,
     offset: u64,
-    /// Without the tag.
+    /// Its length without the tag.
     length: u32,
 }
 
 impl Place {
-    /// Returns the items that the record is about.
+    /// Returns the items of the record.
     pub fn items(&self) -> Range<u64> {
         self.first..self.first + u64::from(self.items)
     }
 }
 
-/// A segment as the index knows it.
+/// A segment as the index describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Segment {
     pub id: [u8; 16],
-    /// Items of the batch.
+    /// Number of the batch's items.
     pub items: u64,
     pub bulk: Option<Bulk>,
     pub places: Vec<Place>,
 }
 
-/// What is kept of some items of a batch, but for the bulk.
+/// The stored data of some items of a batch, without the bulk.
 pub struct Record {
     /// Number of its first item in the batch.
     pub first: u64,
-    /// How many items it is about.
+    /// The number of its items.
     pub items: u32,
-    /// What its writer gave.
+    /// The bytes that its writer gave.
     pub bytes: Zeroizing<Vec<u8>>,
 }
 
-/// A segment that is being written, under another name, and removed if it is dropped. A fork has a copy of
-/// its sealer, and would seal something else under the same numbers: it writes nothing, and removes nothing.
+/// A segment that is being written under another name. It is removed if it is dropped. A forked process has a
+/// copy of the sealing key and would seal other data under the same numbers. So it writes nothing and removes
+/// nothing.
 pub(super) struct Writing {
     segment: Segment,
     length: u64,
-    /// None once it has its own name.
+    /// None after it has its own name.
     file: Option<File>,
     sealer: Records,
     name: Vec<u8>,
     about: Vec<u8>,
-    /// Records of the bulk that are there: each is written once, as its number is its nonce.
+    /// For each record of the bulk, whether it is written: each is written once, because its number is its
+    /// nonce.
     written: Vec<AtomicBool>,
     poisoned: Poison,
     disk: Disk,
@@ -195,10 +198,10 @@ pub(super) struct Writing {
     process: Process,
 }
 
-/// Returns the header of the segment with this identifier, of the batch with this name: epoch and serial.
+/// Returns the header of the segment with this identifier, for the batch with this name: epoch and serial.
 fn header(sealer: &Records, id: &[u8; 16], name: &[u8]) -> Vec<u8> {
     let header = [&MAGIC[..], id, name].concat();
-    // The number of no record.
+    // A number that no record has.
     let tag = sealer.seal_apart(u64::MAX, &header, &mut []);
     [&header[..], &tag].concat()
 }
@@ -241,7 +244,7 @@ impl Writing {
         })
     }
 
-    /// Seals and writes what [`Writer::put`](super::Writer::put) is given.
+    /// Seals and writes the bytes given to [`Writer::put`](super::Writer::put).
     pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.process.check()?;
         let wrong = || Error::Usage("no whole records of a bulk".into());
@@ -266,7 +269,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Seals and writes what [`Writer::record`](super::Writer::record) is given.
+    /// Seals and writes the bytes given to [`Writer::record`](super::Writer::record).
     pub fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         self.process.check()?;
         if bytes.len() > MAX_RECORD_BYTES {
@@ -318,7 +321,7 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if self.file.take().is_some() && self.process.is_here() {
-            // If this fails, it is removed when the store is opened.
+            // If this fails, the file is removed when the store is opened.
             let _ = self.disk.remove(&self.unfinished);
         }
     }
@@ -340,12 +343,12 @@ impl Segment {
             .map_or(Bulk::end(&self.bulk), |p| p.offset + u64::from(p.length) + TAG_BYTES as u64)
     }
 
-    /// Records of its bulk; the others are numbered after them.
+    /// Returns the number of records of its bulk; the other records are numbered after them.
     pub fn bulk_records(&self) -> u64 {
         self.bulk.map_or(0, |bulk| bulk.records())
     }
 
-    /// Returns whose batch a file says to be of, if it is a segment of the store with this key.
+    /// Returns the batch that a file names, if it is a segment of the store with this key.
     pub fn named(path: &Path, key: &StoreKey) -> Option<(EpochId, Serial)> {
         let mut found = [0; HEADER_BYTES as usize];
         read_at(&File::open(path).ok()?, &mut found, 0).ok()?;
@@ -358,8 +361,8 @@ impl Segment {
         Some((*epoch, u64::from_be_bytes(*serial.first_chunk()?)))
     }
 
-    /// Opens the segment of the batch with this name for reading. It must have the right length, and no other
-    /// segment's header; the records are checked as they are read.
+    /// Opens the segment of the batch with this name for reading. It must have the right length and its own
+    /// header; the records are checked when they are read.
     pub fn open(&self, directory: &Path, key: &StoreKey, name: &[u8]) -> Result<Reader<'_>, Error> {
         let path = Self::path(directory, &self.id);
         let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
@@ -375,7 +378,7 @@ impl Segment {
         read_at(&file, &mut found, 0).map_err(|error| refused(error.to_string()))?;
         let header = header(&sealer, &self.id, name);
         let is_damaged = found[..] != header;
-        // Its records may be whole, and another one's would not open.
+        // Its records may be intact, and those of another segment could not be decrypted.
         if is_damaged && Self::named(&path, key).is_some() {
             return Err(refused("its header is that of another segment; it was exchanged".into()));
         }
@@ -390,7 +393,7 @@ pub(super) struct Reader<'s> {
     file: File,
     path: PathBuf,
     about: Vec<u8>,
-    /// True if the header is not what was written.
+    /// True if the header was altered.
     is_damaged: bool,
 }
 
@@ -403,7 +406,7 @@ impl Reader<'_> {
         read_at(&self.file, sealed, offset).map_err(|error| self.refused(number, error))
     }
 
-    /// Reads one record, the bulk's not counted; the error within says that it was altered.
+    /// Reads one record, not counting the bulk; the inner error says that it was altered.
     pub fn try_read(&self, index: usize) -> Result<Result<Record, Error>, Error> {
         let (place, number) = (self.segment.places[index], self.segment.bulk_records() + index as u64);
         let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
@@ -415,12 +418,12 @@ impl Reader<'_> {
         Ok(Ok(Record { first: place.first, items: place.items, bytes }))
     }
 
-    /// Reads one record, the bulk's not counted.
+    /// Reads one record, not counting the bulk.
     pub fn read(&self, index: usize) -> Result<Record, Error> {
         self.try_read(index)?
     }
 
-    /// Reads a record of the bulk; `sealed` is room for it. The error within says that it was altered.
+    /// Reads a record of the bulk into the buffer `sealed`. The inner error says that it was altered.
     fn read_bulk<'b>(
         &self,
         bulk: &Bulk,
@@ -439,19 +442,19 @@ impl Reader<'_> {
         self.refused(number, "it was altered or is another record")
     }
 
-    /// Returns these units of the bulk, one after the other.
+    /// Returns these units of the bulk, one after another.
     pub fn units(&self, wanted: &[u32]) -> Result<Vec<u8>, Error> {
         self.try_units(wanted)?
     }
 
-    /// Returns these units of the bulk, one after the other; the error within says that one was altered.
+    /// Returns these units of the bulk, one after another; the inner error says that one was altered.
     pub fn try_units(&self, wanted: &[u32]) -> Result<Result<Vec<u8>, Error>, Error> {
         let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
         let bulk =
             self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
         let unit_bytes = bulk.unit_bytes as usize;
         let mut units = vec![0; wanted.len() * unit_bytes];
-        // Each record is read once, whoever is in it.
+        // Each record is read once, however many of the units are in it.
         let mut order: Vec<usize> = (0..wanted.len()).collect();
         order.sort_unstable_by_key(|&k| wanted[k]);
         let mut sealed = Vec::new();
@@ -464,7 +467,7 @@ impl Reader<'_> {
                     altered => return Ok(altered.map(<[u8]>::to_vec)),
                 };
                 for &k in group {
-                    // What of the unit lies in this record.
+                    // The part of the unit that is in this record.
                     let unit = u64::from(wanted[k]) * bulk.unit_bytes;
                     let (from, to) = (unit.max(start), (unit + bulk.unit_bytes).min(start + length));
                     let target = k * unit_bytes + (from - unit) as usize;
@@ -476,8 +479,8 @@ impl Reader<'_> {
         Ok(Ok(units))
     }
 
-    /// Reads everything. Returns the items that cannot be read any more, for any reason, and why. No item
-    /// goes with a damaged header: it is not needed.
+    /// Reads everything. Returns the items that cannot be read any more, and why. A damaged header costs no
+    /// item, because it is not needed.
     pub fn verify(&self) -> Vec<(Range<u64>, Error)> {
         let (mut found, mut sealed) = (Vec::new(), Vec::new());
         let bulk = self.segment.bulk.and_then(|bulk| {
@@ -501,7 +504,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Reads the units of a record's items. Returns the items of which one cannot be read.
+    /// Reads the units of a record's items. Returns the items with an unreadable unit.
     fn verify_units(&self, bulk: &Bulk, record: &Record) -> Vec<(Range<u64>, Error)> {
         let one = |k: u32| {
             let units = bulk.of_items(&record.bytes, k as usize..k as usize + 1);
@@ -531,8 +534,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Every byte of every unit lies in one record, records lie one after the other, and chunks end where
-    /// their unit does.
+    /// Every byte of every unit is in one record, records are adjacent, and chunks end where their unit ends.
     #[test]
     fn records_of_a_bulk_cover_it() {
         for (units, unit_bytes) in [
@@ -564,7 +566,7 @@ mod tests {
         }
     }
 
-    /// A part of a bulk is whole records: it ends where one does, and no further than the last.
+    /// A part of a bulk consists of whole records: it ends where a record ends, and not after the last one.
     #[test]
     fn parts_of_a_bulk_end_where_records_do() {
         for (units, unit_bytes) in [
@@ -587,7 +589,7 @@ mod tests {
                     "{bulk:?} {record}"
                 );
             }
-            // Units of a last record that has room for more, and of one behind it.
+            // Units of a last record that has room for more, and of a record after it.
             let all = units.next_multiple_of(bulk.sharing());
             for units in [all, all + bulk.sharing()].into_iter().filter(|more| *more != units) {
                 assert_eq!(bulk.records_to(u64::from(units) * unit_bytes), None, "{bulk:?}");

@@ -1,4 +1,4 @@
-//! A store's folder, which is open in one process, and the rows of its index.
+//! A store's folder, which is open in only one process, and the rows of its index.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -23,43 +23,45 @@ use super::seal::{self, StoreKey};
 use brickwork_base::process::{Owned, Process};
 use brickwork_base::{Error, private};
 
-/// A store that is open in this process and in no other, or is looked at ([`Store::view`]): a handle, whose
-/// clones are the same store. Sessions on several threads may share it, each in an epoch that it has
-/// [leased](crate::PeerLock::lease); the folder is free again when the last handle is gone.
+/// A handle to a store that is open in this process and in no other, or that is only viewed
+/// ([`Store::view`]). Clones of a handle are the same store. Sessions on several threads may share it, each
+/// in an epoch that it has [leased](crate::PeerLock::lease). The folder is free again when the last handle is
+/// dropped.
 #[derive(Clone)]
 pub struct Store {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Seconds of a day.
+/// Seconds in a day.
 pub(super) const DAY: u64 = 24 * 60 * 60;
 
-/// Seconds in which an epoch may be used if nobody says otherwise: 30 days.
+/// Seconds for which an epoch may be used by default: 30 days.
 pub const MAX_AGE: u64 = 30 * DAY;
 
-/// What all handles of a store share.
+/// The state that all handles of a store share.
 pub(super) struct Shared {
     pub directory: PathBuf,
     pub key: StoreKey,
     rows: seal::Rows,
     pub disk: Disk,
     pub index: Owned<Index>,
-    /// Held while anything is changed: what an entry follows from is what it is written behind.
+    /// Held during every change, so that an entry is written after exactly the state that it follows from.
     changing: Mutex<()>,
-    /// Of the epochs that were written to: the state, and the number of entries.
+    /// The states of epochs that were written to, with their numbers of entries.
     states: Mutex<HashMap<EpochId, (State, u64)>>,
     pub leases: Leases,
     /// Segments of interrupted processes whose step is still open, by epoch.
     leftovers: Mutex<Vec<(EpochId, PathBuf)>>,
-    /// Seconds in which an epoch that is begun may be used.
+    /// Seconds for which a new epoch may be used.
     max_age: AtomicU64,
-    /// Why nothing may be taken any more, if so; writers of segments know it too.
+    /// The reason why nothing may be taken any more, if there is one; writers of segments share it.
     pub poisoned: Poison,
     /// None in a view.
     _lock: Option<Lock>,
 }
 
-/// The lock of a store's folder. A fork has a copy of the file, so the lock would outlive this process's own.
+/// The lock of a store's folder. A forked process has a copy of the file, so the lock would survive this
+/// process's handle.
 pub(super) struct Lock(File, Process);
 
 impl Lock {
@@ -80,7 +82,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.1.is_here() {
-            // What cannot be unlocked is when the file is closed everywhere.
+            // If it cannot be unlocked, it is released when all copies of the file are closed.
             let _ = self.0.unlock();
         }
     }
@@ -93,23 +95,23 @@ impl std::fmt::Debug for Store {
 }
 
 impl Shared {
-    /// Returns the segments that interrupted processes left of open steps.
+    /// Returns the segments of open steps that interrupted processes left.
     pub fn leftovers(&self) -> MutexGuard<'_, Vec<(EpochId, PathBuf)>> {
         self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Store {
-    /// Returns whether a folder holds a store; if not, a new one can be made there.
+    /// Returns whether a folder holds a store; if it does not, a new one can be made there.
     ///
     /// # Errors
-    /// [`Error::Incomplete`] if there is no index but something else: the index was moved away, or is not
+    /// [`Error::Incomplete`] if there is no index but something else: the index was moved away or is not
     /// restored yet. [`Error::Stock`] if the folder cannot be read.
     pub fn exists(directory: &Path) -> Result<bool, Error> {
         folder::holds_store(directory)
     }
 
-    /// Opens the store in a directory, or makes one where there is nothing.
+    /// Opens the store in a directory, or makes one in an empty directory.
     ///
     /// # Errors
     /// [`Error::Busy`] if another process has it open, [`Error::Incomplete`] if its index is missing,
@@ -118,7 +120,7 @@ impl Store {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
 
-    /// Does what [`Store::open`] does, on a disk that fails as it is told.
+    /// Does the same as [`Store::open`], on a disk with these failures.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -128,9 +130,9 @@ impl Store {
         folder::make(directory)?;
         let lock = Lock::of(directory)?;
         let path = directory.join(folder::INDEX);
-        // Asked again behind the lock.
+        // Checked again under the lock.
         if !folder::holds_store(directory)? {
-            // Made under another name, so that a crash leaves no half an index.
+            // Made under another name, so that a crash leaves no incomplete index.
             let unfinished = directory.join(folder::UNFINISHED);
             if unfinished.exists() {
                 folder::move_aside(&disk, directory, &unfinished)?;
@@ -153,8 +155,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Refuses to begin what will write more bytes than are free on the store's disk, as far as the system
-    /// says.
+    /// Refuses an action that will write more bytes than are free on the store's disk, if the system tells
+    /// it.
     ///
     /// # Errors
     /// [`Error::Resource`] if there is too little room.
@@ -172,19 +174,19 @@ impl Store {
         }
     }
 
-    /// Sets for how many seconds epochs that are begun from now on may be used. Without it this is
-    /// [`MAX_AGE`]. If the peer has a smaller number, it counts.
+    /// Sets the seconds for which new epochs may be used. The default is [`MAX_AGE`]. The smaller number of
+    /// both parties is used.
     pub fn set_max_age(&self, seconds: u64) {
         self.shared.max_age.store(seconds, Ordering::Relaxed);
     }
 
-    /// Returns for how many seconds epochs may be used that are begun now.
+    /// Returns the seconds for which new epochs may be used.
     pub fn max_age(&self) -> u64 {
         self.shared.max_age.load(Ordering::Relaxed)
     }
 
-    /// Looks at a store, also while another process has it: at what is durable at this moment. Nothing can be
-    /// changed, and nothing taken.
+    /// Opens a store only for viewing, also while another process has it: it shows the durable state of this
+    /// moment. Nothing can be changed or taken through it.
     ///
     /// # Errors
     /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
@@ -238,7 +240,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Removes the file of a segment, unless it is gone.
+    /// Removes the file of a segment, if it exists.
     pub(super) fn remove(&self, path: &Path) -> Result<(), Error> {
         match self.shared.disk.remove(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(path)(error)),
@@ -246,7 +248,7 @@ impl Store {
         }
     }
 
-    /// Begins a change: no other is made until it is over.
+    /// Begins a change: no other change is made until it has ended.
     pub(super) fn change(&self) -> Result<MutexGuard<'_, ()>, Error> {
         self.sound()?;
         let changing = self.shared.changing.lock();
@@ -255,7 +257,7 @@ impl Store {
 
     /// Returns the states of epochs that were written to.
     pub(super) fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (State, u64)>> {
-        // A state is there as a whole or not at all, wherever a thread dies.
+        // Each state is replaced as a whole, so it is valid even if a thread panicked.
         self.shared.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -263,7 +265,7 @@ impl Store {
         self.shared.directory.join(folder::SEGMENTS)
     }
 
-    /// Returns the folder of the files of keys.
+    /// Returns the folder of the key files.
     pub(super) fn keys(&self) -> PathBuf {
         self.shared.directory.join(folder::KEYS)
     }
@@ -313,15 +315,15 @@ impl Store {
         rows.first().filter(|(k, _)| k == key).map(|(key, row)| self.open_row(table, key, row)).transpose()
     }
 
-    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: what is on
-    /// the disk is known again only when it is opened anew.
+    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: the contents
+    /// of the disk are known only when it is opened again.
     pub(super) fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
         let index = self.shared.index.get()?;
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
-            // Otherwise damage to the last transaction would bring the one before it back in silence.
+            // Otherwise damage to the last transaction would silently restore the previous one.
             transaction.set_two_phase_commit(true);
             for (table, key, sealed) in changes {
                 let mut table = transaction.open_table(*table)?;

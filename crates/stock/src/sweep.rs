@@ -1,4 +1,4 @@
-//! What becomes of the segments in a store's folder when it is opened.
+//! The treatment of segment files when a store is opened.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,9 +11,9 @@ use super::store::Store;
 use brickwork_base::Error;
 
 impl Store {
-    /// Removes the segments that no program will take from any more, as the log says. Moves aside what is
-    /// not known. What an interrupted process left of a step that is still open stays until the step is
-    /// given up: this index may be an older copy, for which the step was not finished yet.
+    /// Removes the segments from which no program will take any more, according to the log. Moves unknown
+    /// files aside. Segments of an interrupted process are kept until their step is given up. This index may
+    /// be an older copy in which the step was not completed yet.
     pub(super) fn sweep(&self) -> Result<(), Error> {
         let (mut states, mut rows) = (HashMap::new(), Vec::new());
         let (mut useful, mut useless) = (HashSet::new(), HashSet::new());
@@ -58,11 +58,11 @@ impl Store {
     }
 }
 
-/// What becomes of a segment that the index does not name.
+/// The treatment of a segment that the index does not name.
 enum Fate {
-    /// The log says that nobody will use it.
+    /// The log shows that nobody will use it.
     Useless,
-    /// It is of the step that this epoch has begun and not made.
+    /// It belongs to the open step of this epoch.
     Open(EpochId),
     Unknown,
 }
@@ -75,7 +75,7 @@ fn fate_of(state: &State, id: EpochId, serial: Serial) -> Fate {
         _ if state.is_open(serial) => Fate::Open(id),
         // A step that this log has not begun: the index is older than the segment.
         number if number > state.shared() => Fate::Unknown,
-        // The batch is there, and this file is not its segment.
+        // The batch exists, and this file is not its segment.
         _ if state.is_made(serial) => Fate::Unknown,
         _ => Fate::Useless,
     }

@@ -1,4 +1,5 @@
-//! Items that an entry of the log takes, and those records of them that were read before it was written.
+//! Items that an entry of the log takes, and those of their records that were read before the entry was
+//! written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,17 +11,17 @@ use super::range::Ranges;
 use super::segment::Record;
 use brickwork_base::Error;
 
-/// An entry that is durable, and what it allows once: to read the items that it takes, and to draw from the
-/// ranges of counters that belong to it.
+/// A durable entry, with the rights that it gives once: to read the items that it takes, and to draw from its
+/// ranges of counters.
 #[must_use]
 pub struct Taken {
     pub(super) epoch: EpochId,
-    /// Of a shared entry: one for each number that it takes.
+    /// For a shared entry: the ranges of each number that it uses.
     pub(super) ranges: Vec<Ranges>,
     pub(super) items: Vec<TakenOf>,
-    /// Records of them that were read before the entry was written.
+    /// Records of the items that were read before the entry was written.
     pub(super) opened: Opened,
-    /// Of each batch the keys of its items, from the first one that is taken on.
+    /// The keys of each batch's items, from the first taken item on.
     pub(super) chains: HashMap<Serial, Chain>,
 }
 
@@ -28,11 +29,11 @@ pub struct Taken {
 pub type TakenOf = (Serial, Vec<Range<u64>>);
 
 impl Taken {
-    /// Hands out the ranges of the entry, once.
+    /// Returns the ranges of the entry; only the first call succeeds.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they are handed out, the entry is a party's own note and has none, or they are
-    /// those of several workers.
+    /// [`Error::Usage`] if they were already returned, if the entry is a party's own note, or if they belong
+    /// to several workers.
     pub fn ranges(&mut self) -> Result<Ranges, Error> {
         let mut all = self.ranges_of_workers()?;
         match all.len() {
@@ -41,11 +42,11 @@ impl Taken {
         }
     }
 
-    /// Hands out the ranges of all workers of the step that the entry begins, in order, once: no number of
-    /// any counter is in two of them.
+    /// Returns the ranges of all workers of the step that the entry begins, in order; only the first call
+    /// succeeds. No number of any counter is in two of them.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    /// [`Error::Usage`] if they were already returned, or the entry is a party's own note.
     pub fn ranges_of_workers(&mut self) -> Result<Vec<Ranges>, Error> {
         match std::mem::take(&mut self.ranges) {
             none if none.is_empty() => Err(Error::Usage("the ranges of an entry are handed out once".into())),
@@ -53,12 +54,12 @@ impl Taken {
         }
     }
 
-    /// Returns the items that the entry takes, of one batch after the other.
+    /// Returns the items that the entry takes, one batch after another.
     pub fn items(&self) -> &[TakenOf] {
         &self.items
     }
 
-    /// Returns the keys of a batch's items, from the first one that is taken on.
+    /// Returns the keys of a batch's items, from the first taken item on.
     ///
     /// # Errors
     /// [`Error::Stock`] if nothing of the batch is taken.
@@ -67,8 +68,8 @@ impl Taken {
     }
 }
 
-/// Items that a program is about to take, read and authenticated. Nobody sees them before the entry that
-/// takes them is durable. [`Store::read`](crate::Store::read) and its like hand them out, for a [`Taken`] of
+/// Items that a program is about to take, read and authenticated. They are secret until the entry that takes
+/// them is durable. [`Store::read`](crate::Store::read) and similar functions return them, for a [`Taken`] of
 /// the same items.
 #[derive(Default)]
 pub struct Opened {
@@ -76,18 +77,18 @@ pub struct Opened {
     kept: Mutex<Kept>,
 }
 
-/// Records and units for which there was room.
+/// Records and units that are kept in memory.
 #[derive(Default)]
 struct Kept {
     /// By batch and number of the record.
     records: HashMap<(Serial, usize), Record>,
     bytes: usize,
-    /// Units of the bulk of batches: which, and what is in them.
+    /// Units of the bulk of batches: their numbers and contents.
     units: Vec<(Serial, Vec<u32>, Vec<u8>)>,
 }
 
-/// Most bytes of records that are kept; others are read again. (Units are kept in any case: whoever takes
-/// them has room for all.)
+/// The largest number of bytes of records that are kept; others are read again. (Units are always kept,
+/// because their user has memory for all.)
 const MOST_KEPT: usize = 64 << 20;
 
 impl Opened {
@@ -111,12 +112,12 @@ impl Opened {
         self.kept().units.push((serial, units, bytes));
     }
 
-    /// Hands out a record, once.
+    /// Returns a record, once.
     pub(super) fn record(&self, serial: Serial, index: usize) -> Option<Record> {
         self.kept().records.remove(&(serial, index))
     }
 
-    /// Hands out units of a batch, once.
+    /// Returns units of a batch, once.
     pub(super) fn units(&self, serial: Serial, wanted: &[u32]) -> Option<Vec<u8>> {
         let mut kept = self.kept();
         let place = kept.units.iter().position(|(of, units, _)| *of == serial && units == wanted)?;

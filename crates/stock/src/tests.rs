@@ -52,7 +52,7 @@ fn unit(serial: Serial, i: u32) -> Vec<u8> {
 const UNIT_BYTES: u64 = 50;
 const BULK: Bulk = Bulk { units: 20, unit_bytes: UNIT_BYTES, each: 2 };
 
-/// The units of an item: one of each record of the bulk.
+/// Returns the units of an item: one in each record of the bulk.
 fn units_of(item: u8) -> [u32; 2] {
     [item.into(), u32::from(item) + 10]
 }
@@ -60,8 +60,8 @@ fn units_of(item: u8) -> [u32; 2] {
 /// Bytes of an item in its record: the numbers of its units, and two more.
 const ITEM_BYTES: usize = 2 * 4 + 2;
 
-/// Writes a batch of ten items in records of 4, 4 and 2; item i of batch b is the two bytes (b, i), behind
-/// the units of all. The bulk comes first, the last of it before the others.
+/// Writes a batch of ten items in records of 4, 4 and 2. Item i of batch b is the two bytes (b, i), after the
+/// units of all items. The bulk comes first, and its last unit is written before the others.
 fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
     for units in [16..20, 0..16] {
@@ -83,20 +83,20 @@ fn take(serial: Serial, count: u32) -> Entry {
     Entry::Use { program: [4; 32], taken: vec![(serial, count)] }
 }
 
-/// Takes items of batch 1 and returns their numbers as their bytes say.
+/// Takes items of batch 1, and returns their numbers from their bytes.
 fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     let before = store.state(&ID)?.gone(ONE);
     let taken = store.append(&ID, &take(ONE, count))?;
     assert_eq!(taken.items(), [(ONE, vec![before..before + u64::from(count)])]);
     let drawn = read(store, &taken)?;
-    // In any order.
+    // They come in any order.
     assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
     refused(store.read_units(&taken, ONE, &[20]), "no such part");
     refused(store.read_units(&taken, TWO, &[0]), "gone");
     Ok(drawn)
 }
 
-/// Reads items that were taken, and returns their numbers as their bytes say.
+/// Reads taken items, and returns their numbers from their bytes.
 fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
     let mut drawn = Vec::new();
     store.read(taken, |serial, record| {
@@ -115,7 +115,7 @@ fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
     Ok(drawn)
 }
 
-/// What is written of a bulk is whole records, each once, and all of them.
+/// A bulk is written as whole records, each once, and completely.
 #[test]
 fn a_bulk_is_written_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,18 +140,18 @@ fn a_bulk_is_written_once() {
         matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(_))),
         "a part is missing"
     );
-    // Nothing is left of it.
+    // Nothing of it is left.
     assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
     put(&store, ONE, "one").unwrap();
-    // Where there is nothing to write, nothing is taken for all of it.
+    // If there is nothing to write, this does not count as writing everything.
     for bulk in [None, Some(Bulk { units: 0, ..BULK }), Some(Bulk { unit_bytes: 0, ..BULK })] {
         let writer = store.writers(&ID).begin(TWO, bulk).unwrap();
         assert!(matches!(writer.put(0, 0, &mut []), Err(Error::Usage(_))), "{bulk:?}");
     }
 }
 
-/// What a step had stored that is given up does not lie there until somebody opens the store anew: with the
-/// next step it goes, and nothing else.
+/// The data of a step that is given up is removed with the next step, without opening the store again, and
+/// nothing else is removed.
 #[test]
 fn what_is_given_up_goes_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,8 +176,8 @@ fn what_is_given_up_goes_with_the_next_step() {
     let _ = draw(&store, 1).unwrap();
 }
 
-/// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is
-/// taken.
+/// Makes a batch of one item whose bulk is written in these parts: first unit, its first byte, bytes. The
+/// item is taken.
 fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
@@ -191,7 +191,7 @@ fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken 
     store.append(&ID, &take(ONE, 1)).unwrap()
 }
 
-/// Units are read wherever they lie, and whatever lies between them.
+/// Units are read wherever they lie in the bulk.
 #[test]
 fn units_that_lie_far_apart_are_read() {
     let directory = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ fn row_16_every_item_is_read_once() {
     // An entry that names a batch twice counts both.
     let twice = Entry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
     refused(store.append(&ID, &twice), "items left");
-    // A step that is begun later has serials of its own, and nothing follows a burn.
+    // A later step has other serials, and nothing follows a burn.
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
     let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
@@ -273,7 +273,7 @@ fn row_16_every_item_is_read_once() {
     assert_eq!(segments(), 0);
 }
 
-/// Whoever takes from a batch twice at once gets other items the second time.
+/// If an entry takes from a batch twice, it gets different items each time.
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let directory = tempfile::tempdir().unwrap();
@@ -283,7 +283,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     assert_eq!(taken.items(), [(TWO, vec![0..2]), (ONE, vec![0..1]), (TWO, vec![2..5])]);
 }
 
-/// No record comes out of which nothing was taken.
+/// Only records with taken items can be read.
 #[test]
 fn row_16_only_what_was_taken_is_read() {
     let directory = tempfile::tempdir().unwrap();
@@ -308,8 +308,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A segment that is used up is removed when the store is opened again. A file that the store does not know
-/// is moved aside, and so is the next one of its name.
+/// The segment of a used batch is removed when the store is opened again. An unknown file is moved aside, and
+/// so is the next one with the same name.
 #[test]
 fn row_23_an_unknown_file_is_moved_aside() {
     let directory = tempfile::tempdir().unwrap();
@@ -322,7 +322,7 @@ fn row_23_an_unknown_file_is_moved_aside() {
         strange.iter().for_each(|name| fs::write(segments.join(name), format!("{name} {again}")).unwrap());
         let store = Store::open(directory.path(), &KEY).unwrap();
         let batches = store.batches(&ID).unwrap();
-        // The index still knows how the batch was made that is used up.
+        // The index still has the parameters of a batch that is used up.
         let left: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left, batch.bytes > 0)).collect();
         assert_eq!(left, [(ONE, 0, false), (TWO, 10, true)]);
         assert!(matches!(&names(&segments)[..], [two] if two.ends_with(".segment") && two.len() == 40));
@@ -336,8 +336,8 @@ fn row_23_an_unknown_file_is_moved_aside() {
     }
 }
 
-/// A folder without an index is a new store only if nothing else is there. The index may be in another place
-/// for a moment; when it is back, nothing is lost.
+/// A folder without an index becomes a new store only if it contains nothing else. The index may be in
+/// another place for a moment; when it is back, nothing is lost.
 #[test]
 fn row_23_a_missing_index_is_no_new_store() {
     let directory = tempfile::tempdir().unwrap();
@@ -360,8 +360,8 @@ fn row_23_a_missing_index_is_no_new_store() {
     fs::rename(path.join("../away"), path.join("index.redb")).unwrap();
     assert!(Store::exists(path).unwrap());
     Store::open(path, &KEY).unwrap().verify().unwrap();
-    // Whatever shows that something was here: budgets of a service, the place of a job's lane, what was moved
-    // aside, somebody's file.
+    // Everything that shows earlier use: a service's budgets, a job's lane, files that were moved aside,
+    // somebody's file.
     for name in ["runs", "attempt", "ledger", "said", "unknown", "notes.txt"] {
         let other = tempfile::tempdir_in(path).unwrap();
         fs::write(other.path().join(name), "").unwrap();
@@ -369,7 +369,7 @@ fn row_23_a_missing_index_is_no_new_store() {
         assert!(matches!(&opened, Err(Error::Incomplete(why)) if why.contains(name)), "{opened:?}");
         assert_eq!(names(other.path()), [name]);
     }
-    // What a process leaves that dies while it makes a store does not.
+    // The remains of a process that dies while it makes a store do not prevent this.
     let other = tempfile::tempdir_in(path).unwrap();
     ["keys", "segments"].iter().for_each(|name| fs::create_dir(other.path().join(name)).unwrap());
     ["lock", "index.unfinished"].iter().for_each(|name| fs::write(other.path().join(name), "").unwrap());
@@ -377,8 +377,8 @@ fn row_23_a_missing_index_is_no_new_store() {
     drop(filled(other.path()));
 }
 
-/// Row 23: an older copy of the index beside newer segments removes none that the newer index needs, wherever
-/// it is from: not if it is there by mistake, or because a backup restores it last.
+/// Row 23: an older copy of the index beside newer segments removes no segment that the newer index needs.
+/// The copy may be there by mistake, or because a backup restores the index last.
 #[test]
 fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     let directory = tempfile::tempdir().unwrap();
@@ -429,7 +429,7 @@ fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     assert!(moved > 20, "{moved}");
 }
 
-/// Row 21: what a process left that died in a step goes when the step is given up, and no sooner.
+/// Row 21: the data of a process that died in a step is removed when the step is given up, and not earlier.
 #[test]
 fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
@@ -456,7 +456,7 @@ fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     assert_eq!(names(&segments).len(), 0);
     drop(store);
-    // And at the latest when the store is opened behind that.
+    // At the latest it is removed when the store is opened after that.
     fs::copy(&kept, segments.join(&unfinished)).unwrap();
     drop(Store::open(directory.path(), &KEY).unwrap());
     assert_eq!((names(&segments).len(), directory.path().join("unknown").exists()), (0, false));
@@ -476,8 +476,8 @@ fn row_24_one_process_at_a_time() {
     Store::open(directory.path(), &KEY).unwrap();
 }
 
-/// A store can be looked at while it is open, and is as it was at that moment: also one that is not closed,
-/// in the middle of its life. Nothing can be changed or taken that way.
+/// An open store can be viewed, and shows its state of that moment, even if it was never closed. Nothing can
+/// be changed or taken through a view.
 #[test]
 fn a_store_that_is_open_can_be_looked_at() {
     let directory = tempfile::tempdir().unwrap();
@@ -504,13 +504,13 @@ fn a_store_that_is_open_can_be_looked_at() {
         assert!(result.is_err(), "{result:?}");
     }
     refused(Store::view(directory.path(), &StoreKey::from_bytes([8; 32])), "key");
-    // What is missing is named.
+    // The error names the missing part.
     fs::read_dir(store.segments()).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
     let view = Store::view(directory.path(), &KEY).unwrap();
     assert_eq!(view.missing(&ID).unwrap().iter().map(|(serial, _)| *serial).collect::<Vec<_>>(), [TWO]);
 }
 
-/// A store that is written to all the time can be looked at: it is at every moment what was durable then.
+/// A store that is written to all the time can be viewed: it always shows the durable state.
 #[test]
 fn a_store_that_changes_can_be_looked_at() {
     let directory = tempfile::tempdir().unwrap();
@@ -538,7 +538,7 @@ fn a_store_that_changes_can_be_looked_at() {
     assert_eq!(Store::view(directory.path(), &KEY).unwrap().log(&ID).unwrap().len(), 204);
 }
 
-/// Row 21: what is not finished is not used, and steps come in their order.
+/// Row 21: incomplete batches are not used, and steps come in their order.
 #[test]
 fn row_21_unfinished_batches_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
@@ -557,7 +557,7 @@ fn row_21_unfinished_batches_are_not_used() {
     assert_eq!(draw(&store, 1).unwrap(), [0]);
 }
 
-/// A step is stored and made once each, in this order, and a job that is finished may be done again.
+/// A step is stored and completed once, in this order, and a completed job may be done again.
 #[test]
 fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -581,7 +581,7 @@ fn row_21_a_step_is_finished_once() {
     nothing(&store, Entry::Made);
 }
 
-/// A row stands for its table and its key alone.
+/// A row is valid only for its own table and key.
 #[test]
 fn row_23_a_row_serves_at_no_other_place() {
     let directory = tempfile::tempdir().unwrap();
@@ -593,14 +593,14 @@ fn row_23_a_row_serves_at_no_other_place() {
     refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(PAIRS, &[4; 32], &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(PAIRS, &key[1..], &sealed), "altered");
-    // Sealed again it is under a nonce of its own: two texts under one would tell their sum, and the key that
-    // vouches for them.
+    // Sealing again uses a new nonce: two texts under one nonce would reveal their sum and the authentication
+    // key.
     let (_, _, again) = store.sealed(PAIRS, key, &row).unwrap();
     assert_ne!(again.unwrap()[..12], sealed[..12]);
 }
 
-/// After a write failed nothing is taken from a store: neither secrets nor items that were taken before, and
-/// nothing is added.
+/// After a failed write a store returns nothing: neither secrets nor items that were taken before. Nothing
+/// can be added.
 #[test]
 fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let directory = tempfile::tempdir().unwrap();
@@ -616,7 +616,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     refused(store.writer(&ID, ONE + 2).map(drop), failed);
 }
 
-/// A batch is what its own writer wrote.
+/// A batch consists of what its own writer wrote.
 #[test]
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
@@ -628,14 +628,14 @@ fn row_23_a_writer_serves_one_batch() {
         matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(why))
             if why.contains("another batch"))
     );
-    // The serials of this step and no others.
+    // Only serials of this step are accepted.
     refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
     refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
     put(&store, ONE, "one").unwrap();
     refused(store.writer(&ID, ONE).map(drop), "cannot be added");
 }
 
-/// What is missing is named before anything is used, and reading everything reads all of it.
+/// Missing files are named before anything is used, and reading everything reads all files.
 #[test]
 fn row_23_missing_segments_and_secrets_are_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -661,8 +661,8 @@ fn row_23_missing_segments_and_secrets_are_named() {
     refused(store.verify(), "no such epoch");
 }
 
-/// Row 23: a store opens whose keys of an epoch were altered. Nothing of that is used or burned in vain, and
-/// the user can burn it.
+/// Row 23: a store whose keys of one epoch were altered can be opened. Nothing of that epoch is used or
+/// burned, and the user can burn it.
 #[test]
 fn row_23_an_epoch_without_its_keys_can_be_burned() {
     let directory = tempfile::tempdir().unwrap();
@@ -677,8 +677,8 @@ fn row_23_an_epoch_without_its_keys_can_be_burned() {
     assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
 }
 
-/// Row 25: keys of an old copy beside a newer index. They go forward to where the log stands. A batch that
-/// they do not know cannot be taken from, which shows before anything is burned.
+/// Row 25: keys of an old copy beside a newer index. They advance to the position of the log. A batch that
+/// they do not contain cannot be used, which is noticed before anything is burned.
 #[test]
 fn row_25_keys_that_are_behind_their_index_go_forward() {
     let directory = tempfile::tempdir().unwrap();
@@ -713,21 +713,21 @@ fn row_25_keys_that_are_behind_their_index_go_forward() {
     }
 }
 
-/// The file of the keys of the only epoch.
+/// Returns the file of the keys of the only epoch.
 fn key_file(store: &Store) -> PathBuf {
     let files: Vec<_> = fs::read_dir(store.keys()).unwrap().map(|file| file.unwrap().path()).collect();
     let [file] = &files[..] else { panic!("{files:?}") };
     file.clone()
 }
 
-/// The sealed keys that lie on the disk, of all versions.
+/// Returns the sealed keys on the disk, of all versions.
 fn sealed_keys(store: &Store) -> Vec<Vec<u8>> {
     let bytes = fs::read(key_file(store)).unwrap();
     let slots = bytes.chunks(bytes.len() / 2);
     slots.map(|slot| slot[12..52].to_vec()).filter(|sealed| sealed.iter().any(|&byte| byte != 0)).collect()
 }
 
-/// Checks that the keys are those of the next entry, and of the first item of each batch that is left.
+/// Checks that the keys are those of the next entry, and of the first remaining item of each batch.
 #[track_caller]
 fn check_keys(store: &Store, state: &State) {
     let kept = store.kept(&ID).unwrap();
@@ -741,7 +741,8 @@ fn check_keys(store: &Store, state: &State) {
     }
 }
 
-/// A program and a step leave no keys behind of what they used, however they end; those of what is left stay.
+/// Programs and steps leave no keys of used items behind, however they end; the keys of the remaining items
+/// stay.
 #[test]
 fn row_16_the_keys_of_what_was_used_are_erased() {
     let secrets = Secrets { fixed: b"secrets".to_vec(), forward: Forward::of_setup(vec![7; 3]).behind() };
@@ -780,13 +781,13 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
         chain.go_to(3).unwrap();
         let taken = store.append(&ID, &take(ONE, 1)).unwrap();
         assert_eq!(taken.chain(ONE).unwrap(), &chain, "{end}");
-        // No keys of a burned epoch are left.
+        // No keys of a burned epoch remain.
         let _ = store.append(&ID, &Entry::Burned("test".into())).unwrap();
         assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
     }
 }
 
-/// Row 25: an old index beside newer keys. Its items are erased, and it says so.
+/// Row 25: an old index beside newer keys. Its items are erased, and the error says so.
 #[test]
 fn row_25_an_index_that_is_behind_its_keys_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -812,7 +813,7 @@ fn row_25_an_index_that_is_behind_its_keys_is_refused() {
     refused(store.append(&ID, &take(ONE, 1)), "old copy");
 }
 
-/// Row 23: a file of keys of an epoch that the index does not know stays as it is.
+/// Row 23: a file of keys of an unknown epoch stays unchanged.
 #[test]
 fn row_23_keys_of_an_unknown_epoch_stay() {
     let directory = tempfile::tempdir().unwrap();
@@ -825,7 +826,7 @@ fn row_23_keys_of_an_unknown_epoch_stay() {
     unknown.iter().for_each(|other| assert_eq!(fs::read(other).unwrap(), fs::read(&keys).unwrap()));
 }
 
-/// Row 16: the ranges of an entry are handed out once, and no batch has a serial of another entry.
+/// Row 16: the ranges of an entry are given out once, and no batch has a serial of another entry.
 #[test]
 fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -841,7 +842,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
         assert!(matches!(taken.ranges(), Err(Error::Usage(_))));
     }
     assert_eq!(firsts, [1, 2, 3].map(|entry| serial(entry, 0)));
-    // A batch has no serial but of the step that is open: not of one that was given up, nor of the setup.
+    // A batch can only have a serial of the open step, not of one that was given up or of the setup.
     let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
     let of_setup = Ranges::of_setup().take(&SERIALS).unwrap().next();
     for wrong in firsts.iter().chain([&of_setup, &serial(5, 0)]) {
@@ -850,7 +851,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     store.writer(&ID, serial(4, 0)).unwrap();
 }
 
-/// Row 16: several workers of a step have ranges that lie side by side, each once, and their batches are made
+/// Row 16: several workers of a step have adjacent ranges, each once, and their batches are completed
 /// together or not at all.
 #[test]
 fn row_16_workers_have_ranges_of_their_own() {
@@ -861,7 +862,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "worn out")] {
         refused(store.append(&ID, &by(1, wrong)).map(drop), why);
     }
-    // The first is given up: its three numbers are gone.
+    // The first step is given up, so its three numbers are lost.
     let mut firsts = Vec::new();
     for (job, workers) in [(1, 3), (2, 1), (3, MAX_WORKERS)] {
         let mut taken = store.append(&ID, &by(job, workers)).unwrap();
@@ -886,7 +887,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     assert_eq!(firsts, [&[1, 2, 3, 7][..], &(8..8 + last).collect::<Vec<_>>()].concat());
     let state = store.state(&ID).unwrap();
     assert_eq!(state.shared(), 7 + 2 * last);
-    // Open are the last one's, of any of its workers, and no others.
+    // Only serials of the last step are open, for any of its workers.
     let open = |number| store.writer(&ID, serial(number, 0)).map(drop);
     let (first, end) = (8 + last, 8 + 2 * last);
     [first, first + 1, end - 1].into_iter().for_each(|number| open(number).unwrap());
@@ -905,13 +906,13 @@ fn row_16_workers_have_ranges_of_their_own() {
     refused(take(end), "never finished");
     take(first).unwrap();
     take(end - 1).unwrap();
-    // Inputs rest on the epoch's secrets now.
+    // Inputs depend on the epoch's secrets now.
     refused(store.append(&ID, &by(4, 2)).map(drop), "a program was run already");
     let _ = store.append(&ID, &by(4, 1)).unwrap();
     store.verify().unwrap();
 }
 
-/// Row 16: no worker has a range behind the last one of an epoch.
+/// Row 16: no worker has a range after the last one of an epoch.
 #[test]
 fn row_16_workers_end_where_the_ranges_do() {
     let mut state = State::new(&ID);
@@ -935,7 +936,7 @@ fn row_16_workers_end_where_the_ranges_do() {
     refused(state.apply(&Entry::Made), "worn out");
 }
 
-/// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.
+/// An epoch begins once, can be forgotten only while it has no events, and cannot be invented.
 #[test]
 fn row_16_an_epoch_begins_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -946,7 +947,7 @@ fn row_16_an_epoch_begins_once() {
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "exists");
     assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
-    // A note that the peer has no more of it either is no reason to keep it.
+    // A note that the peer has the same entries is no reason to keep it.
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
     refused(store.state(&ID), "no such epoch");
@@ -972,14 +973,14 @@ fn keys_are_64_digits() {
     }
 }
 
-/// The world ends at change number `at`: some bytes of it still arrive, and nothing after it.
+/// Simulates a crash at change number `at`: some bytes of it are still written, and nothing after it.
 #[derive(Debug)]
 struct EndOfTheWorld {
     at: usize,
     some: usize,
-    /// Whether the disk works again afterwards: an error, not an end.
+    /// True if the disk works again afterwards: an error, not a crash.
     only_once: bool,
-    /// What the system says.
+    /// The system's error number.
     error: i32,
     seen: AtomicUsize,
 }
@@ -995,7 +996,7 @@ impl Faults for EndOfTheWorld {
     }
 }
 
-/// Sees all changes, and lets them be.
+/// Records all changes, and allows them.
 #[derive(Debug, Default)]
 struct Watched(Mutex<Vec<Change>>);
 
@@ -1006,8 +1007,8 @@ impl Faults for Watched {
     }
 }
 
-/// Rows 21 and 22: a batch is durable before it has its name, and so is its name before the index knows it.
-/// What a machine without power loses no test sees.
+/// Rows 21 and 22: a batch is durable before it gets its name, and the name is durable before the index names
+/// it. (No test can see the effects of a power failure.)
 #[test]
 fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -1042,7 +1043,7 @@ impl Faults for Full {
     }
 }
 
-/// A disk without room is told as such, and not as a lack of stock: before something begins, and midway.
+/// A full disk is reported as such, and not as a lack of stock: before an action begins, and during it.
 #[test]
 fn a_full_disk_is_no_lack_of_stock() {
     let directory = tempfile::tempdir().unwrap();
@@ -1059,7 +1060,7 @@ fn a_full_disk_is_no_lack_of_stock() {
     assert!(failed.iter().all(|failed| matches!(failed, Err(Error::Resource(_)))), "{failed:?}");
 }
 
-/// Fails while it is told to.
+/// Fails as long as it is told to.
 #[derive(Debug, Default)]
 struct Failing(AtomicBool);
 
@@ -1069,7 +1070,7 @@ impl Faults for Failing {
     }
 }
 
-/// Row 22: where a batch cannot be written, whichever part of it, its store hands out nothing more.
+/// Row 22: if any part of a batch cannot be written, its store returns nothing more.
 #[test]
 fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
     for failing in 0..4 {
@@ -1091,20 +1092,20 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
             store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32]))
         };
         refused(write(), "writing");
-        // Nobody tries again, though the disk works.
+        // Nobody tries again, although the disk works.
         now(4);
         refused(store.append(&ID, &Entry::Stored), "a write failed before");
         refused(store.secrets(&ID), "a write failed before");
     }
 }
 
-/// What was seen by somebody outside the store.
+/// The events that were visible outside the store.
 #[derive(Default)]
 struct Seen {
     drawn: BTreeSet<u8>,
-    /// Batches that were reported to exist.
+    /// Batches whose write was reported as successful.
     put: Vec<Serial>,
-    /// Items that a successful call burned.
+    /// Number of items that a successful call burned.
     burned: u64,
     reached_the_end: bool,
     /// The changes made between opening and closing.
@@ -1117,7 +1118,7 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
     let result = chapters(&store, seen);
     seen.changes = opened..faults.seen.load(Ordering::Relaxed);
     if let Err(error) = &result {
-        // Row 22: it says so, and hands out nothing more.
+        // Row 22: it reports the error, and returns nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
         let says = matches!(error, Error::Stock(why) | Error::Resource(why) if why.contains(&said));
         assert!(says, "{error} does not say {said}");
@@ -1150,11 +1151,11 @@ fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rows 21 and 22: at every write, fsync, rename, creation and removal.
+/// Rows 21 and 22: a failure at every write, fsync, rename, creation and removal.
 #[test]
 fn rows_21_and_22_fresh_or_burned_at_every_point() {
     let (mut runs, mut during) = (0, 0);
-    // A full disk or an error of it, once or from then on; of a write that is cut short a part has arrived.
+    // A full disk or another error, once or from then on; a write that is cut short has written a part.
     const FULL: i32 = 28;
     const FAULTY: i32 = 5;
     let kinds = [
@@ -1175,8 +1176,8 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
             let store = Store::open(directory.path(), &KEY)
                 .unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
             store.verify().unwrap();
-            // No keys lie there but those that are of use. An epoch that did not get into the index, in which
-            // nothing was made, may leave a file.
+            // Only keys that are needed are on the disk. An empty epoch that did not get into the index may
+            // leave a file.
             let files = fs::read_dir(store.keys()).unwrap().count();
             assert!(files <= 1, "{at}");
             if store.epochs().unwrap().is_empty() {
@@ -1199,7 +1200,8 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
                     "lost"
                 );
                 let gone = state.gone(ONE);
-                // Fresh or burned as a whole, never less than what was handed out.
+                // An epoch is fresh or burned as a whole, and at least the items that were returned are
+                // burned.
                 assert!(
                     [0, 3, 5].contains(&gone) && gone >= seen.burned && gone >= seen.drawn.len() as u64,
                     "{gone}"
@@ -1210,7 +1212,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
                     }
                 }
             }
-            // Whatever fails while the store is open is noticed. (An index that could not be closed properly
+            // Every failure while the store is open is noticed. (An index that could not be closed properly
             // is repaired when it is opened again.)
             assert_eq!(result.is_ok(), seen.reached_the_end);
             assert!(
@@ -1229,7 +1231,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
     assert!(runs > during && during > 80, "{runs} runs, {during} of them while the store was open");
 }
 
-/// Bytes of the header of a segment.
+/// Bytes of a segment's header.
 const HEADER: usize = 80;
 
 /// Row 23, segments: every single bit, the length, another segment's content, a missing file.
@@ -1261,7 +1263,7 @@ fn row_23_altered_segments_are_named() {
     check("cut or exchanged");
     fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();
     check("it was exchanged");
-    // Records of one segment, exchanged.
+    // Two records of one segment, exchanged.
     let mut swapped = good.clone();
     let record = 4 * ITEM_BYTES + 16;
     swapped.copy_within(records..records + record, records + record);
@@ -1298,7 +1300,7 @@ fn damaged(store: &Store, count: u32) -> Vec<(u64, u64)> {
     }
 }
 
-/// Row 23: a damaged record costs its items and nothing else, wherever the damage is; a program takes those
+/// Row 23: a damaged record costs only its own items, wherever the damage is. A program takes the items
 /// around them, and nothing is taken twice.
 #[test]
 fn row_23_a_damaged_record_costs_itself() {
@@ -1324,7 +1326,7 @@ fn row_23_a_damaged_record_costs_itself() {
             let found = damaged(&store, 10 - before);
             let items: Vec<u64> = found.iter().flat_map(|(first, count)| *first..first + count).collect();
             assert_eq!(items, lost, "byte {place} behind {before}");
-            // Nothing was burned by that. One that needs none of it finds nothing.
+            // This burned nothing. A program that does not need the damaged items finds no damage.
             assert_eq!(store.state(&ID).unwrap().gone(ONE), u64::from(before));
             if lost.first().is_some_and(|first| *first > before.into()) {
                 assert_eq!(damaged(&store, 1), []);
@@ -1360,7 +1362,7 @@ fn row_23_a_damaged_record_costs_itself() {
     }
 }
 
-/// Records that are read before an entry is written are handed out for that entry alone, when it is written.
+/// Records that were read before an entry was written are returned only for that entry.
 #[test]
 fn row_16_what_was_read_early_is_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -1372,11 +1374,11 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     let early = open();
     let taken = store.append_opened(&ID, &take(ONE, 3), open()).unwrap();
     assert_eq!(read(&store, &taken).unwrap(), [0, 1, 2]);
-    // Of another state, it is of no use: the next items are read.
+    // For another state they are useless: the next items are read.
     let taken = store.append_opened(&ID, &take(ONE, 3), early).unwrap();
     assert_eq!(read(&store, &taken).unwrap(), [3, 4, 5]);
     refused(store.open_items(&ID, &[(ONE, 5)]).map(drop), "4 items left");
-    // It is what lay on the disk when it was read.
+    // They are the bytes that were on the disk when they were read.
     let opened = match store.open_items(&ID, &[(ONE, 2)]).unwrap() {
         Checked::Sound(opened) => opened,
         Checked::Damaged(_) => panic!("it is damaged"),
@@ -1388,8 +1390,8 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     refused(read(&store, &taken), "altered");
 }
 
-/// Row 23: the user's word gives up what cannot be read, whatever the reason. Then nothing is missing, and
-/// programs go on with the rest.
+/// Row 23: the user can give up unreadable items, whatever the reason. Then nothing is missing, and programs
+/// continue with the rest.
 #[test]
 fn row_23_what_is_given_up_is_not_asked_for() {
     for lost in [true, false] {
@@ -1430,11 +1432,11 @@ fn row_23_what_is_given_up_is_not_asked_for() {
     }
 }
 
-/// Set to flip a bit of every byte of the index.
+/// Set this variable to flip a bit of every byte of the index.
 const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
 
-/// Row 23, index: whatever is altered, what is read is what was written, or nothing is. The one thing that
-/// the database itself cannot tell is its state before the last commit: that is an old copy, which the peer
+/// Row 23, index: whatever is altered, reading returns what was written, or fails. Only one change cannot be
+/// noticed by the database itself: its state before the last commit. That is an old copy, which the peer
 /// refuses.
 #[test]
 fn row_23_an_altered_index_is_refused() {
@@ -1480,11 +1482,11 @@ fn row_23_an_altered_index_is_refused() {
     assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
 }
 
-/// Row 23: a damaged page of the index is an error and no panic. The index that is made anew has all of an
-/// epoch, or holds it as burned, and no item is taken twice.
+/// Row 23: a damaged page of the index causes an error and no panic. The new index has a complete epoch, or
+/// holds it as burned, and no item is taken twice.
 #[test]
 fn row_23_a_damaged_index_is_made_anew() {
-    // The last entry is a note of this party's own, or items that were taken.
+    // The last entry is a note of this party, or took items.
     [true, false].into_iter().for_each(made_anew);
 }
 
@@ -1517,7 +1519,7 @@ fn made_anew(confirmed: bool) {
         copy(&sound, &broken);
         fs::write(broken.join("index.redb"), &bad).unwrap();
         if let Ok(store) = Store::open(&broken, &KEY) {
-            // Items that were taken do not come back.
+            // Taken items do not come back.
             assert_eq!(draw(&store, 7).unwrap(), [3, 4, 5, 6, 7, 8, 9]);
             drop(store);
             assert!(Store::rebuild(&broken, &KEY).unwrap().is_none());
@@ -1544,7 +1546,7 @@ fn made_anew(confirmed: bool) {
     assert!(sound_all_the_same > 0 && burned > gone, "{burned} {gone}");
 }
 
-/// Row 23: an index that is made anew of an old log brings nothing back.
+/// Row 23: an index that is made again from an old log brings nothing back.
 #[test]
 fn row_23_an_old_log_is_not_made_anew() {
     let root = tempfile::tempdir().unwrap();
@@ -1556,13 +1558,13 @@ fn row_23_an_old_log_is_not_made_anew() {
     assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     drop(store);
-    // The database finds no way into it, but all rows are whole.
+    // The database cannot read the table, but all rows are intact.
     old[..320].fill(0);
     fs::write(&index, &old).unwrap();
     let lost = Store::rebuild(&path, &KEY).unwrap().expect("it is damaged");
     assert_eq!(lost, [ID]);
     assert!(Store::open(&path, &KEY).unwrap().state(&ID).unwrap().burned().is_some());
-    // It cannot be told which version of a note is the last one.
+    // It is unknown which version of a note is the last one.
     let store = Store::open(&path, &KEY).unwrap();
     store.write_notes(vec![store.note(b"runs", &7).unwrap()]).unwrap();
     drop(store);
@@ -1591,7 +1593,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Row 25: of two parties one comes back with an old copy. Also the honest crash between two burns.
+/// Row 25: one of two parties restores an old copy. This includes the honest crash between two burns.
 #[test]
 fn row_25_an_old_copy_does_not_fit_the_peer() {
     let root = tempfile::tempdir().unwrap();
@@ -1605,7 +1607,8 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
         (a.compare(&b.standing()), b.compare(&a.standing()))
     };
     assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
-    // One has burned, the other not yet: a crash in between. The one behind burns too.
+    // One party has burned and the other not yet, because of a crash in between. The party that is behind
+    // burns too.
     let _ = a.append(&ID, &take(ONE, 2)).unwrap();
     assert_eq!(verdicts(&a, &b), (Verdict::Ahead, Verdict::Behind(take(ONE, 2))));
     let _ = b.append(&ID, &take(ONE, 2)).unwrap();
@@ -1613,14 +1616,14 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
     for store in [&mut a, &mut b] {
         let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     }
-    // Now both know that both have it, and an old copy of either has no excuse.
+    // Now both know that both have it, and an old copy of either is noticed.
     let stale = Store::open(&old, &KEY).unwrap();
     assert_eq!(verdicts(&a, &stale), (Verdict::Apart, Verdict::Apart));
     // Two entries behind, or another entry of the same length.
     let _ = a.append(&ID, &take(ONE, 1)).unwrap();
     let _ = b.append(&ID, &take(TWO, 1)).unwrap();
     assert_eq!(verdicts(&a, &b), (Verdict::Apart, Verdict::Apart));
-    // A liar who names another entry than the one in its chain.
+    // A liar that names another entry than the one in its chain.
     let mut lie = a.state(&ID).unwrap().standing();
     lie.last.as_mut().unwrap().1 = take(ONE, 0);
     let before = Store::open(&root.path().join("third"), &KEY).unwrap();

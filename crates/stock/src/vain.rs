@@ -1,14 +1,14 @@
-//! A peer's attempts in vain, over all epochs: the sum of the risks of all attempts that came to
-//! nothing and in which a cheat may have gone unseen.
+//! A peer's *unused attempts*, over all epochs: the sum of the risks of all attempts that gave no usable
+//! stock and in which a cheat may have been undetected.
 //!
 //! An attempt is a step of preprocessing, from the transaction that [exposes](Entry::Exposed) it until it is
-//! made. A connection that breaks before that costs the epoch's [early](Epoch::early) part, which is next to
-//! nothing: the peer may have seen only that a check failed whose odds are as small. A step that is made
-//! counts once more from the transaction in which a program takes of what its job made, until a program has
-//! ended that drew on it, as a cheater without luck would throw it away. If the peer makes this party burn an
-//! epoch, all steps count that no program has proven, and after a failed check the epoch's fixed part, too.
-//! [`Counted`] says which of this a protocol's role needs. Nothing takes from the sum but [`Store::forgive`]:
-//! neither burning, nor forgetting, nor another identifier of the pair.
+//! completed. A connection that breaks before that costs only the epoch's very small [early](Epoch::early)
+//! part: the peer may have seen that a check failed, with that probability. A completed step counts once more
+//! from the time when a program takes stock of its job, until a program that took from the step has ended. A
+//! cheater whose cheat was useless would throw the step away instead. If the peer makes this party burn an
+//! epoch, all steps count that no program has proven. After a failed check the epoch's fixed part counts,
+//! too. [`Counted`] says which of these attempts a role of a protocol needs to count. Only [`Store::forgive`]
+//! reduces the sum: neither burning nor forgetting an epoch does, nor another identifier of the pair.
 
 use std::sync::MutexGuard;
 
@@ -22,14 +22,14 @@ use super::store::Store;
 use super::taken::{Opened, Taken};
 use brickwork_base::{Error, Security};
 
-/// Whose attempts are counted together: those of a peer at what is made for one level of a protocol.
+/// A peer's attempts that are counted together: those at one level of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// This party's role, and who they are.
+    /// This party's role, and the two parties.
     pub relation: Relation,
     /// The protocol whose stock it is.
     pub protocol: String,
-    /// The level: nothing of one is used at another.
+    /// The level of security: stock of one level is never used at another.
     pub security: Security,
 }
 
@@ -44,37 +44,37 @@ impl Account {
 }
 
 impl Epoch {
-    /// Returns where attempts at it are counted.
+    /// Returns the account that counts attempts on this epoch.
     pub fn account(&self) -> Account {
         Account { relation: self.relation(), protocol: self.protocol.clone(), security: self.security }
     }
 }
 
-/// What is known of an account, in units of 2^-128.
+/// The data of an account, in units of 2^-128.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attempts {
     account: Account,
-    /// What came to nothing.
+    /// Attempts that have ended without usable stock.
     settled: u128,
-    /// By epoch: the step that this party has begun, which counts until it is made. And by the name of a step
-    /// that is made: the part of it that counts until a program has ended.
+    /// By epoch: the step that this party has begun, which counts until it is completed. Also by the name of
+    /// a completed step: the part that counts until a program has ended.
     open: Vec<(EpochId, u128)>,
 }
 
-/// The name of a step that is made, by the number of the entry that began it.
+/// Returns the name of a completed step, from the number of the entry that began it.
 fn name_of(id: &EpochId, number: u64) -> [u8; 32] {
     let parts = [&id[..], &number.to_le_bytes()].concat();
     blake3::derive_key("brickwork 2026-11 stock step in vain", &parts)
 }
 
 impl Attempts {
-    /// Returns all that counts.
+    /// Returns the sum of everything that counts.
     pub fn sum(&self) -> u128 {
         self.open.iter().fold(self.settled, |sum, (_, risk)| sum.saturating_add(*risk))
     }
 
-    /// Makes sure that another attempt of this risk stays within what a run is promised. Where a session has
-    /// a share of a promise, whoever shares it out counts what is begun.
+    /// Checks that another attempt of this risk stays within the promise of a run. If a session has a part of
+    /// a promise, the caller that divided the promise counts the attempts.
     fn may_try(&self, risk: u128) -> Result<(), Error> {
         let security = self.account.security;
         if security.is_share() || self.sum().saturating_add(risk) <= security.units() {
@@ -87,7 +87,7 @@ impl Attempts {
         )))
     }
 
-    /// Counts a step of an epoch until it is made.
+    /// Counts a step of an epoch until it is completed.
     fn begin(&mut self, id: &EpochId, risk: u128) {
         self.open.extend((risk > 0).then_some((*id, risk)));
     }
@@ -96,13 +96,13 @@ impl Attempts {
         self.settled = self.settled.saturating_add(risk);
     }
 
-    /// Takes out what is open in an epoch, or of a step that is made.
+    /// Removes the open attempt of an epoch, or of a completed step.
     fn close(&mut self, id: &EpochId) -> u128 {
         let place = self.open.iter().position(|(of, _)| of == id);
         place.map_or(0, |place| self.open.swap_remove(place).1)
     }
 
-    /// Follows an entry that leads from one state of an epoch to the next, for this cause.
+    /// Updates the account for an entry that changes an epoch's state, for this cause.
     fn follow(
         &mut self,
         (id, epoch): (&EpochId, &Epoch),
@@ -112,7 +112,7 @@ impl Attempts {
     ) {
         let counts_exposed = epoch.counted != Counted::Nothing;
         match (entry, before.open()) {
-            // This party has said nothing of a step that only the peer says to have exposed.
+            // This party has sent nothing of a step that only the peer calls exposed.
             (Entry::Exposed, Some((_, step))) if cause == Cause::Own && counts_exposed => {
                 let early = self.close(id);
                 self.begin(id, step.risk.max(early));
@@ -137,7 +137,7 @@ impl Attempts {
         }
     }
 
-    /// Follows what becomes of steps that are made.
+    /// Updates the account for completed steps.
     fn follow_made(&mut self, id: &EpochId, [before, after]: [&State; 2], entry: &Entry, cause: Cause) {
         let (was, is) = (before.unproven(), after.unproven());
         for number in was.keys().filter(|number| !is.contains_key(number)) {
@@ -173,8 +173,7 @@ impl Store {
         self.sealed(VAIN, row.account.key().to_vec(), row)
     }
 
-    /// Returns the risks of all attempts under this account that came to nothing, or have not ended, in units
-    /// of 2^-128.
+    /// Returns the sum of the risks of all unused or unfinished attempts of this account, in units of 2^-128.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -182,7 +181,7 @@ impl Store {
         Ok(self.vain_row(account)?.sum())
     }
 
-    /// Returns all accounts with something in vain, and how much, in units of 2^-128.
+    /// Returns all accounts with unused attempts, and their sums in units of 2^-128.
     ///
     /// # Errors
     /// As [`Store::vain`].
@@ -195,15 +194,15 @@ impl Store {
         Ok(accounts.into_iter().filter(|(sum, _)| *sum > 0).map(|(sum, account)| (account, sum)).collect())
     }
 
-    /// Makes sure that the peer may try something of this risk, in units of 2^-128.
+    /// Checks that the peer may make an attempt of this risk, in units of 2^-128.
     ///
     /// # Errors
-    /// [`Error::Vain`] if it would be one attempt too many; [`Error::Stock`] as [`Store::vain`].
+    /// [`Error::Vain`] if the sum would be too large; [`Error::Stock`] as [`Store::vain`].
     pub fn may_try(&self, account: &Account, risk: u128) -> Result<(), Error> {
         self.vain_row(account)?.may_try(risk)
     }
 
-    /// Counts an attempt of this risk that no epoch's log knows of: the setup of a session, in which a peer
+    /// Counts an attempt of this risk that no epoch's log records: the setup of a session, in which a peer
     /// may break off before there is an epoch.
     ///
     /// # Errors
@@ -214,7 +213,7 @@ impl Store {
         self.settle(&changing, account, risk)
     }
 
-    /// Counts a setup in which the peer failed a check, with what an epoch leaves to chance beside its steps.
+    /// Counts a setup in which the peer failed a check, with the risk of an epoch outside its steps.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -231,11 +230,11 @@ impl Store {
         self.write(&[self.sealed_vain(&row)?])
     }
 
-    /// Exposes the step that is open in an epoch, unless it is exposed: from here on it counts until it is
-    /// made. A party calls this before it says what a peer can act on.
+    /// Exposes the open step of an epoch, unless it is already exposed: from now on it counts until it is
+    /// completed. A party calls this before it sends something that a peer can act on.
     ///
     /// # Errors
-    /// [`Error::Vain`] if it would be one attempt too many, and then nothing was written; as
+    /// [`Error::Vain`] if the sum would be too large, and then nothing was written; also as
     /// [`Store::append`].
     pub fn expose(&self, id: &EpochId) -> Result<(), Error> {
         let changing = self.change()?;
@@ -252,7 +251,7 @@ impl Store {
         self.append_behind(&changing, id, &Entry::Exposed, Cause::Own, Opened::default()).map(drop)
     }
 
-    /// Forgets what was tried in vain under an account, by the user's word. A step that is exposed at this
+    /// Forgets the unused attempts of an account, because the user said so. A step that is exposed at this
     /// moment and given up later does not count either.
     ///
     /// # Errors
@@ -262,8 +261,8 @@ impl Store {
         self.write(&[(VAIN, account.key().to_vec(), None)])
     }
 
-    /// Burns an epoch for what the peer did. All that was made in it and no program has proven counts as
-    /// tried in vain.
+    /// Burns an epoch because of the peer's behaviour. Everything that was made in it and that no program has
+    /// proven counts as unused attempts.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -271,7 +270,7 @@ impl Store {
         self.append_as(id, &Entry::Burned(why), Cause::Lost(loss), Opened::default())
     }
 
-    /// Returns the row of an account behind an entry, where that changes it.
+    /// Returns the row of an account after an entry, if the entry changes it.
     pub(super) fn vain_behind(
         &self,
         id: &EpochId,
@@ -310,7 +309,7 @@ mod tests {
         Entry::Fill(FillStep { job: [1; 32], number, of: 9, risk, workers: 1 })
     }
 
-    /// A step that is begun, and of which the peer has seen something.
+    /// Returns the entries of a step that begins and is exposed.
     fn exposed(number: u32, risk: u128) -> [Entry; 2] {
         [fill(number, risk), Entry::Exposed]
     }
@@ -319,7 +318,7 @@ mod tests {
         store.begin(id, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     }
 
-    /// The sum, which is the same in a process that opens the store anew.
+    /// Returns the sum, which must be the same when the store is opened again.
     fn sum(directory: &Path, change: impl FnOnce(&Store)) -> u128 {
         change(&Store::open(directory, &KEY).unwrap());
         let store = Store::open(directory, &KEY).unwrap();
@@ -334,8 +333,9 @@ mod tests {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
-    /// Row 4: an exposed step counts, at once and durably, until it is made. If it came to nothing it stays,
-    /// whatever becomes of its epoch and of the pair. A step that was only begun counts nothing.
+    /// Row 4: an exposed step counts, at once and durably, until it is completed. If it gave no usable stock,
+    /// it keeps counting, whatever happens to its epoch and to the pair. A step that only began does not
+    /// count.
     #[test]
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();
@@ -364,8 +364,8 @@ mod tests {
         assert_eq!(sum(path, |store| store.forgive(&account).unwrap()), 0);
     }
 
-    /// Row 4: nothing is exposed that would be one attempt too many, whoever else exposed something since it
-    /// was begun; and exposing it twice, as workers of a step do, counts once.
+    /// Row 4: nothing is exposed that would make the sum too large, even if other steps were exposed since it
+    /// began. Exposing a step twice, as several workers do, counts once.
     #[test]
     fn row_04_one_attempt_too_many_is_not_exposed() {
         let folder = tempfile::tempdir().unwrap();
@@ -384,13 +384,13 @@ mod tests {
         assert!(matches!(store.may_try(&account, 1), Err(Error::Vain(_))));
         assert!(matches!(store.attempt(&account, 1), Err(Error::Vain(_))));
         assert_eq!((*store.state(&[5; 32]).unwrap().head(), store.vain(&account).unwrap()), (head, all));
-        // One that is made makes room.
+        // Completing one makes room.
         follows(&store, &[4; 32], &[Entry::Stored, Entry::Made]);
         store.expose(&[5; 32]).unwrap();
         assert!(matches!(store.expose(&[4; 32]), Err(Error::Stock(_))), "nothing is open there");
     }
 
-    /// A role whose peer learns nothing by breaking off counts nothing, whatever is burned.
+    /// If the peer of a role learns nothing by breaking off, nothing counts, whatever is burned.
     #[test]
     fn row_04_who_teaches_nothing_counts_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -412,9 +412,9 @@ mod tests {
         }
     }
 
-    /// Row 4: a step that is broken off early counts its early part at either role, for each worker; an
-    /// exposed one counts its risk instead, and one that is made nothing. A check that fails in a setup
-    /// counts with the epoch's fixed part, also where that is one attempt too many.
+    /// Row 4: a step that is interrupted early counts its early part, at either role and for each worker. An
+    /// exposed step counts its risk instead, and a completed one nothing. A failed check in a setup counts
+    /// with the epoch's fixed part, even if the sum becomes too large.
     #[test]
     fn row_04_what_is_broken_off_early_counts_a_little() {
         let folder = tempfile::tempdir().unwrap();
@@ -437,8 +437,7 @@ mod tests {
         assert_eq!(sum(&path, |store| store.lose_setup(&account, 10).unwrap()), all + 10);
     }
 
-    /// Row 4: a step that only the peer says to have begun, or exposed, is no attempt, whatever it says that
-    /// it risks.
+    /// Row 4: a step that only the peer calls begun or exposed is no attempt, whatever risk it names.
     #[test]
     fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
         let folder = tempfile::tempdir().unwrap();
@@ -451,7 +450,7 @@ mod tests {
         sum(path, |store| follows(store, &id, &[fill(0, 7)]));
         assert_eq!(named(Entry::Exposed), 5, "it has said nothing of it");
         assert_eq!(sum(path, |store| follows(store, &id, &exposed(0, 5))), 10);
-        // In the epoch the steps that it began itself are counted alone, also when it is opened anew.
+        // Only the steps that the epoch began itself are counted, also after opening it again.
         let given_up = |store: &Store| store.state(&id).unwrap().given_up();
         let own = GivenUp { steps: 3, risk: 17 };
         sum(path, |store| {
@@ -462,8 +461,8 @@ mod tests {
         assert_eq!(given_up(&Store::open(path, &KEY).unwrap()), own);
     }
 
-    /// Row 4: what the peer makes this party burn counts with all that was made, and a check that it failed
-    /// with what else an epoch leaves to chance.
+    /// Row 4: if the peer makes this party burn an epoch, everything that was made counts. A failed check
+    /// also counts with the epoch's fixed part.
     #[test]
     fn row_04_what_is_lost_to_the_peer_counts() {
         let folder = tempfile::tempdir().unwrap();
@@ -480,14 +479,14 @@ mod tests {
         assert_eq!(lost(2, Loss::Check, &exposed(0, 3)), 13);
         let made = [&exposed(0, 3)[..], &[Entry::Stored, Entry::Made]].concat();
         assert_eq!(lost(3, Loss::Check, &made), 13 + 13);
-        // One made, one given up, one begun.
+        // One completed, one given up, one begun.
         let more = [&made[..], &exposed(1, 20), &exposed(1, 30)].concat();
         assert_eq!(lost(4, Loss::Check, &more), 26 + 3 + 10 + 50);
         assert_eq!(lost(5, Loss::Log, &more), 89 + 3 + 50, "no check of it failed");
         assert_eq!(lost(6, Loss::Log, &[fill(0, 9)]), 142);
     }
 
-    /// Begins a step of this job and this risk, makes a batch of three items of it, and returns its serial.
+    /// Begins a step of this job and this risk, makes a batch of three items in it, and returns its serial.
     fn make(store: &Store, id: &EpochId, job: u8, (number, of): (u32, u32), risk: u128) -> u64 {
         let step = FillStep { job: [job; 32], number, of, risk, workers: 1 };
         let serial = serial(store.state(id).unwrap().shared() + 1, 0);
@@ -504,8 +503,8 @@ mod tests {
         Entry::Use { program: [4; 32], taken: items.to_vec() }
     }
 
-    /// Row 4: what is made and then thrown away has been tried, whoever names the program that takes it and
-    /// whether that takes all of it; what a program has drawn on that has ended has not.
+    /// Row 4: stock that is made and thrown away was an attempt, whoever names the program that takes it, and
+    /// even if it takes only a part. Stock that was used by a program that has ended was not.
     #[test]
     fn row_04_what_is_made_and_thrown_away_counts() {
         let folder = tempfile::tempdir().unwrap();
@@ -521,7 +520,7 @@ mod tests {
             }
         });
         assert_eq!(vain, 0, "it is made");
-        // What one job has made is of use together, whatever of it is taken.
+        // The stock of one job is useful only together, whichever part of it is taken.
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 8, "a program that has begun");
         assert_eq!(of(&[Entry::Confirmed]), 0, "and has ended");
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 5, "its bound covers what it drew on, and no more");
@@ -545,8 +544,8 @@ mod tests {
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
     }
 
-    /// Row 4: what the peer makes this party burn counts once, also where a program had begun; and what is
-    /// forgiven is neither counted again nor taken off by a program that ends.
+    /// Row 4: if the peer makes this party burn an epoch, this counts once, even if a program had begun. A
+    /// forgiven attempt is neither counted again nor subtracted when a program ends.
     #[test]
     fn row_04_what_a_program_has_cost_counts_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -574,7 +573,7 @@ mod tests {
         assert_eq!(of(&[takes(&[(made[1], 1)]), Entry::Confirmed]), 7, "and is taken off nothing");
     }
 
-    /// What is forgiven does not come back with what is made later, nor takes from what comes then.
+    /// A forgiven attempt does not return with later stock, and does not reduce later attempts.
     #[test]
     fn what_is_forgiven_is_gone() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is written of a batch while it is made: into a segment here, or to a store in another process.
+//! Writing a batch while it is made: into a segment here, or to a store in another process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,51 +16,51 @@ use super::segment::{Bulk, Writing};
 use brickwork_base::Error;
 use brickwork_base::process::Process;
 
-/// A batch of items of one kind. It never changes.
+/// A batch of items of one kind. Its properties never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// What the items are, for the protocol.
+    /// The kind of the items, for the protocol.
     pub kind: u8,
     /// Name of the component, for people.
     pub name: String,
     /// Digest of the component, or zeros.
     pub component: [u8; 32],
-    /// What the protocol must know of the batch before it reads it.
+    /// The data that the protocol needs before it reads the batch.
     pub header: Vec<u8>,
 }
 
-/// A batch that is being written. Nothing of it counts until the index names it; dropped before that, it is
-/// removed.
+/// A batch that is being written. It does not exist until the index names it; if it is dropped before that,
+/// it is removed.
 pub struct Writer(pub(super) To);
 
-/// Where it is written.
+/// The destination of the data.
 pub(super) enum To {
     Here(Box<Writing>),
     Elsewhere(Arc<dyn Elsewhere>, Serial),
 }
 
-/// A store in another process of this party, to which what is made here goes: that one seals it, and writes
-/// it. A batch is named by its serial.
+/// A store in another process of this party, which seals and writes the data of this process. A batch is
+/// named by its serial.
 pub trait Elsewhere: Send + Sync {
-    /// Does what [`Writers::begin`] does.
+    /// Does the same as [`Writers::begin`].
     ///
     /// # Errors
     /// [`Error::Io`] if that process is gone.
     fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<(), Error>;
 
-    /// Does what [`Writer::put`] does. Bytes need not be overwritten.
+    /// Does the same as [`Writer::put`]. It need not overwrite the bytes.
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
     fn put(&self, serial: Serial, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error>;
 
-    /// Does what [`Writer::record`] does.
+    /// Does the same as [`Writer::record`].
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
     fn record(&self, serial: Serial, first: u64, items: u32, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Does what [`Store::put`](crate::Store::put) does; it need not be durable when this returns.
+    /// Does the same as [`Store::put`](crate::Store::put); the data need not be durable when this returns.
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
@@ -68,13 +68,13 @@ pub trait Elsewhere: Send + Sync {
 }
 
 impl Writer {
-    /// Writes a part of the bulk, whole records of it: units from `first` on, or, of units larger than 32
-    /// MiB, a part of one that begins `at` a multiple of that. `bytes` are overwritten. After a failure the
-    /// store is poisoned.
+    /// Writes a part of the bulk, in whole records. It contains the units from `first` on. For units larger
+    /// than 32 MiB it is a part of one unit, beginning `at` a multiple of that size. `bytes` are overwritten.
+    /// After a failure the store is poisoned.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
-    /// before, and in a fork; [`Error::Io`] if the store is elsewhere, and that process is gone.
+    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, were written
+    /// before, or this is a forked process; [`Error::Io`] if the store is in another process that is gone.
     pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         match &self.0 {
             To::Here(writing) => writing.put(first, at, bytes),
@@ -86,7 +86,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::put`]; [`Error::Usage`] for a record of more than
-    /// [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES), or about items whose numbers do not fit into 64 bits.
+    /// [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES), or for items whose numbers do not fit into 64 bits.
     pub fn record(&mut self, first: u64, items: u32, bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         match &mut self.0 {
             To::Here(writing) => writing.record(first, items, bytes),
@@ -103,14 +103,14 @@ enum Of {
     Elsewhere(Arc<dyn Elsewhere>),
 }
 
-/// What an epoch's segments are written with.
+/// The data for writing an epoch's segments.
 pub(super) struct Folder {
     pub epoch: EpochId,
     pub disk: Disk,
     pub directory: PathBuf,
     pub key: StoreKey,
     pub poisoned: Poison,
-    /// That which has the store: a fork writes nothing with it.
+    /// The process that has the store: a forked process writes nothing.
     pub process: Process,
 }
 
@@ -125,12 +125,11 @@ impl Writers {
         Writers(Of::Elsewhere(store))
     }
 
-    /// Begins to write a batch; [`Store::put`](crate::Store::put) refuses it if there can be no batch with
-    /// this serial.
+    /// Begins to write a batch; [`Store::put`](crate::Store::put) refuses it if this serial is not allowed.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
-    /// process that has the store; [`Error::Io`] if it is elsewhere, and that process is gone.
+    /// process that has the store; [`Error::Io`] if the store is in another process that is gone.
     pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
         Ok(Writer(match &self.0 {
             Of::Elsewhere(store) => {

@@ -1,4 +1,5 @@
-//! Row 26: writers of a store in a fork of its process. Alone in a file: it says that this process is a fork.
+//! Row 26: writers of a store in a forked process write nothing. This test has a file of its own because it
+//! marks the whole process as a fork.
 
 use brickwork_base::{Error, Party, Security, process};
 use brickwork_stock::{Bulk, Entry, Epoch, FillStep, Secrets, Store, StoreKey, serial};

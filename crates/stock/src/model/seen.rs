@@ -1,42 +1,42 @@
-//! What a search has met.
+//! The set of states that a search has visited.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-/// States that a search has met, each known by 128 bits: whole ones are too many to be kept, and what the
-/// search does most is to compare them.
+/// The states that a search has visited, each as a hash of 128 bits. Whole states would need too much memory,
+/// and comparing them is most of the search's work.
 pub(super) struct Seen<W> {
     names: HashSet<u128>,
     states: PhantomData<W>,
 }
 
 impl<W: Hash> Seen<W> {
-    /// Returns one that has met this state alone.
+    /// Makes a set with only this state.
     pub(super) fn from(first: &W) -> Self {
         let mut seen = Seen { names: HashSet::new(), states: PhantomData };
         seen.is_new(first);
         seen
     }
 
-    /// Notes a state. Returns whether it is met for the first time.
+    /// Adds a state. Returns whether it is new.
     pub(super) fn is_new(&mut self, state: &W) -> bool {
         let mut name = Name(0);
         state.hash(&mut name);
         self.names.insert(name.0)
     }
 
-    /// Returns how many were met.
+    /// Returns the number of states.
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }
 }
 
-/// A hash of 128 bits for what nobody chooses: each word is added and carried through all bits.
+/// A 128-bit hash for inputs that no adversary chooses: each word is added and mixed into all bits.
 struct Name(u128);
 
 impl Name {
-    /// A prime next to 2^128 / φ.
+    /// A prime close to 2^128 / φ.
     const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
     fn add(&mut self, word: u64) {
@@ -77,7 +77,7 @@ impl Hasher for Name {
     }
 }
 
-/// States that differ in one bit anywhere have other names, and equal ones have one.
+/// States that differ in any bit have different hashes, and equal states have the same.
 #[test]
 fn states_are_told_apart() {
     let mut seen = Seen::from(&[0u64; 3]);

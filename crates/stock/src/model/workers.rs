@@ -1,56 +1,56 @@
-//! Workers: two parties fill an epoch by two workers each, whose threads and those of the connection on which
-//! the parties met do their steps in any order. Any check may fail, any worker be lost, either process die at
-//! any moment; what the other workers have stored may be all there is. Or workers are processes of their own,
-//! which may be lost without a word. On the real [`State`]. (That ranges are entered once, the model above
-//! goes through.)
+//! Model of workers: two parties fill an epoch with two workers each. The threads of the workers and of the
+//! main connection make their steps in any order. Any check may fail, any worker may be lost, and either
+//! process may die at any moment, even after all workers have stored their shares. In another variant,
+//! workers are processes of their own, which may be lost without a report. It runs on the real [`State`].
+//! (The model above checks that ranges are used once.)
 //!
-//! Where a step is made, every check of every worker has passed at both parties.
-//! Where a peer can know that a check has failed, the epoch is burned, and no program ever runs in it.
+//! If a step is completed, every check of every worker has passed at both parties. If a peer can know that a
+//! check has failed, the epoch is burned, and no program ever runs in it.
 
 use super::*;
 
 /// Workers of a party.
 const WORKERS: usize = 2;
 
-/// How a step is made.
+/// The rule by which a step is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rule {
-    /// As `session::stock::workers` does it.
+    /// As in `session::stock::workers`.
     AsItIs,
-    /// A party goes on when its first worker is done.
+    /// A party continues when its first worker is done.
     NoBarrier,
-    /// What the others made is kept where a worker is lost.
+    /// The shares of the other workers are kept if one is lost.
     WithoutTheLost,
-    /// A failed check burns when the worker's connection is closed.
+    /// A failed check burns after the worker's connection was closed.
     BurnedAfterwards,
-    /// Workers are processes of their own: the peer may know of a failed check that they cannot tell, and
-    /// they live on when the process with the store dies. As `session::stock::makers` does it.
+    /// Workers are processes of their own. The peer may know of a failed check that they cannot report, and
+    /// they live on when the process with the store dies. As in `session::stock::makers`.
     Makers,
-    /// So they are, and one that is lost without a word counts as an attempt, and no more.
+    /// The same, but a process that is lost without a report only counts as an attempt.
     MakersThatCount,
 }
 
-/// Where one party's end of a worker's connection is.
+/// The state of one party's end of a worker's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 enum End {
     /// The step has not begun here.
     Idle,
-    /// It has entered its range and sent what the other end checks.
+    /// It has used its range and sent the data that the other end checks.
     Made,
-    /// It has checked what the other end sent, and stored its share; it says so.
+    /// It has checked the other end's data and stored its share, and says so.
     Stored,
-    /// It has heard that the other end has, too.
+    /// It knows that the other end has done the same.
     Done,
-    /// It is closed, since it broke off.
+    /// It was interrupted and is closed.
     Lost,
-    /// A check failed, the connection is closed, and it is still to be burned.
+    /// A check failed and the connection is closed; the burn is still to be written.
     Failed,
 }
 
-/// One party's side of a filling.
+/// The state of one party in a filling.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Party {
-    /// Of the connection on which the parties met; `None` when it is gone.
+    /// The step on the main connection; `None` when it is gone.
     step: Option<u8>,
     said: Vec<Message>,
     ends: [End; WORKERS],
@@ -61,9 +61,9 @@ struct World {
     logs: [State; 2],
     now: Option<[Party; 2]>,
     begun: bool,
-    /// By party and the number of a step: checks that have passed.
+    /// By party and number of a step: the checks that have passed.
     passed: [BTreeSet<(u64, usize)>; 2],
-    /// By party: the peer can know that a check failed.
+    /// By party: true if the peer can know that a check failed.
     told: [bool; 2],
 }
 
@@ -71,7 +71,7 @@ fn fill() -> Entry {
     Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
 }
 
-/// The log behind what the peer can act on, whichever worker sends or hears it first.
+/// Returns the log after the peer got something to act on, by whichever worker sends or receives it first.
 fn exposed(log: &State) -> State {
     let mut after = log.clone();
     if !log.is_exposed() && log.burned().is_none() {
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    /// What must not have happened.
+    /// Checks for violations.
     fn check(&self) -> Result<(), Violation> {
         for (me, log) in self.logs.iter().enumerate() {
             for (number, _) in log.made() {
@@ -110,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Steps of an end of a worker's connection.
+    /// Makes the possible steps of an end of a worker's connection.
     fn works(&self, me: usize, worker: usize, rule: Rule) -> Vec<World> {
         let Some(parties) = self.now.as_ref().filter(|parties| parties[me].step.is_some()) else {
             return Vec::new();
@@ -127,7 +127,7 @@ impl World {
         let gone = matches!(theirs, End::Lost | End::Failed) || parties[1 - me].step.is_none();
         let mut next = Vec::new();
         match mine {
-            // Both have the entry. The evaluator sends a challenge, and the garbler hears it.
+            // Both parties have the entry. The evaluator sends a challenge, and the garbler receives it.
             End::Idle if parties[me].step == Some(2) => {
                 let mut makes = to(End::Made);
                 makes.logs[me] = if me == 1 { exposed(&makes.logs[me]) } else { makes.logs[me].clone() };
@@ -146,7 +146,7 @@ impl World {
                 }
                 next.push(fails);
                 if rule == Rule::Makers {
-                    // It says so; or it is lost without a word, and has seen nothing.
+                    // It reports this, or it is lost without a report and has seen nothing.
                     let mut says = to(End::Failed);
                     says.burns(me);
                     next.extend([says, to(End::Failed)]);
@@ -161,7 +161,7 @@ impl World {
             _ => {}
         }
         if parties[me].step == Some(2) && mine < End::Done {
-            // It dies by itself, or sees that the other end is gone.
+            // It dies by itself, or sees that the other end has gone away.
             next.push(to(End::Lost));
         } else if gone && mine < End::Done {
             next.push(to(End::Lost));
@@ -169,7 +169,7 @@ impl World {
         next
     }
 
-    /// A check has failed; only when the burn is durable is the connection closed.
+    /// A check has failed; the connection is closed only when the burn is durable.
     fn burns(&mut self, me: usize) {
         if self.logs[me].burned().is_none() {
             self.logs[me].apply(&Entry::Burned("the peer cheated".into())).expect("it is not burned");
@@ -177,7 +177,7 @@ impl World {
         self.told[me] = true;
     }
 
-    /// A step on the connection on which the parties met.
+    /// Makes a step on the main connection.
     fn goes_on(&self, me: usize, rule: Rule) -> Option<World> {
         let parties = self.now.as_ref()?;
         let mut world = self.clone();
@@ -200,7 +200,8 @@ impl World {
             }
             (1, Some(Message::Head(peer))) => {
                 goes = peer == *log.head();
-                // Makers cannot wait for the store before they send: the step counts before they have it.
+                // Makers cannot wait for the store before they send, so the step counts before they receive
+                // it.
                 if matches!(rule, Rule::Makers | Rule::MakersThatCount) {
                     *log = exposed(log);
                 }
@@ -215,19 +216,19 @@ impl World {
                     }
                     _ => ends == [End::Done; WORKERS],
                 };
-                // All have ended: this thread waits for them.
+                // All workers have ended: this thread waits for them.
                 let over = ends.iter().all(|end| *end >= End::Done);
                 if !ready && !over {
                     return None;
                 }
-                // One that is lost without a word is burned for before anything else happens.
+                // If one is lost without a report, the epoch is burned before anything else happens.
                 if rule == Rule::Makers && log.burned().is_none() {
                     if ends.contains(&End::Failed) {
                         return None;
                     }
                     log.apply(&Entry::Returned).ok()?;
                 }
-                // A worker that failed has burned before this thread hears of it.
+                // A worker that failed has burned before this thread knows of it.
                 goes = ready && log.apply(&Entry::Stored).is_ok();
                 say = Some(Message::Stored);
             }
@@ -251,7 +252,7 @@ impl World {
         Some(world)
     }
 
-    /// A party is gone, with all its connections.
+    /// A party goes away, with all its connections.
     fn leaves(mut self, me: usize) -> Self {
         if let Some(parties) = &mut self.now {
             parties[me].step = None;
@@ -274,7 +275,7 @@ impl World {
             let apart = "the peer's log is another one".to_string();
             match (logs[me].burned(), logs[1 - me].burned()) {
                 (Some(_), _) => continue,
-                // The peer does not name what it has burned.
+                // The peer does not name an epoch that it has burned.
                 (None, Some(_)) => world.logs[me].apply(&Entry::Burned(apart)).ok()?,
                 (None, None) => match logs[me].compare(&stands[1 - me]) {
                     Verdict::Behind(entry) => world.logs[me].apply_named(&entry).ok()?,
@@ -297,7 +298,7 @@ impl World {
         let mut next = Vec::new();
         if self.now.is_none() {
             next.extend(self.runs());
-            // What a crash between two writes left is completed before anything is begun.
+            // The effects of a crash between two writes are completed before anything begins.
             let same = self.logs[0].head() == self.logs[1].head();
             let is_living = |log: &State| log.burned().is_none() && !log.is_used() && !log.is_lent();
             let living = self.logs.iter().all(is_living);
@@ -313,12 +314,12 @@ impl World {
             for worker in 0..WORKERS {
                 next.extend(self.works(me, worker, rule));
             }
-            // The process dies, or the connection on which they met breaks.
+            // The process dies, or the main connection breaks.
             next.push(self.clone().leaves(me));
             let makes =
                 |parties: &[Party; 2]| parties[me].step == Some(2) && parties[me].ends.contains(&End::Made);
             if matches!(rule, Rule::Makers | Rule::MakersThatCount) && self.now.as_ref().is_some_and(makes) {
-                // A maker lives on, and sees a check fail.
+                // A maker lives on, and sees a failed check.
                 let mut fails = self.clone().leaves(me);
                 fails.told[me] = true;
                 next.push(fails);
@@ -328,7 +329,8 @@ impl World {
     }
 }
 
-/// Returns the states, and of how many a program had run, a step was given up, or the epoch was burned.
+/// Returns the number of states, and of those in which a program had run, a step was given up, or the epoch
+/// was burned.
 fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
     let mut open = vec![World::new()];
     let mut seen = Seen::from(&open[0]);
@@ -360,7 +362,7 @@ fn workers_make_a_step_together_or_not_at_all() {
     }
 }
 
-/// The search sees what each rule is for.
+/// With any other rule the search finds a violation.
 #[test]
 fn any_other_rule_of_workers_is_caught() {
     for (rule, what) in [
