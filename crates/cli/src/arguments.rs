@@ -42,22 +42,23 @@ impl ProgramArguments {
     }
 }
 
-/// Whose the inputs of a Bristol or SCD circuit are.
+/// The owners of the inputs of a Bristol or SCD circuit.
 #[derive(Args, Clone)]
 pub struct Map {
-    /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the
-    /// evaluator's. Of an SCD circuit ranges of inputs, such as in0-63=garbler, all of them or none
+    /// The party that has an input of a Bristol circuit, such as in2=garbler; by default in0 belongs to the
+    /// garbler and in1 to the evaluator. For an SCD circuit, ranges of inputs such as in0-63=garbler; name
+    /// all inputs or none
     #[arg(long = "map", value_name = "INPUT=PARTY", value_parser = map_entry)]
     pub entries: Vec<(String, Party)>,
 }
 
 impl Map {
-    /// Returns whose which input is.
+    /// Returns the owner of each input.
     pub fn parties(&self) -> InputMap {
         self.entries.iter().cloned().collect()
     }
 
-    /// Returns the flags that say the same.
+    /// Returns the flags that give the same values.
     pub fn as_flags(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|(name, party)| format!("--map={name}={}", files::role(*party)))
     }
@@ -77,7 +78,7 @@ pub fn party(text: &str) -> Result<Party, String> {
     }
 }
 
-/// How often the program is evaluated.
+/// The number of executions.
 #[derive(Args, Clone)]
 pub struct Executions {
     /// Evaluate N times with one preprocessing; every value is then an array of N values
@@ -85,7 +86,7 @@ pub struct Executions {
     pub executions: Option<u32>,
 }
 
-/// How values are read.
+/// The way in which values are read.
 #[derive(Args, Clone, Default)]
 pub struct Reading {
     /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
@@ -98,16 +99,16 @@ pub struct Reading {
     /// Refuse files with values that other users can read or change.
     #[arg(skip)]
     pub private: bool,
-    /// Take the nearest number where an input of fixed point lies between two that its type holds, of two
-    /// that are as near the larger; it is refused otherwise
+    /// Round an input for a fixed-point type to the nearest number that the type holds (ties go to the larger
+    /// one); without this flag such an input is refused
     #[arg(long)]
     pub rounding: bool,
 }
 
-/// How many digits after the point the decimals of a field have.
+/// The number of digits after the point in the decimals of a field.
 #[derive(Clone)]
 pub struct Scale {
-    /// The field's name, or with those around it, such as `price.net`.
+    /// The field's name, alone or with the names of the fields around it, such as `price.net`.
     pub name: String,
     pub digits: u8,
 }
@@ -120,36 +121,36 @@ fn scale(text: &str) -> Result<Scale, String> {
     }
 }
 
-/// What the parties must agree on, apart from the program.
+/// The settings that must be the same at both parties, apart from the program.
 #[derive(Args, Clone)]
 pub struct ParameterArguments {
-    /// The protocol: duplo, authenticated, lego and jimu hold against a cheater, semi-honest and compgc only
-    /// against a peer that follows it
+    /// The protocol: duplo, authenticated, lego and jimu are secure against a cheater, semi-honest and compgc
+    /// only against a peer that follows the protocol
     #[arg(long, value_name = "NAME", default_value = "duplo", value_parser = protocols())]
     pub protocol: Protocol,
-    /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
-    /// but for the program that they were garbled for) or naive (all is garbled online); standard, if it is
-    /// not given
+    /// How compgc links components: standard (any program of components that were garbled before), scmc
+    /// (fewer bytes, only for the program for which they were garbled) or naive (everything is garbled
+    /// online); the default is standard
     #[arg(long, value_name = "NAME", value_parser = linkings())]
     pub linking: Option<Linking>,
-    /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where more means fewer
-    /// bytes and more to compute, or pcg with the fewest bytes for many gates, which both parties must say.
-    /// If none is given, what the peer was told to take, or what is fastest by the garbler's estimate for
-    /// --bandwidth and --rtt; with --store softspoken-4
+    /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where a larger number means
+    /// fewer bytes and more computation. pcg sends the fewest bytes for many gates, and both parties must
+    /// name it. By default it is the kind that the peer's user named, or the fastest one by the garbler's
+    /// estimate for --bandwidth and --rtt; with --store it is softspoken-4
     #[arg(long, value_name = "NAME", value_parser = cot)]
     pub cot: Option<Cot>,
-    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    /// The garbling scheme; every protocol uses half-gates, and `brickwork garble` has others
     #[arg(long, value_name = "half-gates", value_parser = garbling)]
     pub scheme: Option<HalfGates>,
-    /// The commitment scheme of duplo and lego; split, if it is not given
+    /// The commitment scheme of duplo and lego; the default is split
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
     /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with
-    /// probability at most 2^-S; 40, if it is not given
+    /// probability at most 2^-S; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
-    /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides
-    /// rests on discrete logarithms; half a megabyte more; not with a store
+    /// Use base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that no secret of a run
+    /// depends on discrete logarithms; sends half a megabyte more; not with a store
     #[arg(long)]
     pub post_quantum: bool,
     #[command(flatten)]
@@ -189,13 +190,13 @@ pub fn security(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Reads the peer that a protocol is to hold against.
+/// Reads the kind of adversary against which a protocol must be secure.
 pub fn model(name: &str) -> Result<Model, String> {
     let named = [Model::SemiHonest, Model::Malicious].into_iter().find(|model| model.name() == name);
     named.ok_or_else(|| "a model is semi-honest or malicious".into())
 }
 
-/// Half-gates: the scheme that every protocol garbles with.
+/// Half-gates: the garbling scheme of every protocol.
 #[derive(Clone, Copy)]
 pub struct HalfGates;
 
@@ -250,11 +251,11 @@ pub fn as_flags(parameters: &Parameters) -> Vec<String> {
         .collect()
 }
 
-/// How the garbler chooses what the evaluator then checks.
+/// The garbler's choice of parameters, which the evaluator then checks.
 #[derive(Args)]
 pub struct Choice {
-    /// Which buckets the garbler proposes: those that are predicted to be fastest here, or the standard ones,
-    /// which are the same on every machine
+    /// The buckets that the garbler proposes: those that are predicted to be fastest here, or the standard
+    /// ones, which are the same on every machine
     #[arg(
         long,
         value_name = "fastest|standard",
@@ -266,7 +267,7 @@ pub struct Choice {
     pub buckets: Buckets,
 }
 
-/// Reads which buckets are proposed.
+/// Reads the choice of buckets.
 fn buckets() -> impl TypedValueParser<Value = Buckets> {
     PossibleValuesParser::new(["fastest", "standard"]).map(|name| match name.as_str() {
         "standard" => Buckets::Standard,
@@ -275,7 +276,7 @@ fn buckets() -> impl TypedValueParser<Value = Buckets> {
 }
 
 impl Choice {
-    /// Returns the flag that says the same.
+    /// Returns the flag for the same value.
     pub fn as_flag(&self) -> &'static str {
         match self.buckets {
             Buckets::Fastest => "--buckets=fastest",
@@ -284,14 +285,14 @@ impl Choice {
     }
 }
 
-/// Into which components the program is cut.
+/// The cut of the program into components.
 #[derive(Args)]
 pub struct CutArguments {
-    /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the
-    /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
-    /// inline:F,component:G. An evaluator that is given one refuses others. With jimu it is by the file's
-    /// components (given) or by single AND gates (gates). Without this flag it is by those that send fewer
-    /// bytes; from a store by components, if all of these are there
+    /// The cut of the program into components: fastest by prediction (the garbler proposes, and the evaluator
+    /// makes the same cut of its own file), as the file has it (given), in one piece (whole), or a list such
+    /// as inline:F,component:G. An evaluator with a list refuses other cuts. With jimu it is the file's
+    /// components (given) or single AND gates (gates). By default jimu takes the one that sends fewer bytes,
+    /// or components if a store has all of them
     #[arg(
         long,
         value_name = "fastest|given|whole|gates|LIST",
@@ -301,10 +302,10 @@ pub struct CutArguments {
     pub cut: CutChoice,
 }
 
-/// The line to the peer, as far as it is known: what is fastest depends on it.
+/// The network to the peer, as far as it is known; the fastest parameters depend on it.
 #[derive(Args)]
 pub struct LineArguments {
-    /// The bandwidth of the line to the peer, such as 200Mbit, for the garbler's choice of buckets
+    /// The bandwidth of the network to the peer, such as 200Mbit, for the garbler's choice of buckets
     #[arg(long, value_name = "RATE", value_parser = link::bits_per_second)]
     pub bandwidth: Option<u64>,
     /// Its round-trip time, such as 96ms
@@ -313,27 +314,27 @@ pub struct LineArguments {
 }
 
 impl LineArguments {
-    /// Returns what lies between the parties.
+    /// Returns the network between the parties.
     pub fn line(&self) -> LinkSpeed {
         LinkSpeed { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 
-/// What a party decides for itself.
+/// The settings that each party chooses for itself.
 #[derive(Args)]
 pub struct Resources {
     /// Threads; all cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
+    /// Connections that carry bulk data in parallel; the smaller number of both parties is used
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
     pub lanes: u8,
-    /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused. An evaluator
-    /// refuses what is proposed to it by what is free, if this is not given
+    /// Memory that this party may use, such as 4GiB; a run that is predicted to use more is refused. By
+    /// default an evaluator refuses proposals that need more memory than is free
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_ram: Option<u64>,
-    /// How long a peer may stall, and how long --connect tries
+    /// The time in seconds for which a peer may stall, and for which --connect tries to connect
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub timeout: u32,
@@ -348,7 +349,7 @@ impl Resources {
         Duration::from_secs(self.timeout.into())
     }
 
-    /// Returns the means that these flags give.
+    /// Returns the resources that these flags give.
     pub fn of_request(&self) -> request::Resources {
         let Resources { threads, lanes, max_ram, .. } = *self;
         request::Resources { threads, lanes, max_ram, timeout: self.timeout() }
@@ -378,7 +379,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "expected a size such as 4GiB or 500MB".into())
 }
 
-/// Returns the request that these flags of a party give.
+/// Returns the request of a party with these flags.
 pub fn request(
     parameters: &ParameterArguments,
     resources: &Resources,
@@ -398,42 +399,42 @@ pub fn request(
     }
 }
 
-/// A link to be imitated.
+/// A simulated network.
 #[derive(Args)]
 pub struct LinkArguments {
-    /// Imitate a link of this bandwidth in each direction, such as 200Mbit
+    /// Simulate a network of this bandwidth in each direction, such as 200Mbit
     #[arg(long, value_name = "RATE", value_parser = link::bits_per_second)]
     pub bandwidth: Option<u64>,
-    /// Imitate a link of this round-trip time, such as 96ms
+    /// Simulate a network of this round-trip time, such as 96ms
     #[arg(long, value_name = "TIME", value_parser = link::time)]
     pub rtt: Option<Duration>,
 }
 
 impl LinkArguments {
-    /// Returns what is to be imitated.
+    /// Returns the network to simulate.
     pub fn line(&self) -> LinkSpeed {
         LinkSpeed { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
 }
 
-/// Where the peer is.
+/// The address of the peer.
 #[derive(Args)]
 #[group(multiple = false)]
 pub struct Address {
     /// Wait for the peer at this address of this machine; port 0 lets the system choose
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Connect to the peer, who listens at this address
+    /// Connect to the peer, which listens at this address
     #[arg(long, value_name = "HOST:PORT")]
     pub connect: Option<String>,
 }
 
-/// How long a listener waits.
+/// The time for which a listener waits.
 #[derive(Args)]
 pub struct Keep {
-    /// With --listen: a peer that comes with another program, other flags or another version is told why, and
-    /// does not end the waiting. The first run that begins is the only one: it ends the command, whether it
-    /// is done (code 0), breaks off (4) or the peer cheats (5)
+    /// With --listen: tell a peer with another program, other flags or another version the reason, and go on
+    /// waiting. The command ends after the first run that begins, whether it succeeds (code 0), is
+    /// interrupted (4) or the peer cheats (5)
     #[arg(long, conflicts_with = "connect")]
     pub keep: bool,
 }

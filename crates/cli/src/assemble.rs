@@ -23,17 +23,17 @@ pub struct Arguments {
     /// Write the instruction set as a program with each component, to make stock of
     #[arg(long, conflicts_with_all = ["file", "secret_program"])]
     library: bool,
-    /// Where to write it; by default beside FILE, and isa.bwp for the library
+    /// The file to write; by default it is beside FILE, and isa.bwp for the library
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The instructions are this party's secret: write the program that does any; the peer has a source
-    /// without instructions
+    /// The instructions are this party's secret: write the program that can execute any instructions; the
+    /// peer's source has none
     #[arg(long, value_name = "ROLE")]
     secret_program: Option<Role>,
-    /// Write the input of the party whose secret the instructions are, to a new file
+    /// Write the input of the party that has the secret instructions, to a new file
     #[arg(long, value_name = "FILE", requires = "secret_program")]
     program_input: Option<PathBuf>,
-    /// What else this party gives: JSON, @file, or - for stdin
+    /// The other inputs of this party: JSON, @file, or - for stdin
     #[arg(long, value_name = "VALUE", requires = "program_input", allow_negative_numbers = true)]
     input: Option<String>,
 }
@@ -90,7 +90,7 @@ fn of_source(file: &Path, problem: Problem) -> Failure {
     Failure::input(format!("{}:{}: {}", file.display(), problem.line, problem.message), problem.hint)
 }
 
-/// The whole input of the party whose secret the instructions are.
+/// Returns the whole input of the party that has the secret instructions.
 fn holders_input(
     assembly: &Assembly,
     holder: Party,

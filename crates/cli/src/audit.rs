@@ -1,8 +1,8 @@
-//! `--audit FILE`: a local note of whether the evaluator had to recover.
+//! `--audit FILE`: a local note that says whether the evaluator had to recover from a cheat.
 //!
-//! A garbler can cheat so that this depends on the evaluator's input. So it stands nowhere else: in no
-//! output, no JSON, no log and no exit code. Whoever asks for the note has it made in every run, in as many
-//! bytes whatever it says, after the connection is closed.
+//! A garbler can cheat in a way that makes this depend on the evaluator's input. Therefore it is written
+//! nowhere else: not in an output, JSON, a log or the exit code. With the flag, every run writes a note of
+//! the same length, whatever it says, after the connection is closed.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,24 +17,24 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::hex;
 
-/// Where the evaluator notes what must not show.
+/// The file for the evaluator's notes that must not show elsewhere.
 #[derive(Args, Clone, Default)]
 pub struct AuditArguments {
-    /// Append a line to this file that says whether the garbler cheated so that its input was recovered
+    /// Append a line to this file that says whether the garbler cheated and the evaluator recovered from it
     ///
     /// A line is a JSON object: time in seconds since 1970, the garbler's key, the program's digest, and
-    /// `recovered`, 0 or 1. 1 means that the garbler cheated; the output is right all the same. But a garbler
-    /// can cheat so that it is 1 only if the evaluator's input has some property. Whoever lets it make any
-    /// difference that the garbler can notice, such as a complaint, a refusal to run again, or a delay, tells
-    /// the garbler that bit of the evaluator's input. So nothing else reports it: not the output, not --json,
-    /// no warning, not the exit code. The file must be readable by its owner alone; keep it from programs
-    /// that act on it, and from people who do.
+    /// `recovered`, 0 or 1. 1 means that the garbler cheated; the output is correct all the same. But a
+    /// garbler can cheat so that it is 1 only if the evaluator's input has some property. If you react in a
+    /// way that the garbler can notice, such as a complaint, a refusal to run again, or a delay, you reveal
+    /// that property to the garbler. So nothing else reports it: not the output, not --json, no warning, not
+    /// the exit code. Only its owner may be able to read the file; keep it away from programs and people that
+    /// act on it.
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,
 }
 
 impl AuditArguments {
-    /// Opens the file, before anything is begun.
+    /// Opens the file before the run begins.
     pub fn open(&self) -> Result<Option<Audit>, Failure> {
         self.audit.as_deref().map(Audit::open).transpose()
     }
@@ -51,8 +51,8 @@ impl Audit {
         Ok(Audit { path: path.to_owned(), file: files::append_private(path)? })
     }
 
-    /// Notes how a run ended, when its connection is closed. A file that cannot be written takes nobody's
-    /// output away; whether it can does not depend on what is noted.
+    /// Notes the end of a run, after its connection is closed. If the file cannot be written, the output is
+    /// still printed; a failure does not depend on the note.
     pub fn note(mut self, garbler: PublicKey, program: &[u8; 32], recovered: bool) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());
         if let Err(e) = self
@@ -69,7 +69,7 @@ impl Audit {
     }
 }
 
-/// As long for either value.
+/// Has the same length for both values.
 fn line(now: u64, garbler: PublicKey, program: &[u8; 32], recovered: bool) -> String {
     let line = json!({
         "time": now,
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!((no.len(), no.replace(r#""recovered":0"#, r#""recovered":1"#)), (yes.len(), yes));
     }
 
-    /// A line is added to what is there, whatever it says, in a file of the owner's alone.
+    /// A line is appended whatever it says, in a file that only the owner can read.
     #[test]
     fn every_run_is_noted_behind_the_others() {
         let folder = tempfile::tempdir().unwrap();

@@ -9,8 +9,8 @@ use crate::{
     manual, party, plan, preprocess, run, serve, session, simulate, stock, worker,
 };
 
-/// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
-/// the adversary's.
+/// The output of `--version`. Cargo compiles the hooks for a cheater into all programs that it builds
+/// together with the adversary's.
 const VERSION: &str = match brickwork::HAS_HOOKS {
     false => env!("CARGO_PKG_VERSION"),
     true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
@@ -31,20 +31,20 @@ pub struct Cli {
     /// Print one JSON object on stdout, also for errors
     #[arg(long, global = true, display_order = 100)]
     pub json: bool,
-    /// No progress, no warnings and no tables of phases
+    /// Print no progress, no warnings and no tables of phases
     #[arg(long, global = true, display_order = 100)]
     pub quiet: bool,
-    /// Write warnings, and what happens at a listener, to the end of this file, too
+    /// Also append warnings, and the events of a listener, to this file
     #[arg(long, global = true, display_order = 100, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// How lines of a log are written, on stderr too: text for people, json for programs
+    /// The form of log lines, also on stderr: text for people, json for programs
     #[arg(long, global = true, display_order = 100, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// How lines of a log are written.
+/// The form of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     Text,

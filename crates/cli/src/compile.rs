@@ -23,22 +23,22 @@ use brickwork::resources;
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// Where to write it; by default beside FILE
+    /// The file to write; by default it is beside FILE
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The format to write
     #[arg(long, value_name = "FORMAT", default_value = "bwp")]
     emit: Format,
-    /// Into which components it is cut: as the file says, in one piece (whole), or of a source a list such as
-    /// inline:F,component:G; `brickwork plan` shows what each costs. Stock is made of the components that are
-    /// written
+    /// The cut into components: as the file has it (given), in one piece (whole), or for a source a list such
+    /// as inline:F,component:G; `brickwork plan` shows the cost of each. Stock is made of the components in
+    /// the written file
     #[arg(long, value_name = "given|whole|LIST", default_value_t = Cut::Given, hide_default_value = true)]
     cut: Cut,
-    /// Make a program of so many evaluations, all with the same input of the party that --hold names. Each
+    /// Make a program of this many evaluations, all with the same input of the party that --hold names. Each
     /// input of the other party, and each output, becomes an array
     #[arg(long, value_name = "N", requires = "hold", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
-    /// The party whose input stands for all evaluations of --repeat
+    /// The party whose input is shared by all evaluations of --repeat
     #[arg(long, value_name = "PARTY", requires = "repeat", value_parser = party)]
     hold: Option<Party>,
     #[command(flatten)]
@@ -80,10 +80,10 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         ));
     }
     files::write_whole(&output, &bytes)?;
-    // What the file says is another program where its format cannot say all of this one.
+    // If the output format cannot express the whole program, the file describes another program.
     let name = output.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let written = match arguments.emit {
-        // Its components are no part of the file.
+        // The program's components are not part of the file.
         Format::CompGc => compgc::read(&bytes, |name| component(&program, name))?,
         _ => formats::load(&bytes, &name)?,
     };
@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// The component of this name.
+/// Returns the component with this name.
 fn component(program: &Program, name: &str) -> Result<Component, Error> {
     let found = program.components().iter().find(|component| component.name == name);
     found.cloned().ok_or_else(|| Error::Input(format!("the program has no component {name}")))

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-/// Most digits after the point.
+/// The largest number of digits after the point.
 pub const MAX_DIGITS: u8 = 100;
 
-/// Returns the integer that is written as a decimal with at most so many digits after this mark, or without
-/// any. What is neither stays as it is, hexadecimal and wire bits too: it becomes bits or is refused later.
-/// An error repeats nothing of the text.
+/// Returns the integer of a decimal with at most this many digits after this mark, or without a mark. Other
+/// texts are returned unchanged, including hexadecimal numbers and wire bits: they become bits or are refused
+/// later. An error contains nothing of the text.
 pub fn integer(text: &str, digits: Option<u8>, mark: char) -> Result<Cow<'_, str>, String> {
     let (sign, magnitude) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -63,7 +63,7 @@ mod tests {
         assert!(why.contains("this is a decimal") && !why.contains("77"), "{why}");
     }
 
-    /// Nothing becomes a number here that is none: not even by the zeros that are added.
+    /// A text that is no number does not become one, not even by added zeros.
     #[test]
     fn what_is_no_decimal_stays_what_it_is() {
         for text in [

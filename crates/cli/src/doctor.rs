@@ -1,4 +1,4 @@
-//! `brickwork doctor`: what would fail before work starts.
+//! `brickwork doctor`: finds problems before work starts.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,12 +30,12 @@ use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::{files, programs, values};
 
-/// Find what would fail, before work starts
+/// Find problems before work starts
 ///
-/// Give the flags of the command that is to be checked. A flag that is not given asks for no check. A check
-/// that a flag asks for fails if another flag for it is missing. Checks of the peer work while it waits: with
-/// --connect the other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with
-/// --listen it runs `doctor --connect`. Nothing is changed, least of all a store.
+/// Give the flags of the command that you want to check. Each flag requests its checks. A requested check
+/// fails if it needs another flag that is missing. To check the peer, it must be waiting: with --connect the
+/// other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with --listen it runs
+/// `doctor --connect`. Nothing is changed, in particular no store.
 #[derive(Args)]
 pub struct Arguments {
     /// The program
@@ -89,22 +89,22 @@ impl From<Role> for Party {
     }
 }
 
-/// How a check ended.
+/// The result of a check.
 enum Finding {
     Good(String),
-    /// The flag by which nobody asked for it.
+    /// It was not checked; the flag that would request it.
     NotChecked(String),
     Failed(Failure),
 }
 
-/// What was found, in order.
+/// The results, in order.
 #[derive(Default)]
 struct Findings {
     done: Vec<(&'static str, Finding)>,
 }
 
 impl Findings {
-    /// Notes the outcome of a check; passes a success on.
+    /// Notes the result of a check; returns its value.
     fn note<T>(&mut self, name: &'static str, result: Result<(T, String), Failure>) -> Option<T> {
         let (value, finding) = match result {
             Ok((value, detail)) => (Some(value), Finding::Good(detail)),
@@ -114,19 +114,20 @@ impl Findings {
         value
     }
 
-    /// Notes a check that was not asked for, or needs what is not there.
+    /// Notes a check that was not requested, or that needs something that is missing.
     fn skip(&mut self, name: &'static str, why: impl Into<String>) {
         self.done.push((name, Finding::NotChecked(why.into())));
     }
 
-    /// Notes a check that a flag asked for, and that needs others: an answer that is left out is no good one.
+    /// Notes that a requested check failed because it needs other checks: a missing answer counts as a
+    /// failure.
     fn fail(&mut self, name: &'static str, flag: &str, lacking: Option<String>) {
         let hint = lacking.unwrap_or_default();
         let failure = Failure::usage(format!("{flag} asks for this check, which could not be made"), hint);
         self.done.push((name, Finding::Failed(failure)));
     }
 
-    /// A check of something that a flag gives.
+    /// Runs a check of the value of a flag.
     fn of_flag<A, T>(
         &mut self,
         name: &'static str,
@@ -144,7 +145,7 @@ impl Findings {
     }
 }
 
-/// What a check that needs several things lacks: the flags that are not given, or that they are not good.
+/// Returns the reason why a check cannot run: the flags that it needs and that are missing or wrong.
 fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
     let missing: Vec<&str> = needs.iter().filter(|(_, given, _)| !given).map(|(flag, ..)| *flag).collect();
     match (missing.is_empty(), needs.iter().all(|(.., good)| *good)) {
@@ -189,8 +190,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         need("--identity", arguments.identity.is_some(), identity.is_some()),
         need("--peer", arguments.peer.is_some(), peer.is_some()),
     ];
-    // What the run would do, as far as it is known.
-    // Without keys nobody else's stock belongs to this party, but all else can be said.
+    // Describes the run, as far as it is known. Without keys, no stock can belong to this party, but
+    // everything else can be checked.
     let own = identity.as_ref().map(Identity::public_key);
     let nobody = PublicKey::from_bytes([0; 32]);
     let work = match (&program, role) {
@@ -310,7 +311,7 @@ fn kernel() -> String {
     format!("{}{remark}", kernel.name())
 }
 
-/// Whether the program takes this input. Its bits are erased; the check says how many they are.
+/// Checks whether the program accepts this input. Its bits are erased; the result is their number.
 fn check_input(
     findings: &mut Findings,
     arguments: &Arguments,
@@ -335,7 +336,7 @@ fn check_input(
     );
 }
 
-/// The store, if there is one; it is only looked at.
+/// Checks the store, if there is one, without changing it.
 fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>, String), Failure> {
     let stock = &arguments.stock;
     if Store::exists(directory)? {
@@ -363,7 +364,7 @@ struct Planned {
     disk: u64,
 }
 
-/// Plans a run without stock, for an evaluator by what it would be offered that is the standard.
+/// Plans a run without stock; for an evaluator, with the standard proposal of a garbler.
 fn plan(work: &Work) -> Result<(Planned, String), Failure> {
     let played = protocols::played(work.request.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
@@ -401,7 +402,7 @@ fn plan(work: &Work) -> Result<(Planned, String), Failure> {
     Ok((Planned { proposed, memory, disk }, detail))
 }
 
-/// Checks that there is room for temporary files of so many bytes.
+/// Checks that the disk has room for this many bytes of temporary files.
 fn check_disk(need: u64) -> Result<((), String), Failure> {
     check_temporary_files(need)?;
     let words = match need {
@@ -427,18 +428,18 @@ fn memory(need: u64, allowed: Option<u64>) -> Result<((), String), Failure> {
     Ok(((), both))
 }
 
-/// What a run takes from this party's stock.
+/// Returns the items that a run would take from this party's stock.
 fn stock(
     work: &Work,
     directory: &Path,
     store: Option<&Store>,
 ) -> Result<(Option<Proposed>, String), Failure> {
-    // The garbler proposes a cut that is there, if one is; an evaluator looks for the given one.
+    // The garbler proposes a cut that is in stock, if there is one; an evaluator looks for the given cut.
     let proposed = match work.party {
         Party::Garbler if work.request.parameters.protocol == Protocol::Duplo => {
             Some(work.proposal(store, None)?)
         }
-        // What another protocol leaves no choice of is not proposed.
+        // If another protocol has no choice, nothing is proposed.
         _ => None,
     };
     let Some(store) = store else {
@@ -461,7 +462,8 @@ fn stock(
     }
 }
 
-/// How much of this program a store has for these two parties, and at which other levels it has any.
+/// Returns how much of this program a store has for these two parties, and the other levels for which it has
+/// stock.
 fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> {
     let ours =
         |epoch: &&Inventory| epoch.epoch.role == work.party && epoch.epoch.identities == work.job.identities;
@@ -483,7 +485,7 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
     Ok(format!("{} has {} of it{level}{others}", directory.display(), plural(executions, "execution")))
 }
 
-/// Meets the peer and compares all that can be compared without a run.
+/// Meets the peer and compares everything that can be compared without a run.
 fn connection(
     arguments: &Arguments,
     identity: &Identity,
@@ -494,7 +496,7 @@ fn connection(
     quiet: bool,
 ) -> Result<String, Failure> {
     let options = arguments.resources.options(work.party);
-    // What is fastest may be another cut when it runs; what is in stock is there.
+    // The fastest cut may be another one during the run, but stock stays.
     let has_others = work.given.given().slot_count() > 1 || work.given.has_source();
     let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
     let masks = protocols::played(work.request.parameters.protocol).masks(work)?;
@@ -512,7 +514,7 @@ fn connection(
                 break met;
             }
             tracing::warn!("refused the peer, which would begin a run: this is `doctor`");
-            // If it went away, it needs no reason.
+            // A peer that has gone away needs no reason.
             let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
         }
     };

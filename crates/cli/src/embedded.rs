@@ -1,8 +1,7 @@
-//! The command within another process, whose own threads do what a command line says: what the Python package
-//! stands on. Nothing is printed, neither results nor progress, and nothing is read from stdin.
+//! The commands as functions within another process, on its own threads: the basis of the Python package.
+//! Nothing is printed, neither results nor progress, and stdin is not read.
 //!
-//! What waits for a peer and what computes end when their [`Stop`] is asked; how far a run is its
-//! [`Progress`] says.
+//! Waiting and computing end when the [`Stop`] is requested; [`Progress`] shows the progress of a run.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -33,35 +32,34 @@ pub use crate::progress::Progress;
 pub use crate::standing::{Standing, Wish};
 pub use crate::worker::Embedded as Worker;
 
-/// What a command gives: the object of its `--json`, and its text for people. What computes gives
-/// `output_bits`, and of `outputs` nothing ([`outputs`] makes it of them). The error is the object that
-/// stands under `error`.
+/// The result of a command: the object of its `--json`, and its text for people. Commands that compute return
+/// `output_bits` instead of `outputs` ([`outputs`] converts them). An error is the object under `error`.
 pub type Answer = Result<(Value, String), Value>;
 
-/// Where a thread hears that it is to stop, and says how far it is.
+/// A control for one piece of work: another thread can stop it and see its progress.
 #[derive(Default)]
 pub struct Line {
     stop: Stop,
-    /// Looked at by another thread.
+    /// Another thread reads it.
     pub progress: Arc<Progress>,
-    /// From when it is asked to stop until it has ended.
+    /// Set from the request to stop until the work has ended.
     erasing: Mutex<Option<Erasing>>,
 }
 
 impl Line {
-    /// Asks what goes on here to stop, from another thread. All memory that is freed from now on until it
-    /// [has ended](Line::ended) is erased: what unwinds erases nothing but what does so when it is dropped.
+    /// Asks the work to stop, from another thread. Until the work [has ended](Line::ended), all freed memory
+    /// is erased, because unwinding alone erases only values with their own destructor.
     pub fn ask_to_stop(&self) {
         self.erasing.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Erasing::begin);
         self.stop.ask();
     }
 
-    /// Says that what went on here has ended, all of it.
+    /// Marks that all work has ended.
     pub fn ended(&self) {
         self.erasing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Does this until another thread asks to stop.
+    /// Runs work until another thread asks to stop.
     fn run<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         match self.stop.run(|| self.progress.enter(work)) {
             Ok(done) => self.told(done),
@@ -69,15 +67,15 @@ impl Line {
         }
     }
 
-    /// Does this until it waits for a peer and another thread has asked to stop: a check that is about to
-    /// fail is looked at to its end.
+    /// Runs work until another thread has asked to stop and the work waits for a peer: a check that is about
+    /// to fail is completed.
     fn see<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.told(self.stop.enter(|| self.progress.enter(work)))
     }
 
-    /// Returns what is said of work that is over: whoever was asked to stop has stopped, as one party may see
-    /// first that the other one, which was asked likewise, has closed the line. That the peer cheated is said
-    /// in any case.
+    /// Returns the result of ended work. If a stop was requested, it returns that the work stopped, because
+    /// one party may first see that the other stopped party has closed the connection. A peer's cheat is
+    /// reported in any case.
     fn told<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         match done {
             Err(failure) if self.stop.is_asked() && !failure.is(code::PEER) => Err(Failure::stopped(Stopped)),
@@ -86,24 +84,24 @@ impl Line {
     }
 }
 
-/// Begins a process that is not the command: nothing is said on stderr, and what there is to say goes to
-/// `log`, a line of JSON each.
+/// Starts a process that is not the command: nothing is printed on stderr, and messages go to `log`, as one
+/// line of JSON each.
 pub fn begin(log: impl Fn(&str) + Send + Sync + 'static) {
     terminal::be_quiet(true);
     let log = Arc::new(log);
     let writer = move || Log(log.clone());
     let to =
         tracing_subscriber::fmt().log_internal_errors(false).with_target(false).json().flatten_event(true);
-    // Only the first one of a process counts.
+    // Only the first call in a process has an effect.
     let _ = to.with_max_level(tracing::Level::INFO).with_writer(writer).try_init();
 }
 
-/// Keeps what is in memory out of dumps, and from other processes of this user.
+/// Protects the memory against dumps and against other processes of this user.
 pub fn harden() {
     crate::keep_memory_private();
 }
 
-/// Takes lines for somebody.
+/// Passes log lines to a function.
 struct Log<F>(Arc<F>);
 
 impl<F: Fn(&str)> std::io::Write for Log<F> {
@@ -117,7 +115,7 @@ impl<F: Fn(&str)> std::io::Write for Log<F> {
     }
 }
 
-/// Does what a command line says, the name of the program left out.
+/// Runs a command line, without the name of the program.
 ///
 /// # Errors
 /// Those of the command.
@@ -133,7 +131,7 @@ pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answ
         match &cli.command {
             Command::Run(_) => Err(elsewhere("run")),
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
-            // It would go on in the place of this process.
+            // Such a command would replace this process.
             Command::DemoCheat(_) => Err(elsewhere("demo_cheat")),
             Command::Worker(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
             Command::Serve(_) => Err(Failure::usage("a service is a process", "start `brickwork serve`")),
@@ -146,8 +144,8 @@ pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answ
     }))
 }
 
-/// Takes part as this party, as its flags say. The key is one in PEM form, and the input what `--input` would
-/// be; without them the flags name files. `listens` hears where, if it listens.
+/// Runs this party, according to its flags. The key is in PEM form, and the input is a value of `--input`;
+/// without them the flags name files. `listens` receives the address if the party listens.
 ///
 /// # Errors
 /// As [`call`].
@@ -166,8 +164,8 @@ pub fn take_part(
     }))
 }
 
-/// Runs both parties on two threads, as `run` does on two processes. The inputs stand in the place of those
-/// that flags would name.
+/// Runs both parties on two threads, as `run` does in two processes. These inputs replace those that flags
+/// would name.
 ///
 /// # Errors
 /// As [`call`].
@@ -187,9 +185,9 @@ pub fn run_both(
     }))
 }
 
-/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer, the
-/// protocol, this machine and the store, and without a store `--program FILE=TIMES` for each program and how
-/// often it may run.
+/// Begins a session that runs step by step, according to its flags. They are those of [`take_part`] for the
+/// peer, the protocol, this machine and the store. Without a store, `--program FILE=TIMES` names each program
+/// and how often it may run.
 ///
 /// # Errors
 /// As [`call`].
@@ -208,15 +206,15 @@ pub fn connect(
     line.run(begin).map_err(|failure| failure.value())
 }
 
-/// Runs a program of the session once more.
+/// Runs one of the session's programs once.
 ///
 /// # Errors
-/// As [`call`]; the session is over if it began.
+/// As [`call`]; after an error of a step that had begun, the session has ended.
 pub fn step(session: &mut Standing, wish: &Wish, line: &Line) -> Answer {
     answer(line.run(|| session.step(wish)))
 }
 
-/// Adds a program to a session with a store; its `number`.
+/// Adds a program to a session with a store; returns its `number`.
 ///
 /// # Errors
 /// As [`call`].
@@ -225,7 +223,7 @@ pub fn add(session: &mut Standing, file: &str, line: &Line) -> Answer {
     answer(line.run(|| session.add(file).map(added)))
 }
 
-/// Makes stock in a session with a store: words `FILE[:NAME]=COUNT`.
+/// Makes stock in a session with a store: arguments `FILE[:NAME]=COUNT`.
 ///
 /// # Errors
 /// As [`step`].
@@ -233,12 +231,12 @@ pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
     answer(line.run(|| session.fill(words)))
 }
 
-/// Returns the error of whoever asks something of a session that is over.
+/// Returns the error for using a session that has ended.
 pub fn session_is_over() -> Value {
     standing::ended().value()
 }
 
-/// Returns the error of whoever goes on with what was begun before a fork of this process.
+/// Returns the error for using something that was begun before this process was forked.
 pub fn forked() -> Value {
     standing::forked().value()
 }
@@ -251,7 +249,8 @@ pub fn close(session: &mut Standing, line: &Line) -> Answer {
     answer(line.run(|| session.close()))
 }
 
-/// Makes a worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
+/// Makes a worker of one lane of a job, according to its flags, which are those of `brickwork worker`. It has
+/// not met its peer yet.
 ///
 /// # Errors
 /// As [`call`].
@@ -261,20 +260,20 @@ pub fn worker(flags: &[String]) -> Result<Worker, Value> {
 
 /// A task of a worker.
 pub enum WorkerTask {
-    /// Meet the peer's.
+    /// Meet the peer's worker.
     Meet,
-    /// Make stock for so many partitions.
+    /// Make stock for this many partitions.
     Fill(u32),
-    /// Run a partition on an input, as a flag would have it.
+    /// Run a partition on an input in the form of a flag's value.
     Run(u32, Option<Zeroizing<String>>),
-    /// Say whether stock may have been taken for a partition.
+    /// Tell whether stock may have been used for a partition.
     Look(u32),
     /// End the session.
     Close,
 }
 
-/// Lets a worker do a task. `listens` hears where it waits for its peer, if it does. If it is asked to stop
-/// while it computes, it stops where it waits for its peer next.
+/// Runs a task of a worker. `listens` receives the address if it waits for its peer. If a stop is requested
+/// during a computation, it stops when it next waits for its peer.
 ///
 /// # Errors
 /// As [`call`].
@@ -295,8 +294,8 @@ pub fn work(
     }))
 }
 
-/// Coordinates a job to its end, with workers of the caller's, as its flags say. `listens` hears where, if it
-/// listens.
+/// Coordinates a job to its end with the caller's workers, according to its flags. `listens` receives the
+/// address if it listens.
 ///
 /// # Errors
 /// As [`call`].
@@ -311,7 +310,7 @@ pub fn coordinate(
     answer(line.run(|| foreign::run(flags, hands, &mut host)))
 }
 
-/// Simulates a program. The inputs stand in the place of those that flags would name.
+/// Simulates a program. These inputs replace those that flags would name.
 ///
 /// # Errors
 /// As [`call`].
@@ -330,10 +329,11 @@ pub fn simulate(
     }))
 }
 
-/// Reads the program that arguments of `info` name into `keeps`, and describes it: its `digest`, its number
-/// of `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`,
-/// `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed": [bits, behind the point,
-/// signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
+/// Reads the program that arguments of `info` name into `keeps`, and describes it. The result has its
+/// `digest`, its number of `and_gates`, and for each of `inputs` and `outputs` the `name`, the `party` (of an
+/// output `garbler`, `evaluator`, `both` or `nobody`) and the `type`: `{"uint": bits}`, `{"int": bits}`,
+/// `{"fixed": [bits, behind the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type],
+/// …]}`.
 ///
 /// # Errors
 /// As [`call`].
@@ -382,8 +382,8 @@ fn kind(ty: &Type) -> Value {
     }
 }
 
-/// Describes the program of a run or a plan in the cut that its record names, as `info` does: the arguments
-/// are those of `info`, or those of the plan.
+/// Describes the program of a run or a plan in the cut that its record names, as `info` does; the arguments
+/// are those of `info` or of the plan.
 ///
 /// # Errors
 /// As [`call`].
@@ -406,11 +406,11 @@ pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line:
     answer(line.run(describe))
 }
 
-/// Tells what output bits mean, as under `outputs` of a run's `--json`: those of the garbler and the
-/// evaluator, of this program, executed so often.
+/// Converts output bits to values, as under `outputs` of a run's `--json`, for the garbler and the evaluator
+/// of this program with these executions.
 ///
 /// # Errors
-/// As [`call`]; and if a party learns another number of bits.
+/// As [`call`]; also if the number of bits is wrong.
 pub fn outputs(program: &Program, executions: Option<u32>, bits: [Option<&str>; 2], line: &Line) -> Answer {
     let read = || {
         let program = program.given();
@@ -433,11 +433,11 @@ pub fn outputs(program: &Program, executions: Option<u32>, bits: [Option<&str>; 
     answer(line.run(read))
 }
 
-/// Returns the page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes
-/// it, with its outputs if they are to be shown. With a path it is written there, for its owner alone.
+/// Returns the page of `--report` about the result of a run, a plan, a comparison or a program, with its
+/// outputs if `outputs` is true. With a path the page is written to this file, which only its owner can read.
 ///
 /// # Errors
-/// Why there is none, as under `error` of `--json`.
+/// The reason, as under `error` of `--json`.
 pub fn page(record: &str, outputs: bool, path: Option<&Path>) -> Result<String, Value> {
     let made = || {
         let record: Value = serde_json::from_str(record).map_err(|e| Failure::fault(e.to_string()))?;
@@ -468,13 +468,13 @@ pub fn checks() -> Vec<Cheat> {
         .chain(all(compgc::Cheat::ALL))
         .chain(all(semi_honest::Cheat::ALL))
         .collect();
-    // A check of one part can be that of another.
+    // Different parts may have a check of the same name.
     let mut seen = std::collections::HashSet::new();
     checks.retain(|cheat| seen.insert((cheat.part(), cheat.check())));
     checks
 }
 
-/// Returns the flags of a command, by name and whether each takes a value.
+/// Returns the flags of a command: the name, and whether it takes a value.
 pub fn flags(command: &str) -> Vec<(String, bool)> {
     let mut cli = Cli::command();
     cli.build();
@@ -500,8 +500,8 @@ mod tests {
     use super::*;
     use brickwork::stop;
 
-    /// A check that is being looked at when a worker is asked to stop is looked at to its end, and that it
-    /// failed is said; what fails otherwise has stopped.
+    /// If a worker is asked to stop during a check, the check is completed, and its failure is reported; any
+    /// other failure counts as stopped.
     #[test]
     fn a_check_that_has_begun_is_looked_at_to_its_end() {
         let line = Line::default();

@@ -15,7 +15,7 @@ use crate::report::Report;
 pub struct Arguments {
     /// The program or library to write
     name: Option<String>,
-    /// Where to write it
+    /// The file to write
     #[arg(short, long, value_name = "DIR", default_value = ".", requires = "name")]
     output: PathBuf,
     /// Write all of them
@@ -80,7 +80,7 @@ fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
             let path = in_folder(folder, name);
             match fs::read(&path) {
                 Ok(there) if there == text.as_bytes() => {}
-                // Somebody may have worked on it.
+                // Somebody may have edited it.
                 Ok(_) => {
                     let why =
                         io::Error::new(io::ErrorKind::AlreadyExists, "another file of this name is there");
@@ -102,7 +102,7 @@ fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
     Ok(Report::new(json!({ "written": written, "commands": commands }), human))
 }
 
-/// The path of a file, without a dot where that means this folder.
+/// Returns the path of a file, without a dot for the current folder.
 fn in_folder(folder: &Path, name: &str) -> PathBuf {
     if folder == Path::new(".") { name.into() } else { folder.join(name) }
 }

@@ -1,4 +1,4 @@
-//! Errors as the user sees them: an exit code, a message, and a hint what to do.
+//! Errors in the user's view: an exit code, a message, and a hint that says what to do.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -9,7 +9,7 @@ use brickwork::{Error, ErrorKind, ProtocolError};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapError};
 use serde_json::{Value, json};
 
-/// Why the command failed: an error of the library, or of the command itself.
+/// The error of a command: one of the library, or of the command itself.
 #[derive(Debug)]
 pub struct Failure {
     error: Error,
@@ -31,7 +31,7 @@ pub mod code {
     pub const MISMATCH: ErrorKind = ErrorKind::Mismatch;
 }
 
-/// Every exit code, what it means and what causes it, as `--help` and `docs/reference/cli.md` list them.
+/// Every exit code, its meaning and its causes, as `--help` and `docs/reference/cli.md` list them.
 pub const CODES: [(u8, &str, &str); 8] = [
     (0, "done", "the command did all that it was asked to do"),
     (
@@ -84,7 +84,7 @@ pub fn codes_text() -> String {
     format!("Exit codes:\n{}", CODES.iter().map(line).collect::<String>())
 }
 
-/// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
+/// Commands and flags of the design that this version lacks: using one is an error that says so.
 const NOT_BUILT: [&str; 1] = ["vole"];
 
 impl Failure {
@@ -134,22 +134,22 @@ impl Failure {
         Error::cannot_start(program, why).into()
     }
 
-    /// Makes a failure for work that was asked to end before it was done.
+    /// Makes a failure for work that was stopped before it was done.
     pub fn stopped(stopped: Stopped) -> Self {
         Error::stopped(stopped).into()
     }
 
-    /// Makes a failure for a case that cannot happen, and has.
+    /// Makes a failure for a state that must never occur.
     pub fn fault(message: impl Into<String>) -> Self {
         Error::fault(message).into()
     }
 
-    /// Gives another hint, where more is known than the kind of the error.
+    /// Replaces the hint, for cases where more is known than the kind of the error.
     pub fn advise(self, hint: impl Into<String>) -> Self {
         Failure { error: self.error.advise(hint.into()), ..self }
     }
 
-    /// Says where the failure happened.
+    /// Adds the place where the failure happened.
     pub fn within(self, place: &str) -> Self {
         Failure { error: self.error.within(place), ..self }
     }
@@ -234,8 +234,7 @@ impl From<clap::Error> for Failure {
         }
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        // The first paragraph says what is wrong, the rest is advice; the last line of that is always the
-        // same.
+        // The first paragraph says what is wrong, and the rest is advice, whose last line is always the same.
         let (message, advice) = text.split_once("\n\n").unwrap_or((text, ""));
         let advice = advice
             .trim()
@@ -253,7 +252,7 @@ pub fn is_special(error: &clap::Error) -> bool {
     not_built(error).is_some()
 }
 
-/// What was asked for, if it belongs to the design but not to this version.
+/// Returns the requested feature, if it belongs to the design but not to this version.
 fn not_built(error: &clap::Error) -> Option<String> {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -303,7 +302,7 @@ mod tests {
         }
     }
 
-    /// The page, the schema and the help list the codes of this file, and no other one.
+    /// The page, the schema and the help list exactly the codes of this file.
     #[test]
     fn the_page_lists_every_exit_code() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");

@@ -1,4 +1,4 @@
-//! What stands in files: bytes, text and keys.
+//! Reading and writing files: bytes, text and keys.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
@@ -27,10 +27,10 @@ pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Largest key file.
 pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
-/// Bytes that are read between two looks whether to stop.
+/// Bytes that are read before the next check whether to stop.
 const PIECE: u64 = 16 << 20;
 
-/// Reads all of `source`, unless it is longer than `limit`: a device or a pipe may never end.
+/// Reads all of `source`, unless it is longer than `limit`, because a device or a pipe may never end.
 pub fn read_all(
     source: io::Result<impl Read>,
     limit: u64,
@@ -39,7 +39,7 @@ pub fn read_all(
     let mut bytes = Zeroizing::new(Vec::new());
     let read = source.and_then(|source| {
         let mut source = source.take(limit + 1);
-        // In pieces, so that somebody may stop it.
+        // It reads in pieces, so that another thread can stop it.
         while source.by_ref().take(PIECE).read_to_end(&mut bytes)? > 0 {
             look();
         }
@@ -52,13 +52,13 @@ pub fn read_all(
     Ok(bytes)
 }
 
-/// Says that both parties' values are asked of stdin.
+/// Makes an error: stdin can hold the value of only one party.
 pub fn one_from_stdin() -> Failure {
     Failure::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
 }
 
-/// Reads all that stands in a file with a value, which may have to be `private`, or on stdin for the path
-/// `-`; stdin can be read once.
+/// Reads a file with a value, or stdin for the path `-`; `private` refuses files that other users can access.
+/// Stdin can be read once.
 pub fn value_bytes(path: &Path, private: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if path != Path::new("-") {
@@ -77,22 +77,23 @@ fn bytes(path: &Path, private: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
     }
 }
 
-/// Reads the text in a file; the hint is for one that is something else.
+/// Reads the text in a file; `hint` is for a file that is not text.
 pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Failure> {
     std::str::from_utf8(bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), hint))
 }
 
-/// Reads a text file, which may have to be `private`.
+/// Reads a text file; `private` refuses files that other users can access.
 pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Failure> {
     let bytes = bytes(path, private)?;
     let text = utf8(&bytes, &path.display().to_string(), "is it the right file?")?;
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// Reads a TOML file, which may have to be `private`. The hint says what the file holds.
+/// Reads a TOML file; `private` refuses files that other users can access. The hint describes the contents of
+/// such a file.
 ///
 /// # Errors
-/// Where it is wrong, and in which way, but no word of it: it may hold a secret.
+/// The place and the kind of the mistake, but nothing of the text, which may hold a secret.
 pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Result<T, Failure> {
     let text = text(path, private)?;
     toml::from_str(&text).map_err(|e| {
@@ -100,7 +101,7 @@ pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Resu
     })
 }
 
-/// Refuses the name that stands for stdin elsewhere: results on stdout are what commands report.
+/// Refuses the name that means stdin for inputs, because stdout is for the results of the command.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
     match path == Path::new("-") {
         true => Err(Failure::usage(
@@ -111,7 +112,7 @@ pub fn check_output(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns whether two paths lead to one file, whatever they are.
+/// Returns whether two paths lead to the same file.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     let place = |path: &Path| {
@@ -123,14 +124,14 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     one == other || matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Writes a file, whole or not at all: what has this name stays until all is written.
+/// Writes a file completely or not at all: an existing file stays until everything is written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     check_output(path)?;
-    // A link stays one, and leads to the file.
+    // A symbolic link stays, and the file that it points to is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let before = std::fs::metadata(&target).ok();
     let written = match &before {
-        // A device or a pipe is nothing that could be put in another's place.
+        // A device or a pipe cannot be replaced by a file.
         Some(data) if !data.is_file() => std::fs::write(path, bytes),
         _ => replace(&target, bytes, before.map(|data| data.permissions())),
     };
@@ -142,7 +143,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io:
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Errors without the name of the temporary file, of which the user knows nothing.
+    // Errors do not contain the name of the temporary file, which the user does not know.
     let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
     let mut file = file.map_err(|e| io::Error::from(e.kind()))?;
     file.as_file_mut().write_all(bytes)?;
@@ -152,11 +153,11 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io:
     file.persist(target).map(drop).map_err(|e| e.error)
 }
 
-/// How to come by the key of a store.
+/// The hint how to get the key of a store.
 pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork \
                                   keygen --store-key -o FILE` makes one";
 
-/// Reads the key of a store, which nobody else may read.
+/// Reads the key of a store, which other users must not be able to read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
@@ -173,12 +174,12 @@ pub fn role(party: Party) -> &'static str {
     }
 }
 
-/// Reads a private key that nobody else may read.
+/// Reads a private key, which other users must not be able to read.
 pub fn identity(path: &Path) -> Result<Identity, Failure> {
     Ok(identity_and_pem(path)?.0)
 }
 
-/// Reads an [`identity`], and the text that it is made of.
+/// Reads an [`identity`], and its text.
 pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
@@ -190,7 +191,7 @@ pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Fa
     Ok((identity, Zeroizing::new(pem.to_owned())))
 }
 
-/// Reads a file with a secret, which [nobody else](check_private) may read or change.
+/// Reads a file with a secret, which other users must not be able to [read or change](check_private).
 pub fn private_bytes(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|e| Failure::cannot_read(&name, &e))?;
@@ -198,7 +199,7 @@ pub fn private_bytes(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, Fail
     read_all(Ok(file), limit, &name)
 }
 
-/// Opens a file with secrets for more of them behind what it holds; it is made for its owner alone.
+/// Opens a file with secrets to append to it; a new one can be read only by its owner.
 pub fn append_private(path: &Path) -> Result<File, Failure> {
     let file = private::options().append(true).create(true).open(path);
     let file = file.map_err(|e| Failure::cannot_write(path, &e))?;
@@ -206,8 +207,8 @@ pub fn append_private(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Refuses an open file with a secret that other users can read or change. It looks at the open file, because
-/// another user could exchange the one that has its name.
+/// Refuses an open file with a secret that other users can read or change. It checks the open file, because
+/// another user could replace the file with this name.
 pub fn check_private(file: &File, path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     {
@@ -225,7 +226,7 @@ pub fn check_private(file: &File, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Says by whom a file can be read or changed besides this user and root, if by anybody.
+/// Returns who can read or change a file besides this user and root, if anybody can.
 #[cfg(unix)]
 fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static str)> {
     if mode & 0o077 != 0 {
@@ -271,7 +272,7 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
         .map_err(|e: brickwork::ProtocolError| Failure::input(format!("--peer: {path}: {e}"), hint))
 }
 
-/// A folder for programs that are made on the way, gone when this is dropped.
+/// A temporary folder for programs, deleted when this is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -280,7 +281,7 @@ impl Folder {
         Rng::new("brickwork temporary folder")?.fill(&mut name);
         let path = std::env::temp_dir().join(format!("brickwork-{:016x}", u64::from_le_bytes(name)));
         let mut builder = std::fs::DirBuilder::new();
-        // Nobody else may put another program there.
+        // Other users cannot put another program there.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).map_err(|e| Failure::cannot_write(&path, &e))?;
@@ -294,7 +295,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays is a program, which is no secret.
+        // If it cannot be deleted, only programs remain, which are no secrets.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

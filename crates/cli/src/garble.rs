@@ -20,8 +20,7 @@ use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
 use crate::{programs, values};
 
-/// What only protocols take: it is refused with what to do instead, where clap would say that it does not
-/// know the flag.
+/// Flags that only protocols have: they are refused with a hint, which clap alone would not give.
 #[derive(Args)]
 struct OfProtocols {
     #[arg(long = "security", hide = true, value_name = "S", value_parser = no_security)]
@@ -51,33 +50,33 @@ fn no_store(_: &str) -> Result<Infallible, String> {
         .into())
 }
 
-/// Garble a program into files, after JustGarble: for research, without a second party and without a defence
-/// against a garbler or evaluator that cheats
+/// Garble a program into files with JustGarble: for research, without a second party, and not secure against
+/// a garbler or evaluator that cheats
 #[derive(Args)]
 #[command(group = ArgGroup::new("decoded").required(true).multiple(true).args(["decoding", "checking"]))]
 pub struct Garble {
     #[command(flatten)]
     program: ProgramArguments,
-    /// Where to write the garbled circuit, F; no file is ever overwritten
+    /// The file to write the garbled circuit F to; no file is ever overwritten
     #[arg(long, value_name = "FILE")]
     garbled: PathBuf,
-    /// Where to write the tokens of the inputs, e: a secret
+    /// The file to write the tokens of the inputs e to: a secret
     #[arg(long, value_name = "FILE")]
     tokens: PathBuf,
-    /// Where to write what decodes outputs, d; whoever does not have it learns nothing of them
+    /// The file to write the decoding information d to; without it nobody learns anything of the outputs
     #[arg(long, value_name = "FILE")]
     decoding: Option<PathBuf>,
-    /// Where to write what tells outputs that were evaluated from forged ones: a secret
+    /// The file to write the information to that distinguishes evaluated outputs from forged ones: a secret
     #[arg(long, value_name = "FILE")]
     checking: Option<PathBuf>,
-    /// How gates are garbled: in four rows (ga), with free XOR (gax), with a row less besides (gaxr), in two
-    /// rows (half-gates); or in one without privacy (privacy-free), where whoever evaluates sees every input
+    /// How gates are garbled: in four rows (ga), with free XOR (gax), also with one row less (gaxr), in two
+    /// rows (half-gates); or in one row without privacy (privacy-free), where the evaluator sees every input
     #[arg(long, value_name = "NAME", default_value = "gaxr")]
     scheme: SchemeName,
     /// The dual-key cipher that masks the rows
     #[arg(long, value_name = "NAME", default_value = "a2")]
     cipher: CipherName,
-    /// How a2 and a4 double a token; d1, if it is not given
+    /// How a2 and a4 double a token; the default is d1
     #[arg(long, value_name = "NAME")]
     doubling: Option<DoublingName>,
     #[command(flatten)]
@@ -193,7 +192,7 @@ impl Garble {
     }
 }
 
-/// What must be said where nothing is hidden.
+/// The warning if nothing is hidden.
 fn privacy(mark: &Mark) -> &'static str {
     match mark.is_private() {
         true => "",
@@ -205,20 +204,20 @@ fn privacy(mark: &Mark) -> &'static str {
     }
 }
 
-/// The program as one circuit in the paper's form.
+/// Returns the program as one circuit in the paper's form.
 fn circuit(program: &Program) -> Result<Circuit, Failure> {
     Ok(Circuit::of(&program.flatten()?)?)
 }
 
-/// Choose the tokens that stand for an input: e and the input give the garbled inputs, X
+/// Choose the tokens that represent an input: e and the input give the garbled inputs X
 #[derive(Args)]
 pub struct Inputs {
     #[command(flatten)]
     program: ProgramArguments,
-    /// The tokens of the inputs, e
+    /// The tokens of the inputs e
     #[arg(long, value_name = "FILE")]
     tokens: PathBuf,
-    /// Where to write the garbled inputs, X; no file is ever overwritten
+    /// The file to write the garbled inputs X to; no file is ever overwritten
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -234,7 +233,7 @@ impl Inputs {
         let (mark, digest, encoding) = private(&self.tokens, formats::read_encoding)?;
         is_of(&program, &digest, &self.program.file)?;
         let [garbler, evaluator] = self.values.bits(&program, None)?;
-        // All room at once, so that no copy stays behind.
+        // All memory is reserved at once, so that no copy remains.
         let mut all = zeroize::Zeroizing::new(Vec::with_capacity(garbler.len() + evaluator.len()));
         all.extend_from_slice(&garbler);
         all.extend_from_slice(&evaluator);
@@ -245,15 +244,15 @@ impl Inputs {
     }
 }
 
-/// Evaluate a garbled circuit: F and the garbled inputs X give the garbled outputs, Y
+/// Evaluate a garbled circuit: F and the garbled inputs X give the garbled outputs Y
 #[derive(Args)]
 pub struct Evaluate {
-    /// The garbled circuit, F
+    /// The garbled circuit F
     garbled: PathBuf,
-    /// The garbled inputs, X
+    /// The garbled inputs X
     #[arg(long, value_name = "FILE")]
     inputs: PathBuf,
-    /// Where to write the garbled outputs, Y; no file is ever overwritten
+    /// The file to write the garbled outputs Y to; no file is ever overwritten
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -274,20 +273,20 @@ impl Evaluate {
     }
 }
 
-/// Say what garbled outputs mean, by d; or whether they were evaluated at all, by what the garbler kept to
-/// check them
+/// Decode garbled outputs with d, or check with the garbler's information that they were evaluated and not
+/// forged
 #[derive(Args)]
 #[command(group = ArgGroup::new("by").required(true).args(["decoding", "checking"]))]
 pub struct Decode {
-    /// The garbled outputs, Y
+    /// The garbled outputs Y
     outputs: PathBuf,
-    /// Decode by d: forged outputs decode, too
+    /// Decode with d; forged outputs decode, too
     #[arg(long, value_name = "FILE")]
     decoding: Option<PathBuf>,
-    /// Decode by what tells forged outputs
+    /// Decode with the information that detects forged outputs
     #[arg(long, value_name = "FILE")]
     checking: Option<PathBuf>,
-    /// The program that was garbled, by which bits become values; without it only the bits are printed
+    /// The program that was garbled, for showing values; without it only the bits are printed
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     #[command(flatten)]
@@ -309,7 +308,7 @@ impl Decode {
             (None, Some(path)) => {
                 let (of_checking, digest, checking) = private(path, formats::read_checking)?;
                 mark.fits(&of_checking).map_err(strangers)?;
-                // Files that were damaged on the way do not come as far as this.
+                // Files that were damaged on the way are refused before this.
                 let bits = checking.decode(&outputs).map_err(|e| {
                     let hint = "nobody evaluated this garbled circuit to these outputs: use them for nothing";
                     Failure::new(code::PEER, format!("forged outputs: {e}"), hint)
@@ -345,7 +344,7 @@ impl Decode {
     }
 }
 
-/// Refuses another program than the one that was garbled, be it of the same widths.
+/// Refuses another program than the garbled one, even with the same widths.
 fn is_of(program: &Program, garbled: &ProgramDigest, path: &Path) -> Result<(), Failure> {
     match program.digest() == *garbled {
         true => Ok(()),
@@ -356,7 +355,7 @@ fn is_of(program: &Program, garbled: &ProgramDigest, path: &Path) -> Result<(), 
     }
 }
 
-/// Returns what each party's outputs are.
+/// Returns the values of each party's outputs.
 fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
     let widths: Vec<usize> = program.outputs().iter().map(|output| output.wires.len()).collect();
     if widths.iter().sum::<usize>() != bits.len() {
@@ -422,7 +421,7 @@ fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Re
     Report::new(json, human)
 }
 
-/// Files that were made, which go again unless all of them are complete.
+/// Files that were created; they are removed again unless all are complete.
 #[derive(Default)]
 struct Written(Vec<PathBuf>);
 
@@ -431,7 +430,7 @@ impl Written {
         self.write(path, content, 0o644)
     }
 
-    /// For its owner alone.
+    /// Creates a file that only its owner can read.
     fn private(&mut self, path: &Path, content: &[u8]) -> Result<(), Failure> {
         self.write(path, content, 0o600)
     }
@@ -456,7 +455,7 @@ impl Written {
         file.write_all(content).and_then(|()| file.sync_all()).map_err(|e| Failure::cannot_write(path, &e))
     }
 
-    /// Their names; they stay.
+    /// Returns their names and keeps them.
     fn keep(mut self) -> Vec<String> {
         std::mem::take(&mut self.0).iter().map(|path| path.display().to_string()).collect()
     }
@@ -465,7 +464,7 @@ impl Written {
 impl Drop for Written {
     fn drop(&mut self) {
         for path in &self.0 {
-            // A part without the others is of no use; that it cannot be removed either adds nothing.
+            // One file without the others is useless; a failure to remove it needs no message.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,4 +1,4 @@
-//! `brickwork info`: what a program takes, gives and costs.
+//! `brickwork info`: the inputs, outputs and size of a program.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use crate::failure::Failure;
 use crate::programs;
 use crate::report::{Report, plural, thousands};
 
-/// Show a program's ports, components and AND gates, and its wires if asked
+/// Show a program's ports, components and AND gates, and on request its wires
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     pub program: ProgramArguments,
-    /// Show which wire is which bit of which input and output, too
+    /// Also show which wire is which bit of which input and output
     #[arg(long)]
     wires: bool,
 }
@@ -25,7 +25,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json(info)?, human))
 }
 
-/// Describes it for machines.
+/// Describes the program for machines.
 pub fn json(info: Info) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(info).map_err(|e| Failure::fault(format!("the description has no JSON form: {e}")))
 }
@@ -33,7 +33,7 @@ pub fn json(info: Info) -> Result<serde_json::Value, Failure> {
 /// Longest list that is shown in full.
 const SHOWN: usize = 40;
 
-/// A title and the lines, or the first of them and how many more there are.
+/// Formats a title and its lines; of a long list, the first lines and the number of the others.
 fn list<T>(out: &mut String, title: &str, items: &[T], line: impl Fn(&T) -> String) {
     out.push_str(&format!("\n{title}{}\n", if items.is_empty() { ": none" } else { "" }));
     for item in items.iter().take(SHOWN) {

@@ -16,7 +16,7 @@ use crate::report::Report;
 /// Make a key pair: write the private key, print the public one for the peer
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where to write the private key; an existing file is never overwritten.
+    /// The file to write the private key to; an existing file is never overwritten.
     #[arg(short, long, value_name = "KEYFILE")]
     output: PathBuf,
     /// Make the key of a store instead, which has no public part
@@ -24,8 +24,8 @@ pub struct Arguments {
     store_key: bool,
 }
 
-/// Makes a key pair. Only the public key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has
-/// it.
+/// Makes a key pair. Only the public key goes to stdout, so that a shell can use `PUBLIC=$(brickwork keygen
+/// -o KEYFILE)`.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.output;
     if arguments.store_key {
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             "The private key is in {}; keep it secret. The public one, for the peer:",
             path.display()
         );
-        // A closed stderr is no reason to fail.
+        // If stderr is closed, the key is made all the same.
         let _ = writeln!(std::io::stderr(), "{words}");
     }
     Ok(Report::new(
@@ -78,7 +78,7 @@ pub fn write(path: &Path, secret: &str) -> Result<(), Failure> {
         }
     })?;
     if let Err(e) = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()) {
-        // Half a secret is of no use; that it cannot be removed either adds nothing.
+        // Half a secret is useless; a failure to remove it needs no message.
         let _ = fs::remove_file(path);
         return Err(Failure::cannot_write(path, &e));
     }

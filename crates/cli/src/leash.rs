@@ -1,4 +1,5 @@
-//! What `brickwork run` hands to the processes that it starts, and how they hear that it has ended.
+//! The connection between `brickwork run` and the processes that it starts: they receive their secrets by it,
+//! and notice its end.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -13,13 +14,14 @@ use crate::report::bit_string;
 /// Longest line that a parent sends: a key and an input.
 const MAX_LINE_BYTES: u64 = 1 << 30;
 
-/// Returns what the parent sends as the one line of stdin: the key, and the bits of the input.
+/// Returns the only line that the parent writes to stdin: the key, and the bits of the input.
 pub fn to_child(pem: &str, input: &[bool]) -> Zeroizing<String> {
     let _erasing = Erasing::begin();
     Zeroizing::new(format!("{}\n", json!({ "identity": pem, "input": bit_string(input) })))
 }
 
-/// Reads what [`to_child`] wrote. From now on the end of stdin is the end of the parent, and of this process.
+/// Reads what [`to_child`] wrote. After that, the end of stdin means that the parent has ended, and it ends
+/// this process.
 pub fn from_parent() -> Result<(Identity, Secrets<bool>), Failure> {
     let broken = || {
         Failure::usage(
@@ -45,7 +47,7 @@ pub fn from_parent() -> Result<(Identity, Secrets<bool>), Failure> {
     Ok((Identity::from_pem(pem)?, input.bytes().map(|bit| bit == b'1').collect()))
 }
 
-/// Writes a line; a stream that is gone is no reason to panic.
+/// Writes a line; a closed stream is no reason to panic.
 pub fn write_to(stream: &mut impl Write, text: &str) -> io::Result<()> {
     stream.write_all(text.as_bytes())?;
     stream.flush()

@@ -1,7 +1,7 @@
 //! The `brickwork` command, as a library for its program, its tests and the fuzz targets.
 //!
-//! One file a command; each returns what to print or a [`Failure`], and only this file writes results to
-//! stdout.
+//! Each command has a file; it returns the text to print or a [`Failure`], and only this file writes results
+//! to stdout.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -72,7 +72,7 @@ use terminal::print;
 #[doc(hidden)]
 pub use brickwork::engine::machine::keep as keep_constants;
 
-/// Does what the command line says.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     brickwork_kernels::keep_freed();
     let cli = match Cli::try_parse() {
@@ -103,7 +103,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A damaged index makes the database panic. The store turns that into an error, which is printed.
+/// A damaged index makes the database panic. The store turns the panic into an error, which is printed
+/// instead.
 fn print_no_caught_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -113,8 +114,8 @@ fn print_no_caught_panic() {
     }));
 }
 
-/// Memory holds inputs, keys and offsets: it is not to be dumped when the process dies, nor read by another
-/// one of this user.
+/// Memory holds inputs, keys and offsets. So it must not be dumped when the process dies, and no other
+/// process of this user may read it.
 fn keep_memory_private() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let limited = rustix::process::setrlimit(rustix::process::Resource::Core, none);
@@ -129,8 +130,8 @@ fn keep_memory_private() {
     }
 }
 
-/// A limit of the size of files (`ulimit -f`) is an error where a file is written, and no signal that ends
-/// the process and leaves half a file. A handler does that, and is not inherited; none of its own is needed.
+/// A limit of the size of files (`ulimit -f`) becomes an error of the write, instead of a signal that ends
+/// the process and leaves half a file. An empty handler achieves that, and child processes do not inherit it.
 fn survive_limits_of_files() {
     #[cfg(unix)]
     {
@@ -178,8 +179,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
     }
 }
 
-/// Warnings, such as those of refused strangers, go to stderr, and with what else happens at a listener to
-/// the end of a file, if there is one. Each line has its time; colours are for terminals.
+/// Warnings, for example about refused connections, go to stderr. If there is a log file, they are appended
+/// to it together with the other events of a listener. Each line has its time; only terminals get colours.
 fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), Failure> {
     terminal::be_quiet(quiet);
     let level = if quiet { Level::ERROR } else { Level::WARN };
@@ -203,7 +204,7 @@ fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), 
 }
 
 fn fail(failure: Failure, json: bool) -> ExitCode {
-    // Nothing is left to be done if not even this can be printed.
+    // If not even this can be printed, nothing more can be done.
     if json {
         let _ = print(&failure.json());
     } else {

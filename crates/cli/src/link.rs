@@ -1,10 +1,10 @@
-//! A slower link between two processes of this machine: a relay that the connecting party calls instead of
-//! its peer.
+//! A simulated slower network between two processes of this machine: a relay to which the connecting party
+//! connects instead of its peer.
 //!
-//! What it imitates: in each direction a bandwidth, shared by all connections, and a constant delay of half
-//! the round-trip time; opening a connection costs one round trip. What it does not: loss, jitter, TCP's slow
-//! start and congestion control, and the headers of packets, which on a real line of that rate take 3 to 5 %
-//! of it. The relay works on this machine's cores as well.
+//! It simulates, in each direction, a bandwidth that all connections share and a constant delay of half the
+//! round-trip time. Opening a connection costs one round trip. It does not simulate loss, jitter, TCP's slow
+//! start and congestion control, or the headers of packets, which take 3 to 5 % of a real network of that
+//! rate. The relay also uses this machine's cores.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,17 +19,17 @@ use brickwork::engine::request::LinkSpeed;
 /// Bytes that are forwarded at a time.
 const CHUNK: usize = 16 << 10;
 
-/// Chunks that may be on their way in one direction of a connection.
+/// Chunks that may be in transit in one direction of a connection.
 const CHUNKS: usize = 4096;
 
-/// A sender runs ahead of the line by this time, as with the queue of a network card: a sleep is never so
-/// exact that the line would be busy all the time without it.
+/// The time by which a sender may run ahead of the network, like the queue of a network card. Without it,
+/// inexact sleeps would leave the network idle.
 const AHEAD: Duration = Duration::from_millis(2);
 
-/// How often it is looked for new connections.
+/// The interval of checks for new connections.
 const POLL: Duration = Duration::from_micros(200);
 
-/// One direction of the line.
+/// One direction of the network.
 struct Direction {
     seconds_a_byte: f64,
     free: Mutex<Instant>,
@@ -43,7 +43,7 @@ impl Direction {
         }
     }
 
-    /// When the last of these bytes has left, if they join the queue now.
+    /// Returns the time when the last of these bytes has left, if they join the queue now.
     fn departure(&self, bytes: usize) -> Instant {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         *free = (*free).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 * self.seconds_a_byte);
@@ -51,14 +51,14 @@ impl Direction {
     }
 }
 
-/// Forwards connections for as long as it lives.
+/// Forwards connections until it is dropped.
 pub struct Relay {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
 }
 
 impl Relay {
-    /// Starts to forward what comes in at an address of its own to `target`.
+    /// Starts to forward connections from an address of its own to `target`.
     pub fn start(link: LinkSpeed, target: &str) -> io::Result<Self> {
         let target: SocketAddr = target.parse().map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -72,7 +72,7 @@ impl Relay {
                     Ok((near, _)) => {
                         let lines = lines.clone();
                         thread::spawn(move || {
-                            // Whatever fails here, both parties see their connection close.
+                            // If anything fails here, both parties see that their connection closes.
                             let _ = connect(near, target, link, &lines);
                         });
                     }
@@ -83,7 +83,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Returns where to call.
+    /// Returns the address to connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -101,7 +101,7 @@ fn connect(
     link: LinkSpeed,
     lines: &[Arc<Direction>; 2],
 ) -> io::Result<()> {
-    // TCP's own handshake.
+    // This stands for TCP's own handshake.
     thread::sleep(link.rtt);
     near.set_nonblocking(false)?;
     let far = TcpStream::connect(target)?;
@@ -115,7 +115,7 @@ fn connect(
     Ok(())
 }
 
-/// Carries everything from one socket to the other until it ends.
+/// Forwards everything from one socket to the other until it ends.
 fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: LinkSpeed) {
     let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(CHUNKS);
     let delivery = thread::spawn(move || {
@@ -150,7 +150,7 @@ fn sleep_until(at: Instant) {
     thread::sleep(at.saturating_duration_since(Instant::now()));
 }
 
-/// The number and the unit of a quantity such as `200Mbit`.
+/// Splits a quantity such as `200Mbit` into its number and unit.
 fn quantity<'a>(text: &'a str, units: &[(&str, f64)]) -> Option<(f64, &'a str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

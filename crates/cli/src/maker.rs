@@ -1,9 +1,9 @@
-//! `brickwork maker`: a worker of `brickwork preprocess --workers` on another machine of the same party; and
-//! how `preprocess` calls one.
+//! `brickwork maker`: a worker of `brickwork preprocess --workers` on another machine of the same party, and
+//! the call by `preprocess`.
 //!
-//! The line between the two is TLS with pinned keys, like that to a peer: the maker has a key of its own, and
-//! knows that of its party. Over it goes the party's own key, with which the maker meets the peer: so it lies
-//! on no second disk. Versions are compared before.
+//! They communicate over TLS with pinned keys, as with a peer: the maker has its own key, and knows the key
+//! of its party. The party's own key is sent over this connection, because the maker meets the peer with it.
+//! So that key is not stored on a second disk. Versions are compared before that.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -29,15 +29,15 @@ use crate::report::{Report, plural};
 /// A coordinator's first message: a [`Call`].
 const CALL: Tag = Tag(1);
 
-/// Most bytes of it.
+/// The largest number of its bytes.
 const MAX_CALL_BYTES: usize = 1 << 14;
 
-/// How long a line within the party may be silent at least, whatever `--timeout` says: to give one up burns a
-/// part of the store.
+/// The minimum time for which a connection within the party may be silent, whatever `--timeout` says: giving
+/// up a connection burns a part of the store.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has
-/// the store: for one such command, then end
+/// the store; ends after one such command
 #[derive(Args)]
 pub struct Arguments {
     /// Wait for this party's `brickwork preprocess --maker` at this address of this machine; port 0 lets the
@@ -47,18 +47,18 @@ pub struct Arguments {
     /// This maker's own private key, made by `brickwork keygen`; not the party's
     #[arg(long, value_name = "KEYFILE")]
     identity: PathBuf,
-    /// The public key of the party that it works for, or @file: nobody else is heard
+    /// The public key of the party that it works for, or @file: connections with other keys are refused
     #[arg(long, value_name = "PUBKEY")]
     party: String,
-    /// Where the party listens for its peer, and does not connect: wait for the peer's worker at this
-    /// address, which the peer gives as --worker-at
+    /// If the party listens for its peer: also listen for the peer's worker at this address, which the peer
+    /// gives as --worker-at
     #[arg(long, value_name = "HOST:PORT")]
     peer_listen: Option<String>,
     #[command(flatten)]
     resources: Resources,
 }
 
-/// A maker of this party, and where it is.
+/// A maker of this party, and its address.
 #[derive(Clone)]
 pub struct Hired {
     address: String,
@@ -72,7 +72,7 @@ pub fn hired(text: &str) -> Result<Hired, String> {
     Ok(Hired { address: address.into(), key })
 }
 
-/// Refuses makers that are none: one that is named twice, the party itself, or its peer.
+/// Refuses wrong makers: one that is named twice, the party itself, or its peer.
 pub fn check(makers: &[Hired], own: PublicKey, peer: PublicKey) -> Result<(), Failure> {
     let hint = "each maker has a key of its own, which its `brickwork keygen` printed";
     for (k, Hired { address, key }) in makers.iter().enumerate() {
@@ -89,7 +89,7 @@ pub fn check(makers: &[Hired], own: PublicKey, peer: PublicKey) -> Result<(), Fa
     Ok(())
 }
 
-/// What a coordinator calls a maker for.
+/// The content of a coordinator's call.
 #[derive(Serialize, Deserialize)]
 struct Call {
     /// The party's private key.
@@ -98,7 +98,7 @@ struct Call {
     role: Party,
     lanes: u8,
     timeout: u32,
-    /// Where the peer's worker is; `None` if the peer comes.
+    /// The address of the peer's worker; `None` if the peer connects.
     connect: Option<String>,
 }
 
@@ -108,12 +108,12 @@ impl Drop for Call {
     }
 }
 
-/// What both ends show each other before anything is said.
+/// The data that both ends exchange first.
 fn sheet() -> Vec<u8> {
     format!("brickwork maker {PROTOCOL_VERSION} {}", env!("CARGO_PKG_VERSION")).into_bytes()
 }
 
-/// Makes sure that both ends are of one release, and that a maker is called.
+/// Checks that both ends have the same release, and that the call is for a maker.
 fn same(met: &Met) -> Result<(), Error> {
     match met.sheet == sheet() && !met.visits {
         true => Ok(()),
@@ -125,7 +125,7 @@ fn same(met: &Met) -> Result<(), Error> {
     }
 }
 
-/// Which party calls its makers, and for what.
+/// The party that calls its makers, and the work.
 pub struct Caller<'c> {
     pub identity: &'c Identity,
     pub pem: &'c str,
@@ -135,10 +135,11 @@ pub struct Caller<'c> {
 }
 
 impl Caller<'_> {
-    /// Calls a maker. It begins at once to connect to the peer's worker, or to wait for it.
+    /// Calls a maker. It immediately starts to connect to the peer's worker, or to wait for it.
     ///
     /// # Errors
-    /// If it is not there, holds another key, or is of another release; before anything was said.
+    /// If it is not reachable, has another key, or has another release; this is before anything secret is
+    /// sent.
     pub fn call(&self, maker: &Hired, connect: Option<String>) -> Result<Channel, Failure> {
         let Caller { identity, pem, peer, role, resources } = *self;
         let options = tls::Options { party: Party::Garbler, lanes: 1, timeout: resources.timeout() };
@@ -159,7 +160,7 @@ impl Caller<'_> {
     }
 }
 
-/// Waits for the coordinator; who is none of the same release is told so.
+/// Waits for the coordinator; a caller with another release is told so.
 fn coordinator(listener: &Listener) -> Result<Channel, Error> {
     loop {
         match listener.meet(&sheet(), None).and_then(|met| same(&met).map(|()| met.channel)) {
@@ -206,7 +207,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let listener = crate::party::listen(listen, &identity, party, &options, quiet)?;
     let mut channel = coordinator(&listener)?;
     if !quiet {
-        // A closed stderr is no reason to stop.
+        // If stderr is closed, the maker goes on.
         let _ = writeln!(std::io::stderr(), "called by the party");
     }
     channel.set_timeout(resources.timeout().max(SILENCE));

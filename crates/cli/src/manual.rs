@@ -1,4 +1,5 @@
-//! `brickwork completions` and `brickwork man`: for shells and for `man`, from the same source as `--help`.
+//! `brickwork completions` and `brickwork man`: shell completions and manual pages, from the same source as
+//! `--help`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::report::Report;
 
-/// Print what lets a shell complete the command's flags
+/// Print a script for a shell that completes the command's flags
 ///
-/// It belongs into a file: for bash ~/.local/share/bash-completion/completions/brickwork, for zsh _brickwork
-/// in a folder of $fpath, for fish ~/.config/fish/completions/brickwork.fish.
+/// Save it to a file: for bash ~/.local/share/bash-completion/completions/brickwork, for zsh _brickwork in a
+/// folder of $fpath, for fish ~/.config/fish/completions/brickwork.fish.
 #[derive(Args)]
 pub struct Completions {
     /// The shell
@@ -62,13 +63,13 @@ pub fn manual(arguments: &Manual, command: clap::Command) -> Result<Report, Fail
 
 const NAME: &str = "brickwork";
 
-/// A command and all those below it.
+/// Returns a command with all its subcommands.
 fn with_commands(command: clap::Command) -> Vec<clap::Command> {
     let below: Vec<_> = command.get_subcommands().filter(|below| !below.is_hide_set()).cloned().collect();
     std::iter::once(command).chain(below.into_iter().flat_map(with_commands)).collect()
 }
 
-/// The name of a command's page and the page.
+/// Returns the name of a command's page, and the page.
 fn page(command: clap::Command) -> Result<(String, Vec<u8>), Failure> {
     let man = Man::new(command).source(concat!("brickwork ", env!("CARGO_PKG_VERSION"))).manual("Brickwork");
     let mut page = Vec::new();

@@ -1,4 +1,5 @@
-//! What parties print of a run, from its JSON form, which is the same whether this process ran it or a child.
+//! The texts that parties print about a run, from its JSON form. That form is the same whether this process
+//! or a child ran it.
 
 use brickwork::plan::Cost;
 use brickwork::session::Promise;
@@ -15,7 +16,7 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     outputs.iter().map(line).collect()
 }
 
-/// Returns the cut of a report in its JSON form, if the file says another one.
+/// Returns a text about the cut of a report in its JSON form, if it differs from the file's cut.
 pub fn cut_text(report: &Value) -> String {
     match report["cut"].as_str() {
         None | Some("given") => String::new(),
@@ -23,8 +24,8 @@ pub fn cut_text(report: &Value) -> String {
     }
 }
 
-/// Returns the phases of a report in its JSON form, which is the same whether this process ran them or a
-/// child, with what was predicted of them; nothing for a user who wants quiet.
+/// Returns a table of the phases of a report in its JSON form, with the predictions; it is empty with
+/// `--quiet`.
 pub fn phases_text(report: &Value, quiet: bool) -> String {
     if quiet {
         return String::new();
@@ -60,7 +61,7 @@ pub fn promise_text(report: &Value) -> String {
     text
 }
 
-/// Returns what is predicted, in the form in which runs report it too.
+/// Returns the predicted cost in the JSON form that runs report, too.
 pub fn cost_json(cost: &Cost) -> Value {
     json!({
         "phases": cost.phases,

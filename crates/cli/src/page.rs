@@ -1,4 +1,4 @@
-//! `--report`: a page about what a command did.
+//! `--report`: a page about the result of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -10,41 +10,41 @@ use tempfile::NamedTempFile;
 use crate::failure::Failure;
 use crate::info;
 
-/// Whether there is to be a page.
+/// The flag for a page.
 #[derive(Args)]
 pub struct PageArguments {
-    /// Also write a page about it into this file: one HTML file without scripts, which loads nothing
+    /// Also write a page about the result to this file: one HTML file without scripts, which loads nothing
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
 
-/// The same of a run, which has outputs.
+/// The flags for a page about a run, which has outputs.
 #[derive(Args)]
 pub struct RunPageArguments {
     #[command(flatten)]
     page: PageArguments,
-    /// Show what was computed on that page, too: whoever sees the page knows it then
+    /// Show the outputs on that page, too: everybody who sees the page then knows them
     #[arg(long, requires = "report")]
     report_outputs: bool,
 }
 
 impl PageArguments {
-    /// Makes room for the page, if there is to be one: what cannot be written is to show before the work is
-    /// done.
+    /// Creates the page's file, if there is to be a page, so that a file that cannot be written is reported
+    /// before the work.
     pub fn open(&self) -> Result<Option<Page>, Failure> {
         self.report.as_deref().map(Page::begin).transpose()
     }
 }
 
 impl RunPageArguments {
-    /// Opens the page as [`PageArguments::open`] does.
+    /// Opens the page in the same way as [`PageArguments::open`].
     pub fn open(&self) -> Result<Option<Page>, Failure> {
         let page = self.page.open()?;
         Ok(page.map(|page| Page { outputs: self.report_outputs, ..page }))
     }
 }
 
-/// A page that will be written. Nothing is left of it if it is not.
+/// A page that will be written. If it is not written, no file remains.
 pub struct Page {
     path: PathBuf,
     file: NamedTempFile,
@@ -52,17 +52,17 @@ pub struct Page {
 }
 
 impl Page {
-    /// Makes room for a page in this file, without outputs.
+    /// Creates a page in this file, without outputs.
     pub fn begin(path: &Path) -> Result<Self, Failure> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let made = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        // It would name the temporary file, of which the user knows nothing.
+        // The error would name the temporary file, which the user does not know.
         let file = made.map_err(|e| Failure::cannot_write(path, &e.kind().into()))?;
         Ok(Page { path: path.to_owned(), file, outputs: false })
     }
 
-    /// Writes it: about what the command prints as JSON, and the program, if one is given. It cannot fail:
-    /// the work is done, and its results are not to be lost with a page; so it warns.
+    /// Writes the page: the result in its JSON form, and the program, if there is one. It only warns if it
+    /// fails, because the results must not be lost together with a page.
     pub fn write(self, record: &Value, program: Option<Result<Program, Failure>>) {
         let path = self.path.clone();
         if let Err(failure) = self.try_to_write(record, program) {
@@ -79,7 +79,7 @@ impl Page {
         self.put(&html)
     }
 
-    /// Writes what was made: the file has its name once all of it is there.
+    /// Writes the text; the file gets its name when all of it is written.
     pub fn put(self, html: &str) -> Result<(), Failure> {
         std::fs::write(self.file.path(), html).map_err(|e| Failure::cannot_write(&self.path, &e))?;
         self.file.persist(&self.path).map_err(|e| Failure::cannot_write(&self.path, &e.error))?;
@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// Returns the page about a record, with its outputs if they are to be shown.
+/// Returns the page about a record, with its outputs if `outputs` is true.
 pub fn html(record: &Value, outputs: bool) -> Result<String, Failure> {
     let made = match outputs {
         true => brickwork_report::page_with_outputs(record),

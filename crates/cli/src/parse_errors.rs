@@ -1,6 +1,7 @@
-//! Faults of TOML and JSON files in words that repeat nothing of the text.
+//! Errors in TOML and JSON files, described without any of their text.
 
-/// Returns where a TOML text is wrong, and in which way, without a word of it: it may hold a secret.
+/// Returns the place and the kind of the mistake in a TOML text, without any of the text: it may hold a
+/// secret.
 pub fn of_toml(text: &str, why: &toml::de::Error) -> String {
     let before = why.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -8,14 +9,15 @@ pub fn of_toml(text: &str, why: &toml::de::Error) -> String {
     placed(line, column, why.message())
 }
 
-/// Returns where a JSON text is wrong, and in which way, without a word of it: it may hold a secret.
+/// Returns the place and the kind of the mistake in a JSON text, without any of the text: it may hold a
+/// secret.
 pub fn of_json(why: &serde_json::Error) -> String {
     let (text, line, column) = (why.to_string(), why.line(), why.column());
     let place = format!(" at line {line} column {column}");
     placed(line, column, text.strip_suffix(&place).unwrap_or(&text))
 }
 
-/// Shows of a parser's message only its end, which says what our types expect: the rest may repeat the text.
+/// Shows only the end of a parser's message, which says what our types expect; the rest may contain the text.
 fn placed(line: usize, column: usize, message: &str) -> String {
     let what = match (message.strip_prefix("missing field "), message.rsplit_once(", expected ")) {
         (Some(name), _) => format!("{name} is missing"),
@@ -34,7 +36,7 @@ fn placed(line: usize, column: usize, message: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Nothing of a text is repeated, wherever a secret stands in it.
+    /// No text is repeated, wherever a secret stands in it.
     #[test]
     fn parsers_repeat_no_text() {
         #[derive(Debug, serde::Deserialize)]

@@ -45,7 +45,7 @@ pub struct Arguments {
     address: Address,
     #[command(flatten)]
     keep: Keep,
-    /// This party's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
+    /// This party's input: JSON, @file, @table.csv, csv:FILE for a table with any file name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     input: Option<String>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub struct Arguments {
     stock: StoreArguments,
     #[command(flatten)]
     page: RunPageArguments,
-    /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin
+    /// For `brickwork run`: key and input come from stdin, and the address goes to stdout. The end of stdin
     /// ends the process, so that it does not outlive its parent.
     #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
     leash: bool,
@@ -91,7 +91,7 @@ impl EvaluatorArguments {
     }
 }
 
-/// Where a party lives: who knows its secrets, and who hears where it listens.
+/// The surroundings of a party: the source of its secrets, and the receiver of its address.
 pub enum Host<'h> {
     /// The command itself, with its flags, files and terminal.
     Command,
@@ -101,15 +101,15 @@ pub enum Host<'h> {
     Embedded { secrets: Given, listens: &'h mut dyn FnMut(SocketAddr) },
 }
 
-/// What somebody else than flags says of a party's secrets.
+/// A party's secrets that do not come from flags.
 pub enum Given {
-    /// Key, and the bits of the input.
+    /// The key, and the bits of the input.
     All(Identity, Secrets<bool>),
-    /// A key, if not a file; and an input as a flag would have it, if one is given.
+    /// A key, unless it is in a file; and an input in the form of a flag's value, if there is one.
     Some(Option<Identity>, Option<Zeroizing<String>>),
 }
 
-/// Runs one party to its end. An evaluator notes in `audit` what must not show.
+/// Runs one party to its end. An evaluator writes to `audit` what must not show elsewhere.
 pub fn run(
     party: Party,
     arguments: &Arguments,
@@ -120,8 +120,8 @@ pub fn run(
     take_part(party, arguments, audit, quiet, host)
 }
 
-/// Does what [`run`] does, as these flags say, wherever the party lives: with the program that they name, if
-/// it was read before.
+/// Does the same as [`run`] according to these flags, in these surroundings, with the named program if it was
+/// read before.
 pub fn take_part_by(
     party: Party,
     flags: Vec<OsString>,
@@ -139,13 +139,13 @@ pub fn take_part_by(
     take_part(party, &arguments, audit, true, host)
 }
 
-/// Returns the arguments that these flags are.
+/// Parses these flags as arguments.
 pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
     let command = T::augment_args(clap::Command::new("brickwork").no_binary_name(true));
     Ok(T::from_arg_matches(&command.try_get_matches_from(flags)?)?)
 }
 
-/// [`run`], wherever the party lives.
+/// Does the same as [`run`], in any surroundings.
 fn take_part(
     party: Party,
     arguments: &Arguments,
@@ -154,14 +154,14 @@ fn take_part(
     mut host: Host,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    // Of a source's warnings the parent has told.
+    // The parent has shown the warnings of a source.
     let program = match arguments.leash {
         true => programs::read(&arguments.program, &SourceOptions::default())?,
         false => programs::program(&arguments.program)?,
     };
     let executions = arguments.parameters.executions.executions;
     let peer = files::public_key(&arguments.peer)?;
-    // Of two parties in one process the evaluator warns their user.
+    // If both parties are in one process, only the evaluator shows warnings to their user.
     let warns = party == Party::Evaluator || !matches!(host, Host::Embedded { secrets: Given::All(..), .. });
     let (identity, input) = secrets(arguments, program.given(), party, &mut host)?;
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
@@ -195,11 +195,11 @@ fn take_part(
     let (mut result, cpu_seconds) =
         engine::run(&work, &mut *ready, &sheet, place, keep, &input, &watch(quiet))?;
     if let Some(audit) = audit {
-        // The connection is closed: neither this nor how long it takes can be seen from there.
+        // The connection is closed, so the peer sees neither this nor its duration.
         audit.note(peer, &work.job.program.digest(), result.recovered);
     }
     let value = match host {
-        // Whoever embeds this reads the bits.
+        // An embedding program reads the bits.
         Host::Embedded { .. } => Value::Null,
         _ => values::output_value(program.given(), party, executions, &result.outputs),
     };
@@ -219,7 +219,7 @@ fn take_part(
     Ok(report)
 }
 
-/// What a party needs to know, and nobody else may: who it is, and the bits of its input.
+/// Returns the party's secrets: its key, and the bits of its input.
 fn secrets(
     arguments: &Arguments,
     program: &circuit::Program,
@@ -246,7 +246,7 @@ fn secrets(
             }
         },
     };
-    // Whoever read it read the same program.
+    // The reader of the input used the same program.
     match program.input_width(party).checked_mul(executions.unwrap_or(1) as usize) == Some(input.len()) {
         true => Ok((identity, input)),
         false => Err(Failure::fault(format!("{} input bits of another program", input.len()))),
@@ -264,8 +264,8 @@ pub fn listen(
     listen_at(address, identity, peer, options, quiet, &mut Host::Command)
 }
 
-/// Listens for the peer, and tells whoever has started this party where. On a leash the address goes to
-/// stdout.
+/// Listens for the peer, and reports the address to the process that started this party. With `--leash` the
+/// address goes to stdout.
 pub fn listen_at(
     address: &str,
     identity: &Identity,
@@ -289,8 +289,8 @@ pub fn listen_at(
     Ok(listener)
 }
 
-/// Returns what connects to the peer, each time anew. Who listens waits as long as it takes, or, where the
-/// peer is there and is to come again, for the timeout.
+/// Returns a function that connects to the peer, each time anew. A listener waits without limit, or for the
+/// timeout if the peer is expected to connect again.
 pub fn connections<'a>(
     address: &'a Address,
     identity: &'a Identity,
@@ -319,7 +319,7 @@ pub fn connections<'a>(
     })
 }
 
-/// Whether the peer is there already.
+/// States whether the peer has connected before.
 #[derive(Clone, Copy)]
 pub enum Coming {
     First,
@@ -336,7 +336,7 @@ pub fn no_address() -> Failure {
 fn report(parameters: &Parameters, party: Party, value: &Value, result: &Done, quiet: bool) -> Report {
     let role = files::role(party);
     let protocol = parameters.protocol;
-    // The prediction rests on an elliptic curve.
+    // The prediction assumes base OTs from an elliptic curve.
     let predicted = result.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
     let json = json!({
         "role": role,

@@ -1,4 +1,4 @@
-//! `brickwork plan`: what a run will cost, without running it.
+//! `brickwork plan`: the cost of a run, without running it.
 
 use std::fs;
 use std::io::Write as _;
@@ -55,8 +55,8 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     cut: CutArguments,
-    /// Compare all protocols that hold against such a peer, and propose one: semi-honest for a peer that
-    /// follows the protocol, malicious for one that may cheat
+    /// Compare all protocols that are secure against such a peer, and propose one: semi-honest for a peer
+    /// that follows the protocol, malicious for one that may cheat
     #[arg(
         long,
         value_name = "MODEL",
@@ -64,13 +64,13 @@ pub struct Arguments {
         conflicts_with_all = ["protocol", "linking", "cot", "commitments", "stocked", "svg", "workers"]
     )]
     model: Option<Model>,
-    /// Predict a run that takes from a store all that it can
+    /// Predict a run that takes everything that it can from a store
     #[arg(long)]
     stocked: bool,
-    /// Measure this machine again, instead of taking what was measured before
+    /// Measure this machine again, instead of using earlier measurements
     #[arg(long)]
     calibrate: bool,
-    /// Also draw time against the size of components and of buckets, into this file
+    /// Also draw a chart of time by the size of components and of buckets, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub struct Arguments {
     page: PageArguments,
 }
 
-/// A choice of the buckets of the component that dominates, and what it costs.
+/// A choice of buckets for the dominant component, and its cost.
 struct Alternative {
     component: String,
     cut: Bucketing,
@@ -89,7 +89,7 @@ struct Alternative {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    // Cuts are made of what the source says without them.
+    // Cuts are made from the source without these flags.
     let program = program_of(arguments)?;
     if arguments.program.loaded.is_none() {
         program.warnings().into_iter().for_each(source::warn);
@@ -137,11 +137,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Returns the constants of this machine, and says on stderr if they have to be measured first.
+/// Returns the constants of this machine, and prints on stderr if they must be measured first.
 fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     let say = |text: &str| {
         if !quiet {
-            // A closed stderr is no reason to stop.
+            // If stderr is closed, the measurement goes on.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     };
@@ -166,7 +166,7 @@ fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
     programs::read(&arguments.program, &arguments.source.options_without_cut())
 }
 
-/// What jobs of many lanes take, which run DUPLO from stock.
+/// Returns the cost of jobs of many lanes, which run DUPLO from stock.
 fn lanes(
     arguments: &Arguments,
     program: &Program,
@@ -194,7 +194,7 @@ fn lanes(
     predicted::predicted(&arguments.job, &program, arguments.parameters.security(), estimate)
 }
 
-/// What a run costs that is done as the flags say.
+/// Returns the cost of a run with these flags.
 fn planned(
     arguments: &Arguments,
     program: &Program,
@@ -264,7 +264,7 @@ fn planned(
     Ok(Report::new(json, human))
 }
 
-/// What a run costs that can be done in one way only.
+/// Returns the cost of a run in a protocol without choices.
 fn of_the_only_way(
     program: &circuit::Program,
     executions: u32,
@@ -295,14 +295,14 @@ fn of_the_only_way(
     Report::new(json, human)
 }
 
-/// The buckets among which a run chooses for the component that dominates, by size; none where it has no
-/// choice. Their seconds are of the protocol alone: in which buckets a cut is run does not depend on how long
-/// it took to make.
+/// Returns the buckets among which a run chooses for the dominant component, by size; none if it has no
+/// choice. Their seconds are those of the protocol alone, because the time for making a cut does not depend
+/// on the buckets.
 fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>, Failure> {
     let Decomposition { program, parameters, .. } = chosen;
     let &Pricing { security, buckets, machine, link, .. } = pricing;
     let candidates = buckets.candidates(program, security, machine, link)?;
-    // They differ in one component only, which the run's own cut may be among.
+    // They differ only in one component; the run's own choice may be among them.
     let differs =
         |id: usize| candidates.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
     let Some(id) = (0..parameters.components.len()).find(|&id| differs(id)) else { return Ok(Vec::new()) };
@@ -321,7 +321,7 @@ fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>
     Ok(options)
 }
 
-/// Why the buckets that are taken are not the fastest, if they are not.
+/// Returns the reason why the buckets are not the fastest, if they are not.
 fn buckets_reason(options: &[Alternative], wish: Buckets) -> Option<String> {
     let least = options.iter().map(|option| option.cost.seconds()).fold(f64::INFINITY, f64::min);
     let chosen = options.iter().find(|option| option.chosen)?;
@@ -409,7 +409,7 @@ fn text(
     text
 }
 
-/// Cuts of the program, by the size of their pieces.
+/// Formats the cuts of the program, by the size of their pieces.
 fn cuts_text(cuts: &Cuts) -> String {
     let [_, _, ..] = cuts.tried[..] else { return String::new() };
     let seconds = |cut: &Decomposition| cut.cost.seconds();

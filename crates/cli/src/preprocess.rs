@@ -1,4 +1,4 @@
-//! `brickwork preprocess`: one party of making stock, before anybody knows the programs.
+//! `brickwork preprocess`: one party of making stock, before the programs are known.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ use crate::store::{KeyArguments, MaxAge};
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]
 pub struct Arguments {
-    /// Which party this is
+    /// The role of this party
     #[arg(long, value_name = "ROLE")]
     role: Role,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
-    /// The folder of the store; it is made if there is none
+    /// The folder of the store; it is created if it does not exist
     #[arg(long, value_name = "DIR")]
     store: PathBuf,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[command(flatten)]
     max_age: MaxAge,
     /// A component and how often programs will use it, such as aes.bwp:sbox=1600; without a name, all
-    /// components of the program, for so many executions
+    /// components of the program, for this many executions
     #[arg(long = "component", value_name = "FILE[:NAME]=COUNT")]
     components: Vec<String>,
     /// A TOML file that lists components, as tables [[component]] with file, name and count
@@ -57,46 +57,46 @@ pub struct Arguments {
     /// Make no authenticators for inputs and private outputs, and no OTs
     #[arg(long)]
     no_inputs: bool,
-    /// Make no OTs; they are then made when a program is built
+    /// Make no OTs; they are then made when a program runs
     #[arg(long)]
     no_ots: bool,
     #[command(flatten)]
     map: Map,
-    /// With lego: also build the programs of all components, COUNT of each, so that a run takes the inputs
-    /// alone; with =N for runs of N --executions each, COUNT/N of them
+    /// With lego: also build the programs from all components, COUNT of each, so that a run only needs the
+    /// inputs; with =N for runs of N --executions each, COUNT/N of them
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     build: Option<std::num::NonZeroU32>,
-    /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
-    /// components and OTs for --linking standard; of lego and jimu the components' AND gates, of jimu with
-    /// --cut given the components; of authenticated components and masks of inputs
+    /// The protocol for which stock is made: for semi-honest the OTs of the executions; for compgc components
+    /// and OTs for --linking standard; for lego and jimu the components' AND gates, or for jimu with --cut
+    /// given the components; for authenticated components and masks of inputs
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
-    /// With jimu: make the components (given), each copy under an offset of its own, or AND gates, which
-    /// serve any program (gates); a store may hold both. Gates, if it is not given
+    /// With jimu: make components (given), each copy with its own offset, or AND gates, which fit any program
+    /// (gates); a store may hold both. The default is gates
     #[arg(long, value_name = "given|gates")]
     cut: Option<Cut>,
-    /// What the masks of authenticated are made of, where stock is begun that has other secrets: extension,
-    /// softspoken-2, softspoken-4, softspoken-8 or pcg; softspoken-4, if it is not given
+    /// The OTs for the masks of authenticated, if new stock with other secrets is begun: extension,
+    /// softspoken-2, softspoken-4, softspoken-8 or pcg; the default is softspoken-4
     #[arg(long, value_name = "NAME", value_parser = cot)]
     cot: Option<Cot>,
-    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    /// The garbling scheme; every protocol uses half-gates, and `brickwork garble` has others
     #[arg(long = "scheme", value_name = "half-gates", value_parser = garbling)]
     _scheme: Option<HalfGates>,
-    /// Statistical security of duplo, lego, jimu and authenticated in bits; 40, if it is not given
+    /// Statistical security of duplo, lego, jimu and authenticated in bits; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
     #[command(flatten)]
     resources: Resources,
-    /// With duplo: make each step by so many workers side by side, on as many connections besides the first;
-    /// the peer must say the same. Programs take what any of them made
+    /// With duplo: make each step by this many workers side by side, on as many additional connections; the
+    /// peer must give the same number. Programs use the items of all workers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_WORKERS)))]
     workers: Option<u32>,
     /// With --workers: one of them is a `brickwork maker` of this party, which listens at this address and
-    /// has this key, or @file; may be given for each. The peer need not know
+    /// has this key, or @file; may be repeated. The peer need not know it
     #[arg(long = "maker", value_name = "HOST:PORT=PUBKEY", requires = "workers", value_parser = maker::hired)]
     makers: Vec<Hired>,
-    /// With --workers and --connect: one of the peer's workers is a maker that waits at this address, and not
-    /// at that of --connect; may be given for each
+    /// With --workers and --connect: one of the peer's workers is a maker that listens at this address
+    /// instead of that of --connect; may be repeated
     #[arg(long, value_name = "HOST:PORT", requires = "workers", conflicts_with = "listen")]
     worker_at: Vec<String>,
 }
@@ -116,7 +116,7 @@ impl From<Role> for Party {
     }
 }
 
-/// The file of a list.
+/// The form of a list file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
@@ -180,7 +180,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         _ => {
             let line = Stocked::open_for_workers(workers, party, connect(Coming::First)?, &store, &terms)?;
             let Arguments { makers, worker_at, address, resources, .. } = arguments;
-            // Where the peer's workers are: its makers first, and the others where it is itself.
+            // The addresses of the peer's workers: its makers first, then the peer itself for the others.
             let mut at = worker_at.iter();
             let caller = Caller { identity: &identity, pem: &pem, peer, role: party, resources };
             let makers: Vec<Channel> = makers
@@ -220,7 +220,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What each phase took on all connections together: the time of the slowest, and all bytes.
+/// Sums up each phase over all connections: the time of the slowest, and all bytes.
 fn together(line: Vec<PhaseReport>, workers: Vec<Vec<PhaseReport>>) -> Vec<PhaseReport> {
     let mut all: Vec<PhaseReport> = Vec::new();
     for phase in line.into_iter().chain(workers.into_iter().flatten()) {
@@ -243,14 +243,14 @@ fn requested(arguments: &Arguments) -> Result<Vec<Requested>, Failure> {
     if let Some(path) = &arguments.list {
         let hint = "a list holds tables [[component]] with file, name and count";
         let List { component: list } = files::toml(path, false, hint)?;
-        // Paths in a list are relative to it.
+        // Paths in a list are relative to its file.
         let folder = path.parent().unwrap_or(Path::new(""));
         requested.extend(list.into_iter().map(|w| Requested { file: folder.join(&w.file), ..w }));
     }
     Ok(requested)
 }
 
-/// Returns what a list asks for, if it is one.
+/// Reads the requests of a list, if it is valid.
 pub fn list(text: &str) -> Option<Vec<Requested>> {
     toml::from_str(text).map(|list: List| list.component).ok()
 }

@@ -1,4 +1,4 @@
-//! Programs that commands name: files of any kind, and programs in Python.
+//! Programs that commands name: files of all formats, and programs in Python.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::python::Traced;
 use crate::source;
 
-/// Reads a program or circuit; the content tells its kind. Warnings of the compiler go to stderr.
+/// Reads a program or circuit; its content tells the format. Warnings of the compiler are printed on stderr.
 pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
     let program = read(arguments, &SourceOptions::default())?;
     if arguments.loaded.is_none() {
@@ -22,8 +22,8 @@ pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
     Ok(program)
 }
 
-/// Reads a program, of a source that is compiled with these options, and tells nothing of warnings. A program
-/// that this process has read before is not read again.
+/// Reads a program, compiles a source with these options, and prints no warnings. A program that this process
+/// has already read is not read again.
 pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Program, Failure> {
     match &arguments.loaded {
         Some(loaded) if *options == SourceOptions::default() => Ok(loaded.clone()),
@@ -31,19 +31,19 @@ pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Pro
     }
 }
 
-/// Reads a [`program`] of a file, and of a map that says whose the inputs of a circuit are.
+/// Reads a [`program`] from a file, with a map of the owners of a circuit's inputs.
 pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     let program = load_with(path, map, &SourceOptions::default())?;
     program.warnings().into_iter().for_each(source::warn);
     Ok(program)
 }
 
-/// Reads a [`program`] for a command that takes it as the file says.
+/// Reads a [`program`] for a command that uses it in the file's own cut.
 pub fn circuit(path: &Path, map: &InputMap) -> Result<Arc<circuit::Program>, Failure> {
     Ok(load(path, map)?.given().clone())
 }
 
-/// Does what [`load`] does, of a source that is compiled with these options, and tells nothing of warnings.
+/// Does the same as [`load`], compiles a source with these options, and prints no warnings.
 pub fn load_with(path: &Path, map: &InputMap, options: &SourceOptions) -> Result<Program, Failure> {
     Ok(match Traced::named(path) {
         Some(traced) => Program::read(&traced.path(), traced.source()?.into_bytes(), map, options)?,

@@ -7,24 +7,24 @@ use std::time::Duration;
 use brickwork::session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How far a run is, for another thread to look at.
+/// The progress of a run, which another thread can read.
 #[derive(Debug, Default)]
 pub struct Progress(Mutex<(&'static str, u64, u64)>);
 
 thread_local! {
-    /// Who looks at what this thread does.
+    /// The observer of this thread's work.
     static SEEN: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
 }
 
 impl Progress {
-    /// Returns the phase, and how many bytes of how many have passed.
+    /// Returns the phase, the bytes that have passed, and their expected total.
     pub fn now(&self) -> (&'static str, u64, u64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `work`; bars that it makes on this thread show it here, too.
+    /// Calls `work`; bars that it makes on this thread report here, too.
     pub(crate) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
-        /// Puts back who looked before, also when `work` is stopped.
+        /// Restores the previous observer, also when `work` is stopped.
         struct Back(Option<Arc<Progress>>);
         impl Drop for Back {
             fn drop(&mut self) {
@@ -40,7 +40,7 @@ impl Progress {
     }
 }
 
-/// Returns a maker of bars, hidden if the user wants quiet.
+/// Returns a function that makes bars, which are hidden with `--quiet`.
 pub fn watch(quiet: bool) -> impl Fn(&'static [&'static str]) -> Box<dyn Observer> {
     move |phases| Box::new(Bar::new(phases, quiet))
 }
@@ -54,17 +54,18 @@ pub struct Bar {
     seen: Option<Arc<Progress>>,
 }
 
-/// How far a run is. Phases share flights, so a run goes back and forth between them; what is shown does not.
+/// The displayed progress of a run. Phases share flights, so a run alternates between them; the displayed
+/// progress never goes back.
 #[derive(Default)]
 struct Far {
-    /// The place of the furthest phase so far, counted from 1.
+    /// The index of the furthest phase so far, counted from 1.
     phase: usize,
-    /// Bytes that have passed, and all that will.
+    /// Bytes that have passed, and their expected total.
     bytes: (u64, u64),
 }
 
 impl Far {
-    /// Whether this phase, which is one of `phases`, comes after all so far.
+    /// Returns whether this phase comes after all phases so far.
     fn enters(&mut self, phases: &[&str], name: &str) -> bool {
         let place = phases.iter().position(|phase| *phase == name).map_or(0, |place| place + 1);
         let further = place > self.phase;
@@ -72,7 +73,7 @@ impl Far {
         further
     }
 
-    /// What is to be shown of so many bytes; more may pass than were announced, but never fewer.
+    /// Returns the bytes to display; more may pass than were announced, but the display never goes back.
     fn passes(&mut self, done: u64, total: u64) -> (u64, u64) {
         let (before, all) = self.bytes;
         self.bytes = (before.max(done), all.max(total).max(done));
@@ -81,7 +82,7 @@ impl Far {
 }
 
 impl Bar {
-    /// Makes a bar of a protocol with these phases, hidden if the user wants quiet or stderr is no terminal.
+    /// Makes a bar for a protocol with these phases, hidden with `--quiet` or if stderr is no terminal.
     pub fn new(phases: &'static [&'static str], quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -95,7 +96,7 @@ impl Bar {
     }
 
     fn style(&self, template: &str) {
-        // The templates are constants; without a style there is still a bar.
+        // The templates are constants; even without a style there is a bar.
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.bar.set_style(style);
         }
@@ -114,7 +115,7 @@ impl Observer for Bar {
         let (done, total) = self.far.passes(done, total);
         if total > 0 && self.bar.length() != Some(total) {
             self.bar.set_length(total);
-            // What came before says nothing about the speed.
+            // Earlier phases say nothing about the speed.
             self.bar.reset_eta();
             self.style("{msg:10} {bar:30} {binary_bytes}/{binary_total_bytes}, {eta} left");
         }
@@ -136,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// What a run really announces, on a bar.
+    /// A bar shows the announcements of a real run.
     #[test]
     fn a_bar_runs_forward_only() {
         let mut bar = Bar::new(Duplo::PHASES, true);

@@ -1,4 +1,4 @@
-//! `brickwork plan --model`: which protocol to take, of all that hold against such a peer.
+//! `brickwork plan --model`: the best protocol among those that are secure against such a peer.
 
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::engine::protocols::{self, Only};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::report::{Report, plural, thousands};
 
-/// A way to run the program, and what it costs and promises.
+/// A way to run the program, with its cost and promise.
 struct Candidate {
     way: Parameters,
     model: Model,
@@ -37,7 +37,7 @@ impl Candidate {
         Ok(Candidate { model: protocol.model(), cost, promise, way })
     }
 
-    /// The phases that need the inputs.
+    /// Returns the phases that need the inputs.
     fn online(&self) -> impl Iterator<Item = &PhaseCost> {
         let first = protocols::played(self.way.protocol).online_from();
         self.cost.phases.iter().skip_while(move |phase| phase.name != first)
@@ -69,8 +69,8 @@ impl Candidate {
     }
 }
 
-/// The place of what is proposed: of the fastest and those that are hardly slower, as seconds are estimates,
-/// what holds against more, and of such what sends least.
+/// Returns the index of the proposal. Predicted seconds are estimates, so the fastest candidates and those
+/// that are hardly slower compete: the strongest security wins, and then the fewest bytes.
 fn best(candidates: &[Candidate]) -> Option<usize> {
     let fastest = candidates.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
     let good = |one: &Candidate| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest;
@@ -78,7 +78,7 @@ fn best(candidates: &[Candidate]) -> Option<usize> {
     places.min_by_key(|&k| (std::cmp::Reverse(candidates[k].model), candidates[k].cost.bytes()))
 }
 
-/// Why the one at this place is proposed.
+/// Returns the reason for proposing the candidate at this index.
 fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
     let chosen = &candidates[place];
     let others = || candidates.iter().enumerate().filter(|(k, _)| *k != place).map(|(_, other)| other);

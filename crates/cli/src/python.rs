@@ -1,20 +1,20 @@
-//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it.
-//! Python traces them into a source (docs/guides/python-programs.md); from there on they are programs like
-//! any other.
+//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if it has only one program.
+//! Python traces them into a source (docs/guides/python-programs.md); after that they are programs like any
+//! other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
 
-/// A program in a file of Python.
+/// A program in a Python file.
 pub struct Traced<'p> {
     file: &'p str,
     name: Option<&'p str>,
 }
 
 impl<'p> Traced<'p> {
-    /// Returns what a path names, if that is a program in Python.
+    /// Returns the program that a path names, if it is one in Python.
     pub fn named(path: &'p Path) -> Option<Self> {
         let text = path.to_str()?;
         match text.rsplit_once(':') {
@@ -23,12 +23,12 @@ impl<'p> Traced<'p> {
         }
     }
 
-    /// Returns the file in Python.
+    /// Returns the Python file.
     pub fn file(&self) -> &'p Path {
         Path::new(self.file)
     }
 
-    /// Returns what the source is called, beside the file.
+    /// Returns the path of the source, which lies beside the file.
     pub fn path(&self) -> PathBuf {
         let path = Path::new(self.file);
         match self.name {
@@ -37,7 +37,7 @@ impl<'p> Traced<'p> {
         }
     }
 
-    /// Asks Python for the source.
+    /// Lets Python make the source.
     pub fn source(&self) -> Result<String, Failure> {
         let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's \
                     folder, and `python3` of that environment first in PATH";
@@ -48,7 +48,7 @@ impl<'p> Traced<'p> {
             return String::from_utf8(output.stdout)
                 .map_err(|_| Failure::input(format!("{}: python3 gave no text", self.file), hint));
         }
-        // The last lines say what is wrong and what to do; without the package there is only one.
+        // The last lines say what is wrong and what to do; if the package is missing there is only one.
         let said = String::from_utf8_lossy(&output.stderr);
         let (said, advice) = match said.trim_end().rsplit_once("\nhint: ") {
             Some((said, advice)) => (said, advice),

@@ -1,4 +1,4 @@
-//! What a command prints when it succeeds: one JSON object, or text for people.
+//! The output of a successful command: one JSON object, or text for people.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ impl Report {
         Report { json, human, exit: ExitCode::SUCCESS }
     }
 
-    /// Returns what goes to stdout.
+    /// Returns the text for stdout.
     pub fn text(&self, json: bool) -> String {
         if json { format!("{}\n", self.json) } else { self.human.clone() }
     }

@@ -1,4 +1,4 @@
-//! Components that flags and lists ask for.
+//! Components that flags and lists request.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use serde::Deserialize;
 use crate::failure::Failure;
 use crate::programs;
 
-/// A component of a file, or all of them, and how often they will be used.
+/// A component of a file, or all of them, and the number of uses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requested {
     pub file: PathBuf,
-    /// All components of the program if there is none.
+    /// The name of the component; all components of the program if none.
     pub name: Option<String>,
     pub count: u32,
 }
@@ -23,7 +23,7 @@ impl Requested {
     /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
     ///
     /// # Errors
-    /// If it is neither.
+    /// If the text has neither form.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let bad = || {
             Failure::usage(
@@ -34,7 +34,7 @@ impl Requested {
         };
         let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
         let count = count.parse().map_err(|_| bad())?;
-        // A file's own name may hold a colon.
+        // The file's own name may contain a colon.
         match what.rsplit_once(':') {
             Some((file, name)) if !Path::new(what).is_file() && !file.is_empty() => {
                 Ok(Requested { file: file.into(), name: Some(name.into()), count })

@@ -1,8 +1,8 @@
-//! `brickwork run`: both parties on this machine, as two processes that talk over TLS.
+//! `brickwork run`: both parties on this machine, as two processes that communicate over TLS.
 //!
-//! The processes are this program's own `garbler` and `evaluator` commands. Their keys are made here and die
-//! with them; keys and inputs go through pipes, so that neither a command line nor a file shows them. A child
-//! ends when its pipe ends, so none outlives this process, however it dies.
+//! The processes are this program's own `garbler` and `evaluator` commands. Their keys are made here and used
+//! once. Keys and inputs go through pipes, so that no command line and no file shows them. A child ends when
+//! its pipe is closed, so no child outlives this process, however it dies.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -66,14 +66,14 @@ pub struct Arguments {
     page: RunPageArguments,
 }
 
-/// Once one party has failed, the other has this long to say why, or that it sees the same.
+/// The time that the other party has, after one party has failed, to report its own reason.
 const GRACE: Duration = Duration::from_secs(3);
-/// If the process of a party fails without saying why.
+/// The hint if a party's process fails without a reason.
 const PROCESS_HINT: &str =
     "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
 
 impl Arguments {
-    /// Puts these in the place of the values that its flags name.
+    /// Uses these values instead of those that the flags name.
     pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
         self.values.give(inputs);
     }
@@ -83,12 +83,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     run_as(arguments, quiet, false, |both, inputs| both.run(&inputs, quiet))
 }
 
-/// Does what [`run`] does, with both parties as threads of this process, until it is asked to stop.
+/// Does the same as [`run`], with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
     run_as(arguments, true, true, |both, inputs| both.run_here(inputs, stop, progress))
 }
 
-/// Checks all that can be checked without a party, and lets both run. Here both share the program.
+/// Checks everything that can be checked without a party, and then runs both. Here both parties share the
+/// program.
 fn run_as(
     arguments: &Arguments,
     quiet: bool,
@@ -96,7 +97,7 @@ fn run_as(
     run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Value; 2], Failure>,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    // What is wrong with the flags, the program or the inputs shows here, before anything is started.
+    // Errors in the flags, the program or the inputs are found here, before anything starts.
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
     let request = request(parameters, resources, choice, cut, arguments.link.line(), stock);
     protocols::allows(&RunRequest { audited: arguments.audit.audit.is_some(), ..request.clone() })?;
@@ -109,7 +110,7 @@ fn run_as(
         map: arguments.program.map.clone(),
         loaded: here.then(|| program.clone()),
     };
-    // Two processes have programs of their own, so this one keeps it for a page alone.
+    // Two processes have programs of their own, so this process keeps the program only for a page.
     let program = page.is_some().then_some(program);
     let both = Both {
         program: &named,
@@ -129,7 +130,7 @@ fn run_as(
     Ok(report)
 }
 
-/// What both parties are to do.
+/// The work of both parties.
 #[derive(Clone, Copy)]
 pub struct Both<'a> {
     pub program: &'a ProgramArguments,
@@ -137,16 +138,16 @@ pub struct Both<'a> {
     pub resources: &'a Resources,
     pub link: LinkSpeed,
     pub choice: &'a Choice,
-    /// Into which components the program is cut.
+    /// The cut of the program into components.
     pub cut: &'a CutChoice,
-    /// The folder with both parties' stores and keys, and how they are to be used.
+    /// The folder with both parties' stores and keys, and the flags for using them.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
-    /// Where the evaluator's process notes what must not show.
+    /// The file for the evaluator's note that must not show elsewhere.
     pub audit: Option<&'a Path>,
 }
 
 impl Both<'_> {
-    /// Runs both parties, each in its process, on these inputs; the objects that they print.
+    /// Runs both parties, each in its process, on these inputs; returns the objects that they print.
     pub fn run(&self, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Value; 2], Failure> {
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
@@ -167,7 +168,7 @@ impl Both<'_> {
             Some(line) if line["listening"].is_string() => {
                 line["listening"].as_str().unwrap_or_default().to_owned()
             }
-            // It ended before it listened, and this is why.
+            // It ended before it listened; this is the reason.
             Some(line) => return Err(failure(Party::Garbler, &line)),
             None => return Err(died(Party::Garbler, first.wait()?)),
         };
@@ -191,8 +192,8 @@ impl Both<'_> {
         outcomes(first, second, &heard)
     }
 
-    /// Runs both parties, each on a thread of this process; the objects that they would print. Asked to stop,
-    /// both end. The evaluator, who gets most, shows how far they are.
+    /// Runs both parties, each on a thread of this process; returns the objects that they would print. If a
+    /// stop is requested, both end. The evaluator, which receives most bytes, shows the progress.
     fn run_here(
         &self,
         [first_input, second_input]: [Secrets<bool>; 2],
@@ -224,7 +225,7 @@ impl Both<'_> {
                 }
             };
             scope.spawn(first);
-            // The sender goes with a garbler that fails before it listens.
+            // If a garbler fails before it listens, its sender is dropped with it.
             if let Ok(address) = told.recv() {
                 let relay = match self.link.is_perfect() {
                     true => None,
@@ -248,8 +249,8 @@ impl Both<'_> {
         })
     }
 
-    /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with
-    /// it.
+    /// Returns a party's key. It is made for this run, except with a store: a store belongs to two keys, so
+    /// they are kept with it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
         let Some((directory, stock)) = self.stock else {
             let (identity, pem) = Identity::generate()?;
@@ -265,7 +266,7 @@ impl Both<'_> {
         files::identity_and_pem(&path)
     }
 
-    /// The command of a party.
+    /// Returns the command of a party.
     fn command(
         &self,
         party: Party,
@@ -286,7 +287,7 @@ impl Both<'_> {
         Ok(command)
     }
 
-    /// What a party is told by flags.
+    /// Returns the flags of a party.
     fn flags(&self, party: Party, peer: PublicKey, place: [&str; 2]) -> Vec<OsString> {
         let mut flags = Vec::<OsString>::new();
         let mut flag = |name: &str, value: String| flags.extend([name.into(), value.into()]);
@@ -319,11 +320,11 @@ impl Both<'_> {
     }
 }
 
-/// One party's process. It is killed when this is dropped.
+/// The process of one party. It is killed when this is dropped.
 struct Process {
     party: Party,
     child: Child,
-    /// Open for as long as the child may live.
+    /// Open as long as the child may live.
     leash: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
     said: Sender<(Party, String)>,
@@ -347,14 +348,14 @@ impl Process {
         let stdout = child.stdout.take().map(BufReader::new);
         let mut process = Process { party, child, leash: None, stdout, said };
         if let Some(leash) = &mut leash {
-            // A child that ended already says why on its stdout.
+            // A child that has already ended has printed the reason on its stdout.
             let _ = leash::write_to(leash, secrets);
         }
         process.leash = leash;
         Ok(process)
     }
 
-    /// The next line that the child says, if it says one.
+    /// Returns the next line of the child, if there is one.
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
@@ -363,13 +364,13 @@ impl Process {
         Ok(serde_json::from_str(&line).ok())
     }
 
-    /// Sends what the child says from now on, all at once when it ends.
+    /// Sends the remaining output of the child when it ends.
     fn listen_on(&mut self) {
         let (party, said) = (self.party, self.said.clone());
         if let Some(mut stdout) = self.stdout.take() {
             std::thread::spawn(move || {
                 let mut text = String::new();
-                // What cannot be read is missing in the text, and that is an error later.
+                // Unreadable parts are missing in the text, which causes an error later.
                 let _ = stdout.read_to_string(&mut text);
                 let _ = said.send((party, text));
             });
@@ -381,7 +382,7 @@ impl Process {
         ended.map_err(|e| self.lost(&e))
     }
 
-    /// The child cannot be heard any more.
+    /// The child's output cannot be read any more.
     fn lost(&self, why: &std::io::Error) -> Failure {
         let message = format!("the {} is lost: {}", files::role(self.party), system::explained(why).0);
         Failure::other(message, PROCESS_HINT)
@@ -391,13 +392,14 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.leash = None;
-        // It may have ended already; then neither does anything.
+        // If it has already ended, neither call has an effect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Waits for both threads. Once one has failed, the other has some time to say why before it is stopped.
+/// Waits for both threads. After one party has failed, the other has some time to report its reason before it
+/// is stopped.
 fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Result<[Value; 2], Failure> {
     let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
     let mut patience = None;
@@ -423,13 +425,13 @@ fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Re
     }
 }
 
-/// What both did, or of two failures the one that knows more.
+/// Returns both results, or of two failures the more informative one.
 fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Value; 2], Failure> {
     match results {
         [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
         results => {
             let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
-            // The one that only sees the other go away knows least.
+            // The one that only sees that the other has gone away is the least informative.
             failures.sort_by_key(|failure| failure.is(code::NETWORK));
             Err(failures
                 .into_iter()
@@ -439,7 +441,7 @@ fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Val
     }
 }
 
-/// Waits for both; the objects that they print, or why they failed.
+/// Waits for both processes; returns the objects that they print, or the failure.
 fn outcomes(
     mut garbler: Process,
     mut evaluator: Process,
@@ -472,7 +474,7 @@ fn outcomes(
     the_first_reason(results)
 }
 
-/// The failure that a child printed.
+/// Reads the failure that a child printed.
 fn failure(party: Party, value: &Value) -> Failure {
     let error = &value["error"];
     let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! `brickwork simulate`: the program in the clear, for both parties at once.
+//! `brickwork simulate`: runs the program without cryptography, for both parties at once.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::programs;
 use crate::report::{Report, bit_string};
 use crate::values;
 
-/// Evaluate a program in the clear, without any protocol.
+/// Evaluate a program without any protocol.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Puts these in the place of the values that its flags name.
+    /// Uses these values instead of those that the flags name.
     pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
         self.values.give(inputs);
     }
@@ -36,10 +36,11 @@ impl Arguments {
 /// The inputs of both parties.
 #[derive(clap::Args)]
 pub struct Values {
-    /// The garbler's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
+    /// The garbler's input: JSON, @file, @table.csv, csv:FILE for a table with any file name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
     pub garbler: Option<Zeroizing<String>>,
-    /// The evaluator's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
+    /// The evaluator's input: JSON, @file, @table.csv, csv:FILE for a table with any file name, or - for
+    /// stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
     pub evaluator: Option<Zeroizing<String>>,
     #[command(flatten)]
@@ -47,12 +48,12 @@ pub struct Values {
 }
 
 impl Values {
-    /// Puts these in the place of what the flags name.
+    /// Uses these values instead of those that the flags name.
     pub fn give(&mut self, [garbler, evaluator]: [Option<Zeroizing<String>>; 2]) {
         (self.garbler, self.evaluator) = (garbler, evaluator);
     }
 
-    /// Returns the bits of both values, with everything that they name.
+    /// Returns the bits of both values, including tables that they name.
     pub fn bits(&self, program: &Program, executions: Option<u32>) -> Result<[Secrets<bool>; 2], Failure> {
         let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
         values::bits_of_both(texts, program, executions, &self.reading)
@@ -66,12 +67,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         .map(|(party, bits)| values::output_value(&program, party, executions, bits));
     let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
     let mut json = bits_json(&bits, and_gates);
-    // Moved: a value may have a million rows.
+    // Moved, because a value may have a million rows.
     (json["outputs"]["garbler"], json["outputs"]["evaluator"]) = (garbler, evaluator);
     Ok(Report::new(json, human))
 }
 
-/// Does what [`run`] does, for somebody who reads the bits.
+/// Does the same as [`run`], for a caller that reads the bits.
 pub fn bits(arguments: &Arguments) -> Result<Report, Failure> {
     let Simulated { bits, and_gates, .. } = simulated(arguments)?;
     Ok(Report::new(bits_json(&bits, and_gates), String::new()))
@@ -84,7 +85,7 @@ fn bits_json(bits: &[Vec<bool>; 2], and_gates: u64) -> Value {
     })
 }
 
-/// What both parties learn, and of which program.
+/// The outputs of both parties, and the program.
 struct Simulated {
     program: Arc<Program>,
     bits: [Vec<bool>; 2],

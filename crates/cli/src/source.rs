@@ -1,4 +1,4 @@
-//! Sources of the language: how they are compiled, and what is said of them on stderr.
+//! Sources of the language: compiler options, and warnings on stderr.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -10,13 +10,13 @@ use clap::{Args, ValueEnum};
 
 use crate::terminal;
 
-/// How a .wir source is compiled.
+/// Flags of the compiler for a .wir source.
 #[derive(Args, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SourceFlags {
-    /// Compute calls of this function from main as part of main; * stands for all
+    /// Compute calls of this function from main as part of main; * means all functions
     #[arg(long, value_name = "FUNCTION")]
     inline: Vec<String>,
-    /// Make this function a component also where other functions call it
+    /// Also make this function a component when other functions call it
     #[arg(long, value_name = "FUNCTION")]
     component: Vec<String>,
     /// Replace a function by a built-in circuit, such as SubByte=aes_sbox
@@ -28,7 +28,7 @@ pub struct SourceFlags {
     /// Order of a struct's fields on the wires; reverse is for files of the old compiler
     #[arg(long, value_name = "ORDER", default_value = "declared")]
     struct_order: StructOrder,
-    /// Take warnings for errors
+    /// Treat warnings as errors
     #[arg(long)]
     warnings_as_errors: bool,
 }
@@ -74,15 +74,15 @@ impl SourceFlags {
     }
 }
 
-/// For stderr.
+/// Formats diagnostics for stderr.
 fn render(diagnostics: &Diagnostics) -> String {
     diagnostics.render(io::stderr().is_terminal())
 }
 
-/// Says the warnings on stderr, unless the user wants quiet.
+/// Prints the warnings on stderr, except with `--quiet`.
 pub fn warn(warnings: &Diagnostics) {
     if !terminal::is_quiet() && !warnings.is_empty() {
-        // A closed stderr is no reason to stop.
+        // If stderr is closed, the command goes on.
         let _ = io::stderr().write_all(render(warnings).as_bytes());
     }
 }

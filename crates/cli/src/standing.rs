@@ -1,4 +1,4 @@
-//! A session that another process of ours keeps, and in which it decides step by step what comes next.
+//! A session that another process of this party keeps open, and whose next step it chooses each time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ use crate::session::{Given, Needs, Playing, has_sessions, meet};
 use crate::store::StoreArguments;
 use crate::{files, programs, values};
 
-/// What a party says of a session.
+/// The flags of a party of a session.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     pub address: Address,
-    /// This party's private key; without it the caller has one
+    /// This party's private key; by default the caller gives it
     #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
     #[arg(long, value_name = "PUBKEY")]
@@ -47,17 +47,17 @@ pub struct Arguments {
     pub resources: Resources,
     #[command(flatten)]
     stock: StoreArguments,
-    /// Without a store: a program, and how often it may run
+    /// Without a store: a program and how often it may run
     #[arg(long = "program", value_name = "FILE=TIMES")]
     programs: Vec<String>,
 }
 
-/// A session between two steps, and what its steps have kept.
+/// A session between two steps, and the values that its steps have kept.
 pub struct Standing {
     process: Process,
     party: Party,
     protocol: Protocol,
-    /// None once a step has failed: what this session has is not used again.
+    /// None after a failed step: the data of this session is not used again.
     line: Option<Line>,
     programs: Vec<Known>,
     kept: Vec<Secret>,
@@ -66,34 +66,34 @@ pub struct Standing {
 /// A program of the session.
 struct Known {
     program: Arc<Program>,
-    /// How often it may still run, if all was made when the session began.
+    /// How often it may still run, if everything was made when the session began.
     left: Option<u32>,
 }
 
 enum Line {
-    /// All was made when the session began, and is in memory.
+    /// Everything was made when the session began, and is in memory.
     Made(Playing),
-    /// It is taken from stock, and what is lacking may be made.
+    /// Items come from stock, and missing ones may be made.
     Stocked(Stocked, StoreArguments),
 }
 
-/// A step that is asked for.
+/// A requested step.
 pub struct Wish<'a> {
     /// The number of the program.
     pub program: usize,
-    /// This party's input, as a flag would have it.
+    /// This party's input, in the form of a flag's value.
     pub input: Option<&'a str>,
-    /// How often the program runs, side by side.
+    /// The number of executions, side by side.
     pub executions: Option<u32>,
-    /// Ports of either party, each with the number of what it takes.
+    /// Ports of either party, each with the number of the kept value that it takes.
     pub carried: &'a [(Party, String, usize)],
-    /// Outputs that are decoded for nobody, and get numbers.
+    /// Outputs that are not decoded, and get numbers.
     pub keep: &'a [String],
 }
 
 impl Standing {
-    /// Meets the peer, who must mean the same session, and makes all that its programs can take, unless there
-    /// is a store.
+    /// Meets the peer, which must have the same session. Without a store, it makes everything that the
+    /// programs can take.
     pub fn begin(
         party: Party,
         flags: Vec<std::ffi::OsString>,
@@ -156,7 +156,7 @@ impl Standing {
         Ok(self.programs.len() - 1)
     }
 
-    /// Makes stock: words `FILE[:NAME]=COUNT`.
+    /// Makes stock: arguments `FILE[:NAME]=COUNT`.
     pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
         self.here()?;
         let requested = words.iter().map(|word| Requested::parse(word)?.load(&InputMap::new()));
@@ -258,8 +258,8 @@ impl Standing {
         Ok(Report::new(json!({ "phases": phases }), String::new()))
     }
 
-    /// Refuses in a fork: the labels, the stock and the numbers of records there are those that are used
-    /// here.
+    /// Refuses to run in a forked process: its labels, stock and record numbers are copies of those that the
+    /// first process uses.
     fn here(&self) -> Result<(), Failure> {
         self.process.check().map_err(|_| forked())
     }
@@ -268,13 +268,13 @@ impl Standing {
 impl Drop for Standing {
     fn drop(&mut self) {
         if !self.process.is_here() {
-            // It would close the store and the connection, which go on elsewhere.
+            // This would close the store and the connection, which the first process still uses.
             std::mem::forget(self.line.take());
         }
     }
 }
 
-/// Returns why a fork does nothing with what the process that it was forked from has begun.
+/// Returns the error for a forked process that uses something that was begun before the fork.
 pub fn forked() -> Failure {
     Failure::usage(
         "a session belongs to the process that began it, and this process was forked from that one",
@@ -282,12 +282,12 @@ pub fn forked() -> Failure {
     )
 }
 
-/// Returns why a session does nothing more.
+/// Returns the error of a session that has ended.
 pub fn ended() -> Failure {
     Failure::usage("the session is over", "begin another one: `brickwork.connect`")
 }
 
-/// The bits of this party's input to a step.
+/// Returns the bits of this party's input to a step.
 fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Secrets<bool>, Failure> {
     let ports = step.input_ports(party);
     let Some(text) = wish.input else {
@@ -304,7 +304,7 @@ fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Se
 }
 
 impl Arguments {
-    /// Refuses what no session does, and opens the store, if there is one.
+    /// Refuses options that no session has, and opens the store, if there is one.
     fn checked(&self) -> Result<Option<Store>, Failure> {
         let Some(folder) = &self.stock.store else {
             return match self.protocol {
@@ -334,7 +334,7 @@ impl Arguments {
         self.stock.open(folder).map(Some)
     }
 
-    /// Names a session; both parties must have the same.
+    /// Returns a digest of a session, which must be the same at both parties.
     fn digest(&self, programs: &[Known]) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 standing session");
         let terms = json!([
@@ -359,7 +359,7 @@ fn named(text: &str) -> Result<Known, Failure> {
     Ok(Known { program: programs::circuit(file.as_ref(), &InputMap::new())?, left: Some(times) })
 }
 
-/// All that the programs can take, whatever is carried on or kept.
+/// Returns the items that all programs can take, whatever values are kept.
 fn needs(programs: &[Known]) -> Needs {
     let mut all = Needs::default();
     for Known { program, left } in programs {

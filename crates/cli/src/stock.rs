@@ -1,4 +1,4 @@
-//! `brickwork stock`: what a store holds.
+//! `brickwork stock`: the contents of a store.
 
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ use crate::report::{Report, bytes, hex, plural, thousands};
 use crate::store::KeyArguments;
 use crate::{files, programs};
 
-/// Look after a store
+/// List, check and repair a store
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -31,22 +31,22 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show what is there, how old, and how many executions of programs it makes
+    /// Show the contents, their age, and for how many executions of programs they are enough
     Ls(Ls),
-    /// Read everything and name what was altered or is missing
+    /// Read everything and name the parts that were altered or are missing
     Verify(Verify),
-    /// Make stock unusable for good, for instance after a machine was restored from a copy
+    /// Make stock unusable for good, for instance after a machine was restored from an old copy
     ///
-    /// The peer is told when the stores meet next, and burns its part as well.
+    /// The peer is told when the stores next meet, and burns its part as well.
     Burn(Burn),
-    /// Let peers begin again whose attempts came to nothing too often
+    /// Allow a peer to make stock again that has made too many unused attempts
     ///
-    /// What is begun with a peer and not made, or burned because a check failed, is counted. When it has come
-    /// to the promise of a run, nothing more is begun, until this sets the count to zero. Find out first why
-    /// it was: a peer that cheats looks like a line that breaks. Both sides count, each for itself.
+    /// Stock that is begun with a peer and not completed, or burned because a check failed, is counted as
+    /// unused attempts. When their sum reaches the promise of a run, nothing more is begun until this command
+    /// resets it. Find out the reason first: a peer that cheats looks like a connection that breaks. Both
+    /// sides count, each for itself.
     Forgive(Forgive),
-    /// Write what is there and what has happened as JSON, without secrets; both parties' reports can be
-    /// compared
+    /// Write the contents and the history as JSON, without secrets; both parties' reports can be compared
     ExportReport(ExportReport),
 }
 
@@ -72,7 +72,7 @@ impl Place {
         self.key.open_existing(&self.path())
     }
 
-    /// As it is at this moment, also while a party has it.
+    /// Opens the store for viewing, as it is at this moment, also while a party uses it.
     fn view(&self) -> Result<Store, Failure> {
         self.key.view(&self.path())
     }
@@ -82,7 +82,7 @@ impl Place {
 struct Ls {
     #[command(flatten)]
     place: Place,
-    /// Say how many executions of this program the stock makes
+    /// Show for how many executions of this program the stock is enough
     #[arg(long = "program", value_name = "FILE")]
     programs: Vec<PathBuf>,
     #[command(flatten)]
@@ -93,13 +93,13 @@ struct Ls {
 struct Verify {
     #[command(flatten)]
     place: Place,
-    /// Make a damaged index anew, and give up the items that cannot be read, so that programs go on with the
-    /// rest. A file that may be put back is better put back
+    /// Repair a damaged index, and give up the items that cannot be read, so that programs can use the rest.
+    /// If you have a good copy of a damaged file, restore it instead
     #[arg(long)]
     repair: bool,
 }
 
-// Named as one group, so that whoever gives neither is told of both.
+// They are one group, so that the error for giving neither names both.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").args(["epoch", "all"]).required(true))]
 struct Burn {
@@ -113,7 +113,7 @@ struct Burn {
     all: bool,
 }
 
-// As `burn`.
+// The same as in `burn`.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("whom").args(["peer", "all"]).required(true))]
 struct Forgive {
@@ -131,7 +131,7 @@ struct Forgive {
 struct ExportReport {
     #[command(flatten)]
     place: Place,
-    /// Where to write it; stdout by default
+    /// The file to write; the default is stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -207,7 +207,7 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
     }))
 }
 
-/// What came to nothing with a peer, and the base-2 logarithm of it.
+/// Returns the unused attempts of a peer, and the base-2 logarithm of their sum.
 fn vain_json((account, risk): &(Account, u128)) -> Value {
     json!({
         "role": files::role(account.relation.role),
@@ -218,7 +218,7 @@ fn vain_json((account, risk): &(Account, u128)) -> Value {
     })
 }
 
-/// The level of statistical security, where the protocol has one.
+/// Returns the level of statistical security, if the protocol has levels.
 fn level(epoch: &Inventory) -> Option<u32> {
     Some(epoch.epoch.security.bits()).filter(|&bits| bits > 0)
 }
@@ -419,7 +419,7 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
     let mut wanted: Vec<EpochId> = store.epochs()?.into_iter().map(|(id, _)| id).collect();
     if let Some(start) = &command.epoch {
         wanted.retain(|id| hex(id).starts_with(start.as_str()));
-        // What is burned does not come back: an empty variable of a script must not mean all of it.
+        // Burned stock does not come back, so an empty variable of a script must not mean everything.
         if wanted.len() > 1 || start.is_empty() {
             let hint = "give more of the identifier, as `brickwork stock ls` shows it, or --all";
             return Err(Failure::usage(format!("{} parts begin with '{start}'", wanted.len()), hint));

@@ -12,18 +12,17 @@ use clap::Args;
 use crate::failure::{Failure, code};
 use crate::files;
 
-/// The variable that holds the store's key where no file does.
+/// The environment variable with the store's key, if no file has it.
 const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
-/// What to do if a store does not open: another process has it, the key is another one, or somebody altered
-/// it.
+/// The hint if a store does not open: another process uses it, the key is wrong, or it was altered.
 const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made \
                          with; what was altered stays refused, then burn it or make a new store";
 
-/// Where the key of a store is.
+/// The source of a store's key.
 #[derive(Args, Clone)]
 pub struct KeyArguments {
-    /// A file with the store's key, 64 hexadecimal digits; without it the variable BRICKWORK_STORE_KEY holds
+    /// A file with the store's key, 64 hexadecimal digits; by default the variable BRICKWORK_STORE_KEY holds
     /// them
     #[arg(long, value_name = "FILE")]
     pub store_key: Option<PathBuf>,
@@ -45,13 +44,12 @@ impl KeyArguments {
         }
     }
 
-    /// Opens a store that exists or is to be made.
+    /// Opens an existing store, or creates it.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
         Store::open(directory, &self.key()?).map_err(not_opened)
     }
 
-    /// Opens a store that exists or is to be made, as soon as no other process has it: so long it is waited
-    /// for.
+    /// Opens an existing store or creates it, and waits this long for another process that uses it.
     pub fn open_when_free(&self, directory: &Path, patience: Duration) -> Result<Store, Failure> {
         let (key, end) = (self.key()?, Instant::now() + patience);
         loop {
@@ -60,14 +58,14 @@ impl KeyArguments {
                     brickwork::stop::check().map_err(Error::from)?;
                     std::thread::sleep(Duration::from_millis(50));
                 }
-                // It is there, and no worse for that: whoever comes again may find it free.
+                // The store exists and is not damaged: a later attempt may find it free.
                 Err(Error::Busy(why)) => return Err(Failure::other(why, OPEN_HINT)),
                 opened => return opened.map_err(not_opened),
             }
         }
     }
 
-    /// Returns whether a store would open, or could be made.
+    /// Checks whether a store could be opened or created.
     pub fn check(&self, directory: &Path) -> Result<String, Failure> {
         if Store::exists(directory)? {
             self.open(directory)?;
@@ -77,18 +75,18 @@ impl KeyArguments {
         Ok(format!("{} is made by the first run", directory.display()))
     }
 
-    /// Opens a store that must exist.
+    /// Opens an existing store.
     pub fn open_existing(&self, directory: &Path) -> Result<Store, Failure> {
         must_exist(directory)?;
         self.open(directory)
     }
 
-    /// Makes the index of a store anew, if it is damaged.
+    /// Repairs the index of a store, if it is damaged.
     pub fn rebuild(&self, directory: &Path) -> Result<Option<Vec<EpochId>>, Failure> {
         Store::rebuild(directory, &self.key()?).map_err(not_opened)
     }
 
-    /// Looks at a store that must exist, also while another process has it.
+    /// Opens an existing store for viewing, also while another process uses it.
     pub fn view(&self, directory: &Path) -> Result<Store, Failure> {
         must_exist(directory)?;
         Store::view(directory, &self.key()?).map_err(not_opened)
@@ -112,36 +110,36 @@ fn must_exist(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// How long stock may be used.
+/// The maximum age of stock.
 #[derive(Args, Clone, Copy)]
 pub struct MaxAge {
-    /// Days in which a part of the store that is begun now may be used; then its secrets are erased, with
-    /// what is left. The peer may want fewer
+    /// Days for which new stock may be used; then its secrets are erased together with its unused items. The
+    /// peer may ask for fewer
     #[arg(long, value_name = "DAYS", requires = "store", default_value_t = (MAX_AGE / DAY) as u32,
         value_parser = clap::value_parser!(u32).range(1..=36_500))]
     max_age: u32,
 }
 
-/// Seconds of a day.
+/// Seconds in a day.
 const DAY: u64 = 24 * 60 * 60;
 
 impl MaxAge {
-    /// Tells a store how long what is begun in it may be used.
+    /// Sets the maximum age of new stock in a store.
     pub fn limits(self, store: Store) -> Store {
         store.set_max_age(u64::from(self.max_age) * DAY);
         store
     }
 }
 
-/// Running from stock.
+/// The flags for running from stock.
 #[derive(Args)]
 pub struct StoreArguments {
-    /// Take what was preprocessed from the store in this folder; what is lacking is made on the spot
+    /// Use stock from the store in this folder; missing items are made during the run
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
     #[command(flatten)]
     pub key: KeyArguments,
-    /// Refuse a program that the stock does not suffice for
+    /// Refuse a program for which the stock is not enough
     #[arg(long, requires = "store")]
     pub no_top_up: bool,
     #[command(flatten)]
@@ -149,13 +147,13 @@ pub struct StoreArguments {
 }
 
 impl StoreArguments {
-    /// Opens the store, or makes one if something may be made in it.
+    /// Opens the store, or creates one if stock may be made in it.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
         self.may_be_made(directory)?;
         Ok(self.max_age.limits(self.key.open(directory)?))
     }
 
-    /// Returns whether there is a store, or one may be made.
+    /// Returns whether there is a store, or one may be created.
     pub fn may_be_made(&self, directory: &Path) -> Result<(), Failure> {
         match !Store::exists(directory)? && self.no_top_up {
             false => Ok(()),
@@ -172,7 +170,7 @@ impl StoreArguments {
         if self.no_top_up { Lacking::Refuse } else { Lacking::Make }
     }
 
-    /// Returns the flags that say the same, for a store in this folder.
+    /// Returns the flags for the same values, for a store in this folder.
     pub fn as_flags(&self, directory: &Path) -> Vec<std::ffi::OsString> {
         let mut flags: Vec<std::ffi::OsString> = vec!["--store".into(), directory.into()];
         if let Some(path) = &self.key.store_key {
@@ -190,8 +188,8 @@ impl StoreArguments {
 mod tests {
     use super::*;
 
-    /// A store that somebody has is waited for; if it stays in use it is this machine's trouble, and the
-    /// stock is none the worse.
+    /// A store that another process uses is waited for. If it stays in use, the error is of this machine,
+    /// because the stock is unharmed.
     #[cfg(unix)]
     #[test]
     fn a_store_in_use_is_waited_for() {

@@ -1,7 +1,7 @@
-//! Tables: CSV files whose named columns become the fields of an array of structs; and what else a value may
-//! leave to this command: the zeros after a short array, and the points of decimals.
+//! Tables: CSV files whose named columns become the fields of an array of structs. This module also fills
+//! short arrays with zeros, and converts decimals.
 //!
-//! Messages name the line and the column, but repeat nothing that the file says: it may be secret.
+//! Messages name the line and the column, but contain nothing of the file, which may be secret.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::decimal;
 use crate::failure::Failure;
 use crate::files;
 
-/// Returns the type of what a party gives on these ports.
+/// Returns the type of a party's value for these ports.
 pub fn type_of(ports: &[Port]) -> Type {
     match ports {
         [port] => port.ty.clone(),
@@ -26,8 +26,9 @@ pub fn type_of(ports: &[Port]) -> Type {
     }
 }
 
-/// Puts tables where a value for these ports names one, as `"@file.csv"` or `"csv:file"`, zeros where an
-/// array with a count is short, and integers where decimals have a scale; paths start from `folder`.
+/// Replaces names of tables in a value, `"@file.csv"` or `"csv:file"`, by their contents. It also fills short
+/// arrays that have a count with zeros, and converts decimals with a scale to integers. Paths start from
+/// `folder`.
 pub fn fill(
     value: &mut Value,
     ports: &[Port],
@@ -48,18 +49,18 @@ pub fn fill(
     Filler { folder, reading }.fill(value, &ty, place)
 }
 
-/// Returns whether a value, tables not yet read, is a list of one value of this type, and not that value
+/// Returns whether a value, before tables are read, is a list of values of this type, and not such a value
 /// itself.
 pub fn is_list(value: &Value, ty: &Type) -> bool {
     match value {
         Value::Array(values) => matches!(&values[..], [value] if has_form(value, ty)),
-        // It has a row for each value, unless the value itself is a table.
+        // A table has a row for each value, unless the value itself is a table.
         Value::String(text) => names_one(text) && !takes_table(ty),
         _ => false,
     }
 }
 
-/// Whether a value might be one of this type, lengths and ranges aside.
+/// Returns whether a value has the form of this type, without checking lengths and ranges.
 fn has_form(value: &Value, ty: &Type) -> bool {
     match (value, ty) {
         (Value::String(_), _) => true,
@@ -72,7 +73,7 @@ fn has_form(value: &Value, ty: &Type) -> bool {
     }
 }
 
-/// Where in a party's input something stands.
+/// The position of a part in a party's input.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Top,
@@ -81,7 +82,7 @@ enum Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The names on the way here, from the innermost one.
+    /// Returns the names on the path to it, innermost first.
     fn names(self) -> impl Iterator<Item = &'a str> {
         let mut place = self;
         std::iter::from_fn(move || {
@@ -111,14 +112,14 @@ impl fmt::Display for Place<'_> {
 }
 
 impl Scale {
-    /// Whether it is for the field with this name and those around it, innermost first.
+    /// Returns whether these names, innermost first, are those of this position.
     fn is_for<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         self.name.rsplit('.').all(|part| names.next() == Some(part))
     }
 }
 
-/// Refuses a scale for a field that these parties do not give, and two for one: nothing may be read by
-/// another scale than was meant.
+/// Refuses a scale for a field that these parties do not give, and two scales for one field, so that no value
+/// is read with a wrong scale.
 pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> Result<(), Failure> {
     if reading.scales.is_empty() {
         return Ok(());
@@ -152,7 +153,7 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
     }
 }
 
-/// Every field of integers of a type, elements of arrays counted once.
+/// Visits every integer field of a type; elements of an array are visited once.
 fn each_field(
     ty: &Type,
     place: Place<'_>,
@@ -160,7 +161,7 @@ fn each_field(
 ) -> Result<(), Failure> {
     match ty {
         Type::Uint(_) | Type::Int(_) => visit(place),
-        // Its point is part of the type.
+        // The scale of a fixed-point number is part of its type.
         Type::Fixed { .. } => Ok(()),
         Type::Array(element, _) => each_field(element, place, visit),
         Type::Struct(fields) => {
@@ -169,7 +170,7 @@ fn each_field(
     }
 }
 
-/// What was asked for of the values, and where their paths start.
+/// The options for reading values, and the folder from which their paths start.
 struct Filler<'a> {
     folder: &'a Path,
     reading: &'a Reading,
@@ -209,7 +210,7 @@ impl Filler<'_> {
                     *value = Value::String(integer.into_owned());
                 }
             }
-            // Whatever does not fit is refused when the value becomes bits.
+            // Wrong values are refused later, when the value becomes bits.
             _ => {}
         }
         Ok(())
@@ -223,7 +224,7 @@ impl Filler<'_> {
     ) -> Result<(), Failure> {
         let is_array = |(_, ty): &&(String, Type)| matches!(ty, Type::Array(..));
         let counted = fields.iter().any(is_count) && fields.iter().filter(is_array).count() == 1;
-        // How many elements were given, and of how many.
+        // The number of given elements, and the length of the array.
         let mut lengths = None;
         for (name, ty) in fields {
             let Some(value) = given.get_mut(name) else { continue };
@@ -255,7 +256,7 @@ impl Filler<'_> {
             None => {
                 given.insert("count".into(), length.into());
             }
-            // Elements that were left out must not count. A number that is none is refused later.
+            // Elements that were left out must not count. An invalid number is refused later.
             Some(count) if length < of && number(count, port).is_some_and(|count| count > length.into()) => {
                 return Err(Failure::input(
                     format!("{}: it counts more than there are in the array", Place::Name(&place, "count")),
@@ -267,12 +268,12 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// How many digits after its point the decimals of this field have.
+    /// Returns the number of digits after the point in this field's decimals.
     fn digits(&self, place: Place<'_>) -> Option<u8> {
         self.reading.scales.iter().find(|scale| scale.is_for(place.names())).map(|scale| scale.digits)
     }
 
-    /// The file of a table that a string in a value names; `-` is stdin.
+    /// Returns the path of a table that a string in a value names; `-` is stdin.
     fn table_path(&self, text: &str) -> Result<PathBuf, Failure> {
         match text.strip_prefix(CSV) {
             Some("-") => Ok("-".into()),
@@ -285,7 +286,7 @@ impl Filler<'_> {
         }
     }
 
-    /// The table in a file, as the value of an array that is filled up with zeros, and the number of its
+    /// Reads the table in a file: the value of an array that is filled up with zeros, and the number of its
     /// rows.
     fn read(
         &self,
@@ -302,7 +303,7 @@ impl Filler<'_> {
     }
 }
 
-/// The digits of a number, or what a string says.
+/// Returns the digits of a number, or the contents of a string.
 fn text_of(value: &Value) -> &str {
     match value {
         Value::Number(number) => number.as_str(),
@@ -310,7 +311,7 @@ fn text_of(value: &Value) -> &str {
     }
 }
 
-/// What stands before the name of a table in a file of any name.
+/// The prefix of a table whose file has any name.
 const CSV: &str = "csv:";
 
 /// Returns whether a value is the name of a table.
@@ -321,7 +322,7 @@ pub fn names_one(text: &str) -> bool {
     text.starts_with(CSV) || text.strip_prefix('@').is_some_and(ends_in_csv)
 }
 
-/// Whether a table may be the whole of a value of this type.
+/// Returns whether a table may be the whole of a value of this type.
 fn takes_table(ty: &Type) -> bool {
     match ty {
         Type::Array(..) => true,
@@ -330,18 +331,18 @@ fn takes_table(ty: &Type) -> bool {
     }
 }
 
-/// The one field beside a place for the number of its rows, if there is such a place.
+/// Returns the only field beside a count of its rows, if there is such a count.
 fn table_of(fields: &[(String, Type)]) -> Option<&(String, Type)> {
     let mut rest = fields.iter().filter(|field| !is_count(field));
     rest.next().filter(|_| rest.next().is_none())
 }
 
-/// Whether a field is for the number of rows of a table beside it.
+/// Returns whether a field is the count of the rows of a table beside it.
 fn is_count((name, ty): &(String, Type)) -> bool {
     name == "count" && matches!(ty, Type::Uint(_))
 }
 
-/// The number that is given for this field, as far as it fits it.
+/// Returns the number that is given for this field, if it fits.
 fn number(value: &Value, (name, ty): &(String, Type)) -> Option<u64> {
     let bits = value::encode(&[Port::new(name.clone(), ty.clone())], value).map(Zeroizing::new).ok()?;
     let high = bits.iter().skip(64).any(|bit| *bit);
@@ -357,23 +358,24 @@ fn no_table(path: &Path) -> Failure {
     )
 }
 
-/// Says how decimals are read.
+/// Makes an error that explains how decimals are read.
 fn bad_decimal(message: &str, place: Place<'_>) -> Failure {
     let name = place.names().next().unwrap_or("NAME");
     let hint = format!("--scale {name}=2 makes 12.50 the integer 1250, --scale {name}=3 the integer 12500");
     Failure::input(message, hint)
 }
 
-/// How many rows a table must have.
+/// The number of rows that a table must have.
 #[derive(Clone, Copy, PartialEq)]
 enum Rows {
     /// As many as the array has elements.
     All,
-    /// No more than that.
+    /// At most as many.
     Some,
 }
 
-/// The integers in a value, each with the name of its column; one that is an integer itself has any name.
+/// Lists the integers in a value, each with the name of its column; if the value itself is an integer, its
+/// column may have any name.
 fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     match ty {
         Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => out.push(Port::new(name, ty.clone())),
@@ -385,18 +387,18 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     }
 }
 
-/// Returns the table in a text, of no more than so many rows.
+/// Returns the table in a text, with at most this many rows.
 pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure> {
     let filler = Filler { folder: Path::new(""), reading: &Reading::default() };
     filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))
 }
 
-/// One column of those that the program takes.
+/// A column that the program takes.
 struct Column {
     port: Port,
-    /// After the point of its decimals.
+    /// Number of digits after the point of its decimals.
     digits: Option<u8>,
-    /// Where it stands in a line.
+    /// Its index in a line.
     place: usize,
 }
 
@@ -409,8 +411,8 @@ impl Filler<'_> {
         wanted: Rows,
         place: Place<'_>,
     ) -> Result<(Value, u32), Failure> {
-        // Programs that save spreadsheets put a mark before the first line; in half of Europe they separate
-        // by semicolons, as the comma stands in the numbers.
+        // Spreadsheet programs may write a byte-order mark before the first line. In many European countries
+        // they separate columns by semicolons, because numbers contain commas.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let delimiter = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
@@ -449,7 +451,7 @@ impl Filler<'_> {
         Ok((Value::String(std::mem::take(&mut *bits)), count))
     }
 
-    /// The columns that the rows of this type need, and where the first line has them. `place` is that of the
+    /// Finds the columns that the rows of this type need in the first line. `place` is the position of the
     /// array.
     fn columns(
         &self,
@@ -464,7 +466,7 @@ impl Filler<'_> {
         let places = order(header, line, &mut expected, own, self.reading.ignore_extra_columns)?;
         let bare = ty.is_number();
         let column = |(port, at): (Port, usize)| {
-            // The name of a column has the fields of a row only, and the index of an element.
+            // The name of a column has only the fields of a row, and the index of an element.
             let of_row = if bare { "" } else { &*port.name };
             let fields = of_row.rsplit('.').map(|part| part.split('[').next().unwrap_or(part));
             let names = || fields.clone().filter(|name| !name.is_empty()).chain(place.names());
@@ -478,12 +480,12 @@ impl Filler<'_> {
 /// The lines below the first one.
 struct Lines {
     columns: Vec<Column>,
-    /// How many cells a line has.
+    /// The number of cells of a line.
     width: usize,
     delimiter: u8,
-    /// What stands before the fraction of a decimal, once one was seen.
+    /// The mark before the fraction of a decimal, after one was seen.
     mark: Option<char>,
-    /// True if numbers of fixed point become the nearest ones.
+    /// True if fixed-point inputs are rounded.
     rounding: bool,
 }
 
@@ -533,13 +535,13 @@ impl Lines {
     }
 }
 
-/// Returns whether a cell is surely meant to be no number.
+/// Returns whether a cell is clearly not meant as a number.
 fn is_text(cell: &str) -> bool {
     let starts_like_a_number = cell.starts_with(|c: char| c.is_ascii_digit() || "+-.,".contains(c));
     cell.chars().any(char::is_alphabetic) && (!starts_like_a_number || cell.contains(char::is_whitespace))
 }
 
-/// Says how text becomes numbers that are equal if and only if the texts are.
+/// Explains how to turn text into numbers that are equal exactly if the texts are.
 fn instead_of_text(width: u64) -> String {
     let digits = (width / 4).clamp(1, 64);
     let wider = match width {
@@ -556,22 +558,22 @@ fn rows_text(rows: u32) -> String {
     crate::report::plural(rows.into(), "row")
 }
 
-/// The line of a record. Its position is that of the empty lines before it.
+/// Returns the line of a record. The parser's position is before any empty lines, so these are skipped.
 fn line(record: &StringRecord, text: &str) -> u64 {
     let Some(position) = record.position() else { return 1 };
     let before = text.bytes().skip(position.byte() as usize).take_while(|b| b"\r\n".contains(b));
     position.line() + before.filter(|b| *b == b'\n').count() as u64
 }
 
-/// Says where a text is no CSV.
+/// Makes an error for a text that is not valid CSV.
 pub fn broken(error: &csv::Error) -> Failure {
-    // The error's own text could repeat a part of the file.
+    // The parser's own message could contain a part of the file.
     let line = error.position().map_or(String::new(), |at| format!("line {}: ", at.line()));
     Failure::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
 }
 
-/// Where each of the expected columns stands in a line. Where the rows are integers, the one column has any
-/// name, or among several that of the array.
+/// Returns the index of each expected column in a line. If the rows are integers, the only column may have
+/// any name; among several columns it must have the name of the array.
 fn order(
     header: &StringRecord,
     line: u64,
@@ -656,12 +658,12 @@ mod tests {
         Type::Array(Box::new(ty), n)
     }
 
-    /// A pair of numbers, one of them signed.
+    /// Returns the type of a pair of numbers, one of them signed.
     fn person() -> Type {
         structure(&[("id", uint(16)), ("balance", Type::Int(12))])
     }
 
-    /// The value of this type that a file with this text gives.
+    /// Returns the value of this type that a file with this text gives.
     fn value_of(text: &str, ty: &Type, reading: &Reading) -> Result<Value, Failure> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("t.csv"), text).expect("a file");
@@ -669,7 +671,7 @@ mod tests {
         fill(&mut value, &[Port::new("input1", ty.clone())], None, folder.path(), reading).map(|()| value)
     }
 
-    /// What a table means, in the form of an output.
+    /// Returns the value of a table, in the form of an output.
     fn good(text: &str, ty: &Type) -> Value {
         let value = value_of(text, ty, &Reading::default()).unwrap_or_else(|e| panic!("{}", e.human()));
         let port = [Port::new("input1", ty.clone())];
@@ -681,7 +683,7 @@ mod tests {
         assert!(failure.is(crate::failure::code::INPUT), "{}", failure.human());
         assert!(failure.message().contains(words), "{}", failure.human());
         assert!(!failure.hint().is_empty(), "{}", failure.human());
-        // The folder's name is random and may hold any digits.
+        // The folder's name is random and may contain any digits.
         let told = failure.human();
         assert!(
             told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")),
@@ -772,7 +774,7 @@ mod tests {
         bad("v\n77\n", &structure(&[("limit", uint(8)), ("rows", array(uint(8), 1))]), "not a table");
     }
 
-    /// Text is refused with what to write instead, which then is a number.
+    /// A text is refused with a suggestion what to write instead, which is then accepted.
     #[test]
     fn text_becomes_a_number() {
         for (cell, width, words) in [
@@ -797,7 +799,7 @@ mod tests {
         assert!(number.is_ok());
     }
 
-    /// Whatever stands in a file, it is a table of the right width or an error.
+    /// Every file is a table of the right width or an error.
     #[test]
     fn any_text_is_a_table_or_refused() {
         let (alphabet, mut state) = (
@@ -871,13 +873,13 @@ mod tests {
         for (rows, count, expected, counts) in [
             (json!("@v.csv"), json!(null), [1, 2, 0], 2),
             (json!("@v.csv"), json!(2), [1, 2, 0], 2),
-            // Who counts may leave out the last ones.
+            // An array with a count may leave out its last elements.
             (json!("@v.csv"), json!("0x1"), [1, 2, 0], 1),
             (json!([7]), json!(null), [7, 0, 0], 1),
             (json!([7]), json!(1), [7, 0, 0], 1),
             (json!([]), json!(null), [0, 0, 0], 0),
             (json!([7, 8, 9]), json!(null), [7, 8, 9], 3),
-            // Nothing is left out: what counts is a matter of the program.
+            // Nothing is left out: the program interprets the count.
             (json!([7, 8, 9]), json!(200), [7, 8, 9], 200),
         ] {
             let mut given = json!({"limit": 9, "rows": rows});
@@ -926,7 +928,7 @@ mod tests {
             let reading = scaled(&[(names[0], 2), (names[1], 1)]);
             let value = value_of(table, &ty, &reading).unwrap_or_else(|e| panic!("{}", e.human()));
             assert_eq!(meaning(&value), expected);
-            // The same in JSON: numbers and strings.
+            // JSON accepts both numbers and strings.
             let mut value: Value = serde_json::from_str(
                 r#"[{"id": 1, "price": {"net": 12.50, "weights": ["-0.5", 1]}},
                     {"id": 2, "price": {"net": "99", "weights": [1.5, "0x2"]}}]"#,
@@ -936,7 +938,7 @@ mod tests {
                 .unwrap_or_else(|e| panic!("{}", e.human()));
             assert_eq!(meaning(&value), expected);
         }
-        // Semicolons go with commas, or with points, but not with both.
+        // With semicolons, numbers may use commas or points, but not both.
         let numbers = array(uint(16), 2);
         let reading = scaled(&[("input1", 2)]);
         for text in ["v;\n1,5;\n2;\n", "v;\n1.5;\n2;\n"] {
@@ -992,7 +994,7 @@ mod tests {
             value::decode(&port, &value::encode(&port, &value).expect("bits"))
         };
         assert_eq!(meaning(text, &ty), json!([{"id": 7, "balance": -3}]));
-        // Rows that are integers: the column that is called like the array.
+        // If the rows are integers, the column with the name of the array is used.
         let wrapped = structure(&[("salary", array(uint(8), 2))]);
         assert_eq!(meaning("level,salary\n9,1\n9,2\n", &wrapped), json!({"salary": [1, 2]}));
         assert_eq!(meaning("any\n1\n2\n", &wrapped), json!({"salary": [1, 2]}));
@@ -1024,7 +1026,7 @@ mod tests {
             (json!([{"x": 1}]), array(structure(&[("x", uint(8))]), 1), false),
             (json!([1, 2]), array(uint(8), 2), false),
             (json!("bits:01"), uint(2), false),
-            // A table has a row for each value, but where one value is a table.
+            // A table has a row for each value, unless one value is a table.
             (json!("@t.csv"), structure(&[("x", uint(8))]), true),
             (json!("csv:-"), uint(8), true),
             (json!("@t.csv"), row, false),

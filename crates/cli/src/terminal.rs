@@ -1,4 +1,4 @@
-//! What a command says on its way, on stderr, and what it prints.
+//! The messages of a command on stderr, and its output.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use brickwork::wire::tls::Listener;
 use crate::failure::Failure;
 use brickwork::system;
 
-/// Whether the user wants no warnings on stderr.
+/// True if warnings are not printed on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether it was [set](be_quiet).
@@ -21,12 +21,12 @@ pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
-/// Says on stderr where a listener waits; with port 0 only it knows.
+/// Prints on stderr the address of a listener; with port 0 only the listener knows it.
 pub fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
     let address = listener.local_addr()?;
     tracing::info!("waiting for the peer at {address}");
     if !quiet {
-        // A closed stderr is no reason to stop.
+        // If stderr is closed, the command goes on.
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Parties' values: out of flags, files and stdin, to bits and back.
+//! Parties' values: from flags, files and stdin to bits, and back.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use crate::files::{one_from_stdin, role, utf8, value_bytes};
 use crate::table;
 
-/// Returns the bits of a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`),
-/// or a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it
-/// has a place for one.
+/// Returns the bits of a party's value. The text is JSON or a bare number, a file (`@file`), stdin (`-`), or
+/// a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`). JSON may also name tables where an
+/// array is expected.
 pub fn bits(
     text: Option<&str>,
     program: &Program,
@@ -25,7 +25,7 @@ pub fn bits(
     read_bits(text, program, party, executions, reading)
 }
 
-/// Returns the [`bits`] of a party's value for these ports, of one execution.
+/// Returns the [`bits`] of a party's value for these ports, for one execution.
 pub fn step_bits(
     text: &str,
     ports: &[Port],
@@ -64,13 +64,13 @@ fn read_bits(
     executions: Option<u32>,
     reading: &Reading,
 ) -> Result<Secrets<bool>, Failure> {
-    // Libraries erase nothing: not what they read, nor what they work with.
+    // Libraries do not erase the memory that they use.
     let _erasing = Erasing::begin();
     let value = read_value(text, program, party, executions, reading)?;
     input_bits(program, party, executions, &value)
 }
 
-/// No value is [`Value::Null`].
+/// A missing value is [`Value::Null`].
 fn read_value(
     text: Option<&str>,
     program: &Program,
@@ -86,14 +86,14 @@ fn read_value(
         return Ok(value);
     }
     if executions == Some(1) && !table::is_list(&value, &table::type_of(ports)) {
-        // One value needs no brackets.
+        // A single value needs no brackets.
         value = Value::Array(vec![value]);
     }
     table::fill(&mut value, ports, executions, folder, reading).map_err(within)?;
     Ok(value)
 }
 
-/// What is written in a value, tables aside, and where the paths in it start.
+/// Returns the value that a text describes, without its tables, and the folder from which its paths start.
 fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
     let here = Path::new("");
     if table::names_one(text) {
@@ -111,17 +111,17 @@ fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
     Ok((value.map_err(|e| Failure::from(e).within(&name).advise(hint))?, folder))
 }
 
-/// A value on the command line.
+/// Reads a value on the command line.
 fn inline(text: &str) -> Result<Value, Failure> {
     value::parse(text).map_err(|e| {
         let path = Path::new(text.trim());
-        // Not `12.5e` or the like.
+        // This excludes texts such as `12.5e`.
         let ends_like_a_file = path.extension().and_then(|e| e.to_str()).is_some_and(|extension| {
             extension.len() <= 5 && extension.chars().all(|c| c.is_ascii_alphabetic())
         });
         let is_json = text.trim_start().starts_with(['{', '[', '"']);
         let failure = Failure::from(e);
-        // Whatever it is, it is not repeated: it may be a secret all the same.
+        // The text is not repeated, because it may be a secret.
         if path.is_file() {
             failure.advise("it is the name of a file: write an @ before it, or csv: if the file is a table")
         } else if !is_json && (ends_like_a_file || text.contains('/')) {
@@ -160,7 +160,7 @@ fn input_bits(
     })
 }
 
-/// Whether a text in this value is the name of a file.
+/// Returns whether a text in this value is the name of a file.
 fn names_a_file(value: &Value) -> bool {
     match value {
         Value::String(text) => Path::new(text).is_file(),
@@ -170,7 +170,7 @@ fn names_a_file(value: &Value) -> bool {
     }
 }
 
-/// Returns what a party's output bits mean.
+/// Returns the values of a party's output bits.
 pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
     match executions {
         Some(n) => value::decode_executions(program, n as usize, party, bits),
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// Two numbers, in whatever form they are given, are the same bits.
+    /// Reading an input in any form can be stopped.
     #[test]
     fn whatever_reads_an_input_may_be_stopped() {
         let program = library::millionaires().expect("a program");

@@ -1,7 +1,7 @@
-//! `brickwork worker`: one lane of a job, told what to do line by line. `brickwork cluster` starts such
-//! processes, and so may any other scheduler.
+//! `brickwork worker`: one lane of a job, which receives its tasks line by line. `brickwork cluster` starts
+//! such processes, and so may any other scheduler.
 //!
-//! Lines of JSON on stdin are tasks, lines of JSON on stdout are what becomes of them:
+//! It reads tasks as lines of JSON from stdin, and writes results as lines of JSON to stdout:
 //!
 //! ```text
 //! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3, …}}
@@ -10,9 +10,9 @@
 //! "stop", or the end of stdin                                      {"gone": {"cause": "stopped"}}
 //! ```
 //!
-//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. Without an address a worker only looks. No
-//! value of a party passes here: inputs are read from where a task says, and outputs written where it says,
-//! durably, before `done`.
+//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. Without an address a worker only reads the
+//! log of a stock. No private value passes here: a worker reads inputs from the path in the task, and writes
+//! outputs durably to the path in the task, before `done`.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -47,18 +47,18 @@ use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
 use crate::{files, parse_errors, print, programs, values};
 
-/// Most bytes of a task.
+/// The largest number of bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// How long a store may be in use by a worker that was here before.
+/// The time for which a store may still be in use by an earlier worker.
 const IN_USE: Duration = Duration::from_secs(10);
 
-/// Run one lane of a job, as lines on stdin say: what `brickwork cluster` starts
+/// Run one lane of a job, with tasks on stdin: `brickwork cluster` starts it
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// Which party this is
+    /// The role of this party
     #[arg(long, value_name = "ROLE")]
     role: Role,
     #[command(flatten)]
@@ -72,29 +72,29 @@ pub struct Arguments {
     /// The job, 64 hexadecimal digits, as the two coordinators named it
     #[arg(long, value_name = "DIGITS", value_parser = job)]
     job: [u8; 32],
-    /// The digest of the job's terms, 64 hexadecimal digits: a worker whose program, rows or flags say
-    /// otherwise does nothing
+    /// The digest of the job's terms, 64 hexadecimal digits: a worker with another program, other rows or
+    /// flags does nothing
     #[arg(long, value_name = "DIGITS", value_parser = job)]
     terms: [u8; 32],
     /// This worker's lane, from 0
     #[arg(long, value_name = "N")]
     lane: u32,
-    /// The attempt of the lane, from 0; of one that only looks, the lane's last one
+    /// The attempt of the lane, from 0; for a worker that only reads the log, the lane's last attempt
     #[arg(long, value_name = "N")]
     attempt: u32,
     /// Lanes of the job
     #[arg(long, value_name = "N")]
     of: u32,
-    /// Stocks of lanes that may be made besides
+    /// Number of lost stocks of lanes that may be made again
     #[arg(long, value_name = "N")]
     retries: u32,
-    /// A JSON array of how many rows each partition has
+    /// A JSON array with the number of rows of each partition
     #[arg(long, value_name = "FILE")]
     rows: PathBuf,
-    /// Statistical security of the whole job in bits; 40, if it is not given
+    /// Statistical security of the whole job in bits; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
-    /// The folder of the lane's store; it is made if there is none
+    /// The folder of the lane's store; it is created if it does not exist
     #[arg(long, value_name = "DIR")]
     store: PathBuf,
     #[command(flatten)]
@@ -113,25 +113,25 @@ fn job(text: &str) -> Result<[u8; 32], String> {
     }
 }
 
-/// What a worker is told.
+/// A task of a worker.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Task {
     /// Make stock.
     Fill {
-        /// For so many partitions.
+        /// The number of partitions for which it must be enough.
         partitions: u32,
     },
     /// Run a partition.
     Run {
         /// Its number.
         partition: u32,
-        /// This party's input, as `--input` takes it; none if the program takes none of it.
+        /// This party's input, in the form of `--input`; none if the program takes none from this party.
         input: Option<String>,
-        /// Where its outputs go.
+        /// The file for its outputs.
         output: PathBuf,
     },
-    /// Say whether stock may have been taken for a partition.
+    /// Tell whether stock may have been used for a partition.
     Look {
         /// Its number.
         partition: u32,
@@ -140,7 +140,7 @@ pub enum Task {
     Stop,
 }
 
-/// One attempt of a lane, wherever its tasks come from.
+/// One attempt of a lane, with tasks from any source.
 pub struct Worker {
     party: Party,
     terms: Terms,
@@ -150,7 +150,7 @@ pub struct Worker {
     reading: Reading,
     directory: PathBuf,
     key: KeyArguments,
-    /// Of the rows of a partition, by their number.
+    /// The repeated program for each number of rows of a partition.
     repeated: HashMap<u32, Arc<Program>>,
     met: Option<(Lane, Store)>,
 }
@@ -194,7 +194,7 @@ impl Worker {
         })
     }
 
-    /// Meets the peer's worker; `says` hears where this one waits for it.
+    /// Meets the peer's worker; `says` receives the address if this one waits for it.
     fn meet(
         &mut self,
         (identity, peer): (&Identity, PublicKey),
@@ -223,7 +223,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Does a task, and says what became of it.
+    /// Does a task, and returns its result.
     fn task(&mut self, task: Task) -> Result<Value, Failure> {
         match task {
             Task::Fill { partitions } => {
@@ -253,8 +253,8 @@ impl Worker {
         })
     }
 
-    /// What the logs of the lane's store say. A store that another process has, or that cannot be read, says
-    /// nothing; neither does one that is not there any more, or that another attempt had last.
+    /// Returns what the logs of the lane's store show. A store shows nothing if another process uses it, it
+    /// cannot be read, it does not exist any more, or another attempt used it last.
     fn evidence(&self, step: &brickwork::duplo::Step) -> Evidence {
         let found = |store: &Store| {
             place::evidence(&self.directory, store, &self.attempt, &self.terms.digest(), step)
@@ -265,7 +265,7 @@ impl Worker {
         }
     }
 
-    /// All executions of a partition, side by side.
+    /// Returns the program with all executions of a partition, side by side.
     fn rows(&mut self, partition: u32) -> Result<Arc<Program>, Failure> {
         let rows = self.terms.rows.get(partition as usize).copied().ok_or_else(|| {
             Failure::usage(format!("the job has no partition {partition}"), "they are numbered from 0")
@@ -285,8 +285,8 @@ impl Worker {
         Ok(json!({ "done": { "partition": partition, "promise": promise } }))
     }
 
-    /// Runs a partition. Returns the bits of this party's outputs, and what is promised of it. What was
-    /// recovered must not show, here no more than elsewhere.
+    /// Runs a partition. Returns the bits of this party's outputs, and the promise. A recovered cheat must
+    /// not show here either.
     fn compute(&mut self, partition: u32, input: Option<&str>) -> Result<(Vec<bool>, Promise), Failure> {
         let rows = self.rows(partition)?;
         let executions = Some(self.terms.rows[partition as usize]);
@@ -298,7 +298,7 @@ impl Worker {
     }
 }
 
-/// Bytes of the files in a folder, and in those below it.
+/// Returns the bytes of the files in a folder and its subfolders.
 fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {
@@ -309,7 +309,7 @@ fn folder_bytes(folder: &Path) -> u64 {
     bytes.sum()
 }
 
-/// Writes a partition's outputs where they belong: they are there, whole and durable, or not at all.
+/// Writes a partition's outputs to their file, durably and completely, or not at all.
 fn keep(path: &Path, outputs: &Value) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -323,7 +323,7 @@ fn keep(path: &Path, outputs: &Value) -> Result<(), Failure> {
     write().map_err(|e| Failure::cannot_write(path, &e))
 }
 
-/// Reads how many rows each partition has.
+/// Reads the number of rows of each partition.
 pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
     serde_json::from_str(&files::text(path, false)?).map_err(|e| {
         Failure::input(
@@ -333,7 +333,8 @@ pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
     })
 }
 
-/// Returns what a peer's coordinator may know of how a worker ended, and what only this party's does.
+/// Returns the cause of a worker's end, of which the peer's coordinator may learn one part and this party's
+/// coordinator all.
 pub fn cause(failure: &Failure) -> Cause {
     match failure.kind() {
         code::PEER => Cause::Check,
@@ -342,7 +343,7 @@ pub fn cause(failure: &Failure) -> Cause {
     }
 }
 
-/// Names a cause, as workers say it.
+/// Returns the name of a cause in workers' messages.
 pub fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Line => "line",
@@ -352,7 +353,7 @@ pub fn cause_name(cause: Cause) -> &'static str {
     }
 }
 
-/// Reads tasks from stdin; the end of it, or a task to stop, asks the worker to stop whatever it does.
+/// Reads tasks from stdin; the end of stdin, or a task to stop, stops the worker in any work.
 fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
     let (sender, tasks) = channel();
     let stop = stop.clone();
@@ -380,7 +381,7 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
     tasks
 }
 
-/// A worker in another process of ours, which tells it what to do.
+/// A worker inside another process of this party, which gives it tasks.
 pub struct Embedded {
     worker: Owned<Worker>,
     identity: Identity,
@@ -390,7 +391,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Makes a worker with these flags, which has not met anybody.
+    /// Makes a worker with these flags, which has not met its peer yet.
     pub fn new(flags: Vec<std::ffi::OsString>) -> Result<Self, Failure> {
         let _erasing = brickwork_kernels::Erasing::begin();
         let arguments: Arguments = parsed(flags)?;
@@ -414,19 +415,19 @@ impl Embedded {
         Ok(Report::new(Value::Null, String::new()))
     }
 
-    /// Makes stock for so many partitions.
+    /// Makes stock for this many partitions.
     pub fn fill(&mut self, partitions: u32) -> Result<Report, Failure> {
         Ok(Report::new(self.worker.get_mut()?.task(Task::Fill { partitions })?, String::new()))
     }
 
-    /// Runs a partition; what it gives is this process's.
+    /// Runs a partition; its outputs go to the calling process.
     pub fn run(&mut self, partition: u32, input: Option<&str>) -> Result<Report, Failure> {
         let (bits, promise) = self.worker.get_mut()?.compute(partition, input)?;
         let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "promise": promise });
         Ok(Report::new(json, String::new()))
     }
 
-    /// Says whether stock may have been taken for a partition.
+    /// Tells whether stock may have been used for a partition.
     pub fn look(&mut self, partition: u32) -> Result<Report, Failure> {
         Ok(Report::new(self.worker.get_mut()?.task(Task::Look { partition })?, String::new()))
     }
@@ -438,7 +439,7 @@ impl Embedded {
     }
 }
 
-/// The public keys of garbler and evaluator.
+/// Returns the public keys of garbler and evaluator.
 fn identities(party: Party, own: &Identity, peer: PublicKey) -> [[u8; 32]; 2] {
     let keys = match party {
         Party::Garbler => [own.public_key(), peer],
@@ -470,18 +471,18 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     };
     let ended = stop.enter(|| work(&mut worker));
     let (key, directory) = (worker.key.clone(), worker.directory.clone());
-    // The store is closed before anybody hears that this worker is gone, and why is said before anything else
-    // that takes time: whoever loses patience and kills it has heard of a check that failed.
+    // The store is closed before this worker's end can be noticed. The reason is reported before any slow
+    // work, so that it arrives even if the worker is then killed: it may be a failed check.
     let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
     drop(worker);
     let (cause, ended) = match ended {
-        // What waited for the peer was asked to stop.
+        // A worker that waited for the peer was asked to stop.
         Err(failure) if stop.is_asked() && failure.is(code::NETWORK) => (Cause::Stopped, Ok(())),
         Err(failure) => (cause(&failure), Err(failure)),
         Ok(()) => (Cause::Stopped, Ok(())),
     };
     let said = print(&format!("{}\n", json!({ "gone": { "cause": cause_name(cause) } })));
-    // Opened once more it removes what is used up, which for a lane that is done is all of it.
+    // Opening the store again removes used items, which for a completed lane is everything.
     drop(key.open_existing(&directory));
     said?;
     ended?;

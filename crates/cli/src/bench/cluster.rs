@@ -22,12 +22,12 @@ use crate::files::{self, Folder};
 use crate::report::{Report, bytes, plural, thousands};
 use crate::{keygen, programs};
 
-/// Time jobs of many lanes, workers of both parties on this machine, and check every output
+/// Time jobs of many lanes, with workers of both parties on this machine, and check every output
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// How many lanes a job has, one job after the other
+    /// Numbers of lanes of a job; one job runs after another
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4",
         value_parser = clap::value_parser!(u32).range(1..=256))]
     lanes: Vec<u32>,
@@ -37,17 +37,17 @@ pub struct Arguments {
     /// Rows of each partition: executions of the program
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     rows: u32,
-    /// How many lanes have work or stock at a time; all of them, if it is not given
+    /// How many lanes have work or stock at the same time; the default is all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: Option<u32>,
     /// Threads of each worker
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
-    /// Statistical security of the whole job in bits; 40, if it is not given
+    /// Statistical security of the whole job in bits; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
-    /// Of each lane by itself
+    /// The network of each lane.
     #[command(flatten)]
     link: LinkArguments,
 }
@@ -84,7 +84,7 @@ struct Job {
     trials: Vec<Trial>,
 }
 
-/// Runs a job of so many lanes.
+/// Runs a job with this number of lanes.
 fn round(
     arguments: &Arguments,
     program: &Program,
@@ -180,7 +180,7 @@ fn round(
 }
 
 impl Job {
-    /// Writes a party's inputs, and says what its coordinator is told.
+    /// Writes a party's inputs, and returns its coordinator's configuration.
     fn config(
         &self,
         party: Party,

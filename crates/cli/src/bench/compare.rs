@@ -1,4 +1,4 @@
-//! `brickwork bench compare`: every protocol of the command on the same program and inputs, in turn.
+//! `brickwork bench compare`: every protocol on the same program and inputs, in turn.
 
 use std::fs;
 use std::io::Write;
@@ -26,15 +26,15 @@ use crate::programs;
 use crate::report::{Report, plural, thousands};
 use crate::run::Both;
 
-/// Run every protocol on the same program and inputs, in turn, and compare what they take and promise
+/// Run every protocol on the same program and inputs, in turn, and compare their costs and promises
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// The protocols, such as duplo,compgc; all, if they are not named
+    /// The protocols, such as duplo,compgc; the default is all
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     protocols: Vec<Protocol>,
-    /// Statistical security of those that hold against a cheater, in bits
+    /// Statistical security in bits, of the protocols that are secure against a cheater
     #[arg(long, value_name = "40|64|80", default_value = "40", value_parser = security)]
     security: u32,
     #[command(flatten)]
@@ -43,22 +43,21 @@ pub struct Arguments {
     resources: Resources,
     #[command(flatten)]
     link: LinkArguments,
-    /// Rounds, in each of which all of them run on the same random inputs; the medians count
+    /// Rounds, in each of which all protocols run on the same random inputs; the table has medians
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Also measure how many bytes one more AND gate, input and output takes, and what a protocol that has
-    /// stock keeps on disk
+    /// Also measure the bytes of one additional AND gate, input and output, and the disk space of stock
     #[arg(long)]
     each: bool,
-    /// Also draw them, by bytes and by time, into this file
+    /// Also draw a chart of bytes and time into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
     page: PageArguments,
 }
 
-/// Nothing else is said of buckets and cuts: each protocol takes what it finds fastest.
+/// Buckets and cuts are left open: each protocol uses its fastest.
 const BUCKETS: Choice = Choice { buckets: Buckets::Fastest };
 const CUT: CutChoice = CutChoice::Fastest;
 
@@ -81,7 +80,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     for round in 1..=arguments.rounds {
         let trial = Trial::draw(&program, executions)?;
         for (way, rounds) in ways.iter().zip(&mut rounds) {
-            // The table says against whom each protocol holds: the parties need not warn of it once more.
+            // The table says against which adversary each protocol is secure, so the parties need not warn
+            // about it.
             if !quiet {
                 let _ = writeln!(std::io::stderr(), "round {round} of {}: {}", arguments.rounds, way.way());
             }
@@ -139,12 +139,13 @@ fn array<'a>(of: &'a Value, field: &str) -> &'a [Value] {
     of[field].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The phases of a report from this one on.
+/// Returns the phases of a report from this one on.
 fn from<'a>(report: &'a Value, first: &str) -> impl Iterator<Item = &'a Value> {
     array(report, "phases").iter().skip_while(move |phase| phase["name"] != first)
 }
 
-/// What the phases from this one on took, as the evaluator saw it: seconds are a median over the rounds.
+/// Returns the measured time and bytes of the phases from this one on, at the evaluator; seconds are a median
+/// over the rounds.
 fn measured(way: &Parameters, rounds: &[[Value; 2]], first: &str) -> Result<Value, Failure> {
     let bytes = |field: &str| -> Result<u64, Failure> {
         let of = |[_, evaluator]: &[Value; 2]| -> u64 {
@@ -159,7 +160,7 @@ fn measured(way: &Parameters, rounds: &[[Value; 2]], first: &str) -> Result<Valu
     let seconds = |[_, evaluator]: &[Value; 2]| -> f64 {
         from(evaluator, first).filter_map(|phase| phase["seconds"].as_f64()).sum()
     };
-    // What waits for what follows from the protocol and the program: it is predicted exactly.
+    // The bytes follow from the protocol and the program, so they must be as predicted.
     let crossings: u64 =
         from(&rounds[0][0]["predicted"], first).filter_map(|phase| phase["crossings"].as_u64()).sum();
     Ok(json!({
@@ -170,7 +171,7 @@ fn measured(way: &Parameters, rounds: &[[Value; 2]], first: &str) -> Result<Valu
     }))
 }
 
-/// What a way took in its rounds, and what it promised.
+/// Returns the cost of a protocol's rounds, and its promise.
 fn row(way: &Parameters, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
     let protocol = protocols::played(way.protocol);
     let reported = array(&rounds[0][1], "phases").iter().any(|phase| phase["name"] == protocol.online_from());
@@ -215,7 +216,7 @@ const HEAD: [&str; 13] = [
     "online",
 ];
 
-/// The cells of a row under [`HEAD`].
+/// Returns the cells of a row under [`HEAD`].
 fn cells(row: &Value) -> [String; 13] {
     let count = |of: &str, field: &str| thousands(row[of][field].as_u64().unwrap_or_default());
     let trips = |of: &str| format!("{:.1}", row[of]["round_trips"].as_f64().unwrap_or_default());
@@ -250,7 +251,7 @@ fn cells(row: &Value) -> [String; 13] {
 const HEAD_OF_EACH: [&str; 7] =
     ["", "AND gate", "garbler's input", "evaluator's input", "output", "on disk, garbler", "evaluator"];
 
-/// The cells of a row under [`HEAD_OF_EACH`].
+/// Returns the cells of a row under [`HEAD_OF_EACH`].
 fn cells_of_each(row: &Value) -> [String; 7] {
     let others = array(&row["each"], "other_buckets");
     let mark = |field: &str| if others.iter().any(|other| other == field) { "*" } else { "" };
@@ -269,7 +270,7 @@ fn cells_of_each(row: &Value) -> [String; 7] {
     ]
 }
 
-/// A table, which is one in Markdown, too: so many of its columns are words, the others numbers.
+/// Formats a table that is also valid Markdown: the first columns are words, the others numbers.
 fn table<const N: usize>(head: [&str; N], rows: &[[String; N]], words: usize) -> String {
     let width = |k: usize| rows.iter().map(|row| row[k].len()).chain([head[k].len(), 4]).max().unwrap_or(4);
     let line = |cells: [&str; N]| -> String {
@@ -285,7 +286,7 @@ fn table<const N: usize>(head: [&str; N], rows: &[[String; N]], words: usize) ->
     [line(head), line(rules.each_ref().map(String::as_str))].into_iter().chain(lines).collect()
 }
 
-/// The tables, and what they are of.
+/// Formats the tables, with a title.
 fn text(program: &Program, json: &Value) -> String {
     let rows = array(json, "rows");
     let mut text = format!(

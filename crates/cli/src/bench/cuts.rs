@@ -1,4 +1,4 @@
-//! `brickwork bench cuts`: whether the cut that a run takes of a program is the faster one.
+//! `brickwork bench cuts`: checks whether the cut that a run chooses is the faster one.
 
 use std::fs;
 use std::io::Write;
@@ -25,16 +25,16 @@ use crate::programs;
 use crate::report::Report;
 use crate::run::Both;
 
-/// Time programs as they are cut beside the cut that a run would take, or the best other one
+/// Time programs in the cut of the file and in the cut that a run would choose, or the best other one
 #[derive(Args)]
 pub struct Arguments {
-    /// The programs; the standard library's, the papers' and random ones by default
+    /// The programs; the default is those of the standard library and the papers, and random ones
     files: Vec<PathBuf>,
-    /// Rounds, in each of which both cuts run, in turn; the medians count
+    /// Rounds, in each of which both cuts run, in turn; the medians are compared
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Leave out programs that are predicted to take longer
+    /// Leave out programs that are predicted to take more seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     longest: u32,
     /// Statistical security in bits
@@ -51,7 +51,7 @@ pub struct Arguments {
 /// Fifty rows against fifty: many small components, or a single one of 238 000 AND gates.
 const ACCOUNTS: &str = include_str!("accounts.wir");
 
-/// The programs that are timed where none is named, as files.
+/// Returns the programs that are timed by default, as files.
 fn programs(folder: &Folder) -> Result<Vec<PathBuf>, Failure> {
     let write = |name: &str, bytes: &[u8]| -> Result<PathBuf, Failure> {
         let path = folder.file(name);
@@ -72,7 +72,7 @@ fn programs(folder: &Folder) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// Those that are no sources.
+/// Returns the programs that are not sources.
 fn built() -> Result<Vec<Program>, Failure> {
     let mut all = vec![
         papers::aes_in_rounds()?,
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         match row(file, arguments)? {
             Ok(row) => {
                 if !quiet {
-                    // A closed stderr is no reason to stop.
+                    // If stderr is closed, the benchmark goes on.
                     let _ = writeln!(std::io::stderr(), "{}", line(&row));
                 }
                 rows.push(row);
@@ -122,7 +122,7 @@ fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What was predicted and measured of a program, or why it is skipped.
+/// Returns the predictions and measurements of a program, or the reason why it is skipped.
 fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
     let program = programs::load_with(file, &InputMap::default(), &SourceOptions::default())?;
     let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
@@ -163,7 +163,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     })))
 }
 
-/// What one run with this cut took.
+/// Returns the cost of one run with this cut.
 fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Result<Value, Failure> {
     let both = Both {
         program: &ProgramArguments::of(file.to_owned()),
@@ -248,8 +248,8 @@ fn text(json: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// As many as the table in `docs/project/benchmarks.md` has, sources and others, each of more than one
-    /// piece.
+    /// There are as many programs as the table in `docs/project/benchmarks.md` has, sources and others, and
+    /// each has more than one piece.
     #[test]
     fn there_are_programs_to_compare() {
         let folder = Folder::new().expect("a folder");

@@ -1,5 +1,5 @@
-//! What one more of something takes: a program beside the same one with more inputs or outputs, and beside
-//! itself run twice as often; and what a protocol keeps on disk for it.
+//! Measures the cost of one additional input, output or gate: it compares a program with the same one with
+//! more inputs or outputs, and with itself run twice as often. It also measures the disk space of stock.
 
 use std::num::NonZeroU32;
 
@@ -22,10 +22,10 @@ use crate::progress::watch;
 use crate::requested::Requested;
 use crate::run::Both;
 
-/// Bits that a program has more of: sixteen words of 64.
+/// The number of additional bits: sixteen words of 64.
 const MORE: u32 = 1024;
 
-/// What a program has more of.
+/// The kind of additional bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Inputs(Party),
@@ -34,11 +34,11 @@ enum More {
 
 const ALL: [More; 3] = [More::Inputs(Party::Garbler), More::Inputs(Party::Evaluator), More::Outputs];
 
-/// What one of these is called.
+/// The name of each kind.
 const NAMES: [&str; 3] = ["garbler_input", "evaluator_input", "output"];
 
-/// Returns the same program with so many more input bits of a party, which nothing reads, or output bits of
-/// the evaluator's, which are outputs already.
+/// Returns the same program with additional input bits of a party, which nothing reads, or with additional
+/// output bits of the evaluator, which repeat existing ones.
 fn grown(program: &Program, more: More) -> Result<Program, Error> {
     let port = || Port::new("more", Type::Array(Box::new(Type::Uint(64)), MORE / 64));
     let mut inputs = [Party::Garbler, Party::Evaluator].map(|party| program.input_ports(party).to_vec());
@@ -69,11 +69,11 @@ fn grown(program: &Program, more: More) -> Result<Program, Error> {
     builder.finish()
 }
 
-/// A program, and with more of each.
+/// A program, and its variants with additional bits of each kind.
 pub struct Probes<'p> {
     program: &'p Program,
     grown: Vec<(Program, ProgramArguments)>,
-    /// Where they lie.
+    /// The folder of their files.
     _folder: TempDir,
 }
 
@@ -81,14 +81,14 @@ fn failed(error: &std::io::Error) -> Failure {
     Failure::cannot_write(&std::env::temp_dir(), error)
 }
 
-/// Bytes of a run, both ways together.
+/// Returns the bytes of a run, in both directions together.
 fn bytes(reports: &[Value; 2]) -> f64 {
     let phases = reports[1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of = |phase: &Value, field: &str| phase[field].as_f64().unwrap_or_default();
     phases.iter().map(|phase| of(phase, "garbler_sent_bytes") + of(phase, "evaluator_sent_bytes")).sum()
 }
 
-/// Sizes of the buckets of a run, batch after batch, as it reports them.
+/// Returns the bucket sizes that a run reports, batch after batch.
 fn buckets(reports: &[Value; 2]) -> Vec<u64> {
     let promise = &reports[1]["promise"];
     let batches = promise["batches"].as_array().into_iter().flatten();
@@ -108,13 +108,13 @@ impl<'p> Probes<'p> {
         Ok(Probes { program, grown, _folder: folder })
     }
 
-    /// Runs them all in one way. Returns how many bytes one more of each takes, beside the run that these
-    /// reports are of, or with `duplo` beside one in the given cut and with standard buckets: what is fastest
-    /// may be others for hardly more inputs. Beside these stand as `other_buckets` the names of those whose
-    /// runs have buckets of other sizes all the same.
+    /// Runs all of them in one protocol. Returns the bytes of one additional bit of each kind, compared with
+    /// the run of these reports. With `duplo` it compares with a run in the given cut and with standard
+    /// buckets, because the fastest parameters may change with the inputs. `other_buckets` lists the kinds
+    /// for which the bucket sizes changed all the same.
     pub fn run(&self, both: &Both, reports: &[Value; 2]) -> Result<Value, Failure> {
         let executions = both.parameters.executions;
-        // Another cut of the program would be another program: the one that the file gives is compared.
+        // Another cut would be another program, so the given one is compared.
         let (given, standard) = (CutChoice::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
         let (mut both, mut alone) = (*both, (bytes(reports), buckets(reports)));
         if both.parameters.protocol == Protocol::Duplo {
@@ -155,8 +155,8 @@ impl<'p> Probes<'p> {
     }
 }
 
-/// Makes stock for all executions of a program, if a run of this way takes from one. Returns the bytes on
-/// disk of both parties.
+/// Makes stock for all executions of a program, if a run in this protocol can use a store. Returns the bytes
+/// on disk of both parties.
 pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Result<Value, Failure> {
     let keeps = match way.protocol {
         Protocol::CompGc => way.linking() == compgc::Linking::Standard,
@@ -166,7 +166,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         return Ok(Value::Null);
     }
     let count = way.executions.unwrap_or(1);
-    // Of what a run makes.
+    // Of the stock that a run uses.
     let cut = match way.protocol {
         Protocol::Jimu => {
             let given = programs::circuit(&program.file, &program.map.parties())?;
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use brickwork::circuit::library;
 
-    /// A program with more computes what it did; new outputs repeat old ones.
+    /// A program with additional bits computes the same; new outputs repeat old ones.
     #[test]
     fn a_grown_program_computes_the_same() {
         let program = library::aes::aes_128().unwrap();

@@ -1,4 +1,4 @@
-//! `brickwork bench garbling`: the inner loops alone, on one thread.
+//! `brickwork bench garbling`: only the inner loops, on one thread.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -20,37 +20,38 @@ use crate::failure::Failure;
 use crate::programs;
 use crate::report::{Report, plural, thousands};
 
-/// Time garbling, evaluating and checking of copies side by side
+/// Time garbling, evaluating and checking of copies that are processed side by side
 #[derive(Args)]
 pub struct Arguments {
-    /// A program, whose largest component is measured; AES-128 by default. With schemes of JustGarble it is
-    /// measured as one circuit
+    /// A program, whose largest component is measured; the default is AES-128. With schemes of JustGarble it
+    /// is measured as one circuit
     file: Option<PathBuf>,
-    /// Copies side by side
+    /// Number of copies that are processed side by side
     #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     copies: u32,
-    /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; by default the one of all commands
+    /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; the default is the one that all
+    /// commands use
     #[arg(long, value_name = "NAME", value_parser = kernel)]
     kernel: Option<Kernel>,
-    /// Rounds, in each of which everything has its turn; the median counts
+    /// Rounds, in each of which every task runs once; the table has medians
     #[arg(long, value_name = "N", default_value_t = 15,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// half-gates, which the protocols garble with; or schemes of JustGarble, such as gaxr-a2-d7 and
-    /// half-gates-a2; or figures, for all of the paper's figures 1 and 8
+    /// half-gates, which the protocols use; or schemes of JustGarble, such as gaxr-a2-d7 and half-gates-a2;
+    /// or figures, for all schemes of the paper's figures 1 and 8
     #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',')]
     #[arg(value_parser = Named::parse)]
     scheme: Vec<Named>,
-    /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; aes by default
+    /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; the default is aes
     #[arg(long, value_name = "NAME", conflicts_with = "file", value_parser = OfPaper::parse)]
     circuit: Option<OfPaper>,
 }
 
-/// AES calls of the evaluator for an AND gate.
+/// AES calls of the evaluator for each AND gate.
 const EVALUATOR_CALLS: usize = 2;
 
-/// The kernel of this name.
+/// Returns the kernel with this name.
 fn kernel(name: &str) -> Result<Kernel, String> {
     Kernel::named(name).ok_or_else(|| {
         let names: Vec<&str> = Kernel::all_available().into_iter().map(Kernel::name).collect();
@@ -58,15 +59,15 @@ fn kernel(name: &str) -> Result<Kernel, String> {
     })
 }
 
-/// Tables in memory, copy by copy, written again in every pass.
+/// Tables in memory, one copy after another, which are overwritten in every pass.
 struct Tables {
     bytes: Vec<u8>,
-    /// From a copy's first byte to the next one's.
+    /// Bytes from the start of one copy to the start of the next.
     stride: usize,
     filled: Vec<usize>,
 }
 
-/// Space between the tables of two copies, so that they do not compete for the same lines of the cache.
+/// Space between the tables of two copies, so that they do not compete for the same cache lines.
 const SPACE: usize = 64;
 
 impl Tables {
@@ -75,7 +76,7 @@ impl Tables {
         Tables { bytes: vec![0; copies * stride], stride, filled: vec![0; copies] }
     }
 
-    /// The tables of each copy.
+    /// Returns the tables of each copy.
     fn of_copies(&self) -> Vec<&[u8]> {
         self.bytes.chunks_exact(self.stride).map(|tables| &tables[..self.stride - SPACE]).collect()
     }
@@ -135,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let (aes, mut blocks) = (Aes128::with_kernel(kernel, rng.block()), vec![0; BLOCKS]);
     let [mut garble, mut evaluate, mut check] = [(); 3].map(|()| Measured::default());
     for _ in 0..arguments.rounds {
-        // As many calls at a time as a copy's garbling has.
+        // The same number of AES calls at a time as garbling a copy makes.
         let runs = (HalfGates::HASH.calls_per_and * ands).div_ceil(BLOCKS);
         let block = time((runs * BLOCKS) as f64, || {
             (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
@@ -150,7 +151,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
                 HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
             })?,
         );
-        // The false labels are active: every input is 0.
+        // The false labels are active, because every input is 0.
         let made = tables.of_copies();
         evaluate.add(
             evaluators,
@@ -204,7 +205,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// More tables are not kept in memory.
+/// The largest size of tables that are kept in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
 fn component(arguments: &Arguments) -> Result<Component, Failure> {

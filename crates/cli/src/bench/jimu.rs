@@ -1,5 +1,5 @@
-//! `brickwork bench jimu`: what figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017) measure,
-//! measured here.
+//! `brickwork bench jimu`: the measurements of figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017),
+//! on this machine.
 
 use std::fs;
 use std::io::Write;
@@ -28,9 +28,9 @@ use crate::run::Both;
 /// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]
 pub struct Arguments {
-    /// What to reproduce; all by default
+    /// The figures to reproduce; all by default
     figures: Vec<Figure>,
-    /// Rounds of each row; the median counts
+    /// Rounds of each row; the table has medians
     #[arg(
         long,
         value_name = "N",
@@ -38,7 +38,7 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=100)
     )]
     rounds: u32,
-    /// Skip rows with more AND gates than this, all executions together, and measure tasks with as many
+    /// Skip rows with more AND gates than this, all executions together, and measure tasks with this many
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     largest: u64,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub struct Arguments {
 /// A figure of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Figure {
-    /// The tasks that the protocol consists of, one by one
+    /// The tasks of which the protocol consists, one by one
     Figure8,
     /// AES, DES, a comparison and a Hamming distance, cut by AND gates
     Figure10,
@@ -62,10 +62,10 @@ enum Figure {
 const FIGURE_8: [[f64; 2]; 7] =
     [[2.37, 333.0], [1.40, 159.0], [0.48, 207.0], [0.79, 138.0], [0.34, 88.0], [4.18, 6400.0], [0.031, 48.0]];
 
-/// Gates by which tasks are measured, at most; and a quarter as many inputs and outputs.
+/// The largest number of gates with which tasks are measured; inputs and outputs are a quarter of it.
 const GATES: u64 = 1 << 16;
 
-/// Measures the tasks, beside the paper's figures.
+/// Measures the tasks, and lists the paper's figures beside them.
 fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let gates = arguments.largest.clamp(8, GATES) as usize;
     let round = |_| jimu::tasks::measure(40, gates, gates / 4, thread_cpu_seconds);
@@ -86,7 +86,7 @@ fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     Ok(FIGURE_8.into_iter().enumerate().map(of).collect())
 }
 
-/// A task for people.
+/// Formats a task for people.
 fn task_line(task: &Value) -> String {
     let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
     format!(
@@ -100,19 +100,19 @@ fn task_line(task: &Value) -> String {
     )
 }
 
-/// A program of the paper's.
+/// A program of the paper.
 #[derive(Clone, Copy)]
 enum Workload {
     Aes,
     Des,
     Comparison,
     Hamming,
-    /// Without its key schedule, in SubBytes.
+    /// AES without its key schedule, in SubBytes components.
     SubBytes,
 }
 
-/// A row, with what the paper measured of all executions with k = 127 in a LAN, without setup: milliseconds
-/// and megabytes, and its N, B and T.
+/// A row, with the paper's values for all executions with k = 127 in a LAN, without setup: milliseconds and
+/// megabytes, and its N, B and T.
 struct Row {
     figure: Figure,
     workload: Workload,
@@ -133,7 +133,7 @@ fn rows() -> Vec<Row> {
     ] {
         rows.push(Row { figure: Figure::Figure10, workload, cut: Cut::Gates, executions: 1, paper, buckets });
     }
-    // Thousands, and seconds, as printed.
+    // Thousands and seconds, as the paper prints them.
     let by_gates = [
         (1, [120.0, 21.9], [5440, 5, 33_643]),
         (32, [3890.0, 495.88], [174_000, 4, 763_000]),
@@ -166,7 +166,7 @@ impl Workload {
         }
     }
 
-    /// The program, as a file in a folder.
+    /// Writes the program to a file in a folder.
     fn file(self, folder: &Folder) -> Result<ProgramArguments, Failure> {
         let (name, bytes) = match self {
             Workload::Aes => ("aes.bwp", aes::aes_128()?.to_bytes()),
@@ -199,7 +199,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
         let measured = measured(row, &file, &program, arguments)?;
         if !quiet {
-            // A closed stderr is no reason to stop.
+            // If stderr is closed, the benchmark goes on.
             let _ = writeln!(std::io::stderr(), "{}", line(&measured));
         }
         done.push(measured);
@@ -227,7 +227,7 @@ impl Row {
     }
 }
 
-/// What a row takes here, beside what it took the paper.
+/// Measures a row on this machine, and lists the paper's values beside it.
 fn measured(
     row: &Row,
     file: &ProgramArguments,
@@ -255,7 +255,7 @@ fn measured(
     };
     let json = measure(&both, program, arguments.rounds, true).map_err(|f| f.within(&row.name()))?;
     let threads = threads(row, program, arguments.rounds)?;
-    // As in the paper: all but setup, both ways.
+    // As in the paper: everything except setup, in both directions.
     let phases = json["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
     let sent = |phase: &Value| {
         ["garbler_sent_bytes", "evaluator_sent_bytes"]
@@ -290,8 +290,8 @@ fn measured(
     }))
 }
 
-/// Seconds of the processor that the thread of either party takes without setup, as a median: both in this
-/// process, over memory.
+/// Returns the CPU seconds of each party's thread without setup, as a median. Both run in this process, over
+/// memory.
 fn threads(row: &Row, program: &Program, rounds: u32) -> Result<[f64; 2], Failure> {
     let program = Arc::new(program.repeat(row.executions as usize)?);
     let unit = if row.cut == Cut::Gates { Unit::Gates } else { Unit::Components };
@@ -313,7 +313,7 @@ const HEAD: &str = concat!(
     " | the paper's, k = 127          MB      ms\n"
 );
 
-/// A row for people.
+/// Formats a row for people.
 fn line(row: &Value) -> String {
     let buckets = |of: &Value| {
         let number = |field: &str| of[field].as_u64().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! CPU time of a task, round by round, beside that of its AES calls alone.
+//! CPU time of a task in each round, and the CPU time of its AES calls alone.
 
 use brickwork::stop::look;
 
@@ -6,15 +6,15 @@ use super::median::median;
 use crate::failure::Failure;
 use brickwork::resources;
 
-/// Seconds that a round measures each of the four at least.
+/// The minimum number of seconds for which a round measures each of the four.
 const ROUND_SECONDS: f64 = 0.01;
 
-/// Blocks that are encrypted at a time to measure the AES calls alone, as many as the first-level cache holds
-/// easily.
+/// Blocks that are encrypted at a time to measure the AES calls alone; they easily fit into the first-level
+/// cache.
 pub const BLOCKS: usize = 512;
 
-/// What a task took in each round for a gate of a copy, and what its AES calls took in the same round, all in
-/// nanoseconds.
+/// The time of a task in each round per gate of a copy, and the time of its AES calls in the same round, all
+/// in nanoseconds.
 #[derive(Default)]
 pub struct Measured {
     pub ns: Vec<f64>,
@@ -33,7 +33,7 @@ impl Measured {
     }
 }
 
-/// Medians over the rounds: that of the ratios is not always the ratio of the others.
+/// Medians over the rounds; the median of the ratios is not always the ratio of the medians.
 pub struct Figure {
     pub ns: f64,
     pub aes: f64,
@@ -46,7 +46,7 @@ impl std::fmt::Display for Figure {
     }
 }
 
-/// Nanoseconds of CPU time for each of `cells` that a call of `work` takes.
+/// Returns the nanoseconds of CPU time that a call of `work` takes for each of `cells`.
 pub fn time(
     cells: f64,
     mut work: impl FnMut() -> Result<(), brickwork::ProtocolError>,

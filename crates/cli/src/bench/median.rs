@@ -1,6 +1,6 @@
-//! The middle of some figures.
+//! The median of some numbers.
 
-/// Returns the middle value, or the mean of the two in the middle; of nothing 0.
+/// Returns the median, or the mean of the two middle values; 0 for no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = |i: usize| values.get(i).copied().unwrap_or_default();

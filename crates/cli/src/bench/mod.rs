@@ -1,4 +1,4 @@
-//! `brickwork bench`: how fast it is here.
+//! `brickwork bench`: measurements on this machine.
 
 mod cluster;
 mod compare;
@@ -19,7 +19,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::report::Report;
 
-/// Measure how fast it is on this machine
+/// Measure the speed of this machine
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -40,7 +40,7 @@ enum What {
 }
 
 impl Arguments {
-    /// Returns whether parties are measured as processes of their own.
+    /// Returns whether the parties run as separate processes.
     pub fn starts_processes(&self) -> bool {
         match self.what {
             What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Jimu(_) | What::Cuts(_) => true,

@@ -31,7 +31,7 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     cut: CutArguments,
-    /// Rounds, each with two new processes; the median counts
+    /// Rounds, each with two new processes; the result is the median
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -56,12 +56,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// Returns what `program`, which `both` run, takes on random inputs.
+/// Returns the cost of runs of `program` by `both` on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
     let executions = both.parameters.executions;
     let mut rounds = Vec::new();
     for round in 1..=count {
-        // A warning of the first round is one of them all.
+        // A warning is shown only in the first round.
         let ran = Trial::draw(program, executions)?.run(both, quiet || round > 1);
         rounds.push(ran.map_err(|failure| failure.within(&format!("round {round}")))?);
     }
@@ -69,18 +69,18 @@ pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Resul
     summary(both, executions.unwrap_or(1), and_gates, &rounds)
 }
 
-/// Random inputs of a program, and what it gives for them in the clear.
+/// Random inputs of a program, and its outputs without a protocol.
 pub struct Trial {
     inputs: [Secrets<bool>; 2],
-    /// What they mean.
+    /// The values of both parties.
     values: [Value; 2],
-    /// The bits of each party's outputs, and what they mean.
+    /// The bits of each party's outputs, and their values.
     expected: [String; 2],
     outputs: [Value; 2],
 }
 
 impl Trial {
-    /// Draws them for all executions.
+    /// Draws inputs for all executions.
     pub fn draw(program: &Program, executions: Option<u32>) -> Result<Self, Failure> {
         let repeated = repeated(program, executions)?;
         let [x, y] = PARTIES.map(|party| random_bits(&repeated, party));
@@ -99,17 +99,17 @@ impl Trial {
         })
     }
 
-    /// Returns a party's input, as it may stand in a file.
+    /// Returns a party's input in the form of an input file.
     pub fn value(&self, party: Party) -> &Value {
         &self.values[party as usize]
     }
 
-    /// Returns what a party learns.
+    /// Returns a party's expected output.
     pub fn expected_value(&self, party: Party) -> Value {
         self.outputs[party as usize].clone()
     }
 
-    /// Runs both parties on them. Every output must be what the program gives in the clear.
+    /// Runs both parties on these inputs. Every output must be the same as without a protocol.
     pub fn run(&self, both: &Both, quiet: bool) -> Result<[Value; 2], Failure> {
         let results = both.run(&self.inputs, quiet)?;
         for ((party, expected), result) in PARTIES.into_iter().zip(&self.expected).zip(&results) {
@@ -131,7 +131,7 @@ fn random_bits(program: &Program, party: Party) -> Result<Vec<bool>, Failure> {
     Ok(bytes.iter().map(|byte| byte & 1 == 1).collect())
 }
 
-/// The value, or the array of values, that these bits are.
+/// Returns the value, or the array of values, of these bits.
 fn input_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
     let ports = program.input_ports(party);
     match (executions, program.input_width(party)) {
@@ -193,7 +193,7 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
         ));
     }
     let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
-    // A program of XORs alone has no such rate.
+    // A program with only XOR gates has no such rate.
     let per_and = |value: f64| if and_gates == 0 { Value::Null } else { json!(value) };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let link = both.link;

@@ -1,4 +1,4 @@
-//! `brickwork bench scale`: how cost grows up to 10^12 AND gates, by the model, beside what was measured.
+//! `brickwork bench scale`: the growth of cost up to 10^12 AND gates, by the model, beside measurements.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::arguments::LinkArguments;
 use crate::failure::Failure;
 use crate::report::Report;
 
-/// Predict how cost grows up to 10^12 AND gates
+/// Predict the growth of cost up to 10^12 AND gates
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -25,18 +25,18 @@ pub struct Arguments {
     /// Threads of each party; all cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Rows that `bench papers` measured, to be drawn beside the model
+    /// Rows that `bench papers` measured, to draw beside the model
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
-    /// Also draw it, into this file
+    /// Also draw a chart into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
-/// Powers of ten of AND gates in a program.
+/// Numbers of AND gates in a program, as powers of ten.
 const GATES: std::ops::RangeInclusive<i32> = 4..=12;
 
-/// AND gates at which cores and links are compared.
+/// Number of AND gates for comparing cores and networks.
 const COMPARED: f64 = 1e9;
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
@@ -72,7 +72,7 @@ fn components() -> Result<Vec<(String, Arc<Circuit>)>, brickwork::ProtocolError>
     Ok(all)
 }
 
-/// What so many AND gates in slots of this component take; nothing where that is less than a slot.
+/// Returns the cost of this many AND gates in slots of this component; none if they are less than a slot.
 fn row(name: &str, circuit: &Circuit, gates: f64, machine: &Machine, link: &Link) -> Option<Value> {
     let slots = (gates / circuit.and_gates() as f64).round();
     if slots < 1.0 {
@@ -92,7 +92,7 @@ fn row(name: &str, circuit: &Circuit, gates: f64, machine: &Machine, link: &Link
     }))
 }
 
-/// More cores, and other lines, for as many gates.
+/// Compares more cores and other networks for the same number of gates.
 fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Value> {
     let mut all = Vec::new();
     for rate in [None, Some(10e9), Some(1e9), Some(200e6)] {
@@ -111,7 +111,7 @@ fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Val
     all
 }
 
-/// Measured rows: AND gates of all executions, and nanoseconds of one.
+/// Returns the measured rows: AND gates of all executions, and nanoseconds per gate.
 fn measured(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let Some(path) = &arguments.results else { return Ok(Vec::new()) };
     let text = fs::read_to_string(path).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
@@ -186,7 +186,7 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
     };
     let per_gate = |row: &Value| 1e9 * number(row, "seconds") / number(row, "and_gates");
     let mut time = by_component("and_gates", &per_gate);
-    // Measured points have no order, and so no line: each is a series of its own.
+    // Measured points are not connected by a line, so each is a series of its own.
     time.extend(measured.iter().map(|row| Series {
         name: String::new(),
         points: vec![Point {

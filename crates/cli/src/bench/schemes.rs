@@ -1,4 +1,4 @@
-//! `brickwork bench garbling --scheme …`: the schemes of JustGarble, as its figures 1, 8 and 9 have them.
+//! `brickwork bench garbling --scheme …`: the schemes of JustGarble, as in its figures 1, 8 and 9.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -21,11 +21,11 @@ use crate::report::{Report, plural, thousands};
 /// A circuit of the paper.
 #[derive(Clone, Copy)]
 pub enum OfPaper {
-    /// AES-128 in its shape.
+    /// AES-128 in the paper's form.
     Aes,
-    /// Modular exponentiation of numbers of so many bits.
+    /// Modular exponentiation of numbers with this many bits.
     Mexp(usize),
-    /// The edit distance of strings of so many bits.
+    /// The edit distance of strings with this many bits.
     Edt(u32),
 }
 
@@ -58,14 +58,14 @@ impl OfPaper {
     }
 }
 
-/// What `--scheme` names.
+/// The values of `--scheme`.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Named {
-    /// The half-gates of the protocols, which no circuit of the paper is for.
+    /// The half-gates of the protocols, for which no circuit of the paper is measured.
     OfProtocols,
     /// The schemes of figures 1 and 8, and half-gates with and without privacy.
     Figures,
-    /// One of JustGarble.
+    /// One scheme of JustGarble.
     One(Scheme),
 }
 
@@ -100,14 +100,14 @@ const FIGURES: [&str; 16] = [
     "gaxr-sha-1",
 ];
 
-/// More rows are not kept in memory.
+/// The largest size of rows that are kept in memory.
 const MOST_ROW_BYTES: u64 = 8 << 30;
 
-/// What is measured.
+/// The parameters of a measurement.
 pub struct Bench<'a> {
     /// A program, measured as one circuit.
     pub file: Option<&'a Path>,
-    /// Without one, this circuit.
+    /// The circuit that is measured if there is no program.
     pub circuit: Option<OfPaper>,
     pub copies: u32,
     pub rounds: u32,
@@ -179,12 +179,12 @@ fn circuit(bench: &Bench<'_>) -> Result<(String, Circuit), Failure> {
     }
 }
 
-/// What a scheme takes on a circuit, for a gate of a copy.
+/// The time of a scheme on a circuit, per gate of a copy.
 struct Taken {
     scheme: Scheme,
     garble: Figure,
     evaluate: Figure,
-    /// Whether the calls are of AES-128, whose time alone is known.
+    /// True if the calls are AES-128 calls, the only ones whose time alone is known.
     has_aes: bool,
     free: Option<f64>,
     bytes: f64,
@@ -224,7 +224,8 @@ impl Taken {
     }
 }
 
-/// AES calls for a gate with rows: at the garbler, those that draw tokens included, and at the evaluator.
+/// Returns the AES calls for a gate with rows: at the garbler, including those that draw tokens, and at the
+/// evaluator.
 fn calls(method: Method) -> [usize; 2] {
     match method {
         Method::Ga => [6, 1],
@@ -255,7 +256,7 @@ fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken
     let [mut garble, mut evaluate] = [(); 2].map(|()| Measured::default());
     let mut frees = Vec::new();
     for _ in 0..bench.rounds {
-        // As many calls at a time as garbling has.
+        // The same number of calls at a time as garbling makes.
         let runs = (calls(scheme.method())[0] * with_rows).div_ceil(BLOCKS).clamp(1, 1 << 12);
         let block = time((runs * BLOCKS) as f64, || {
             (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
@@ -300,16 +301,16 @@ fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken
     })
 }
 
-/// The gates without rows alone: all results of gates with rows are inputs. From what they take is subtracted
-/// what it takes to set as many inputs: it is measured on [`MOST_SET`] of them, if there are more.
+/// A circuit with only the gates without rows: the results of gates with rows are inputs. The time for
+/// setting as many inputs is subtracted: it is measured on at most [`MOST_SET`] inputs.
 struct Free {
-    /// Each with how often its time counts.
+    /// Each with the factor of its time.
     walks: [(Evaluator, Garbled, f64); 2],
     tokens: Vec<u128>,
     copies: usize,
 }
 
-/// More inputs that nothing reads make no circuit.
+/// A circuit cannot have more inputs that nothing reads.
 const MOST_SET: u32 = 1 << 20;
 
 impl Free {
@@ -320,7 +321,7 @@ impl Free {
             return Ok(None);
         }
         let inputs = shape.inputs() + (shape.gates().len() - sums) as u32;
-        // Inputs first, and the results of gates with rows among them; then the sums.
+        // The inputs come first, including the results of gates with rows; then the sums.
         let (mut places, mut next) = ((0..shape.inputs()).collect::<Vec<u32>>(), [shape.inputs(), inputs]);
         let mut gates = Vec::with_capacity(sums);
         for (first, second, opening) in shape.gates() {
@@ -368,7 +369,8 @@ impl Free {
 mod tests {
     use super::*;
 
-    /// Circuits with more gates with rows than a circuit may have inputs that nothing reads: MEXP-64 is one.
+    /// This also works if a circuit has more gates with rows than a circuit may have unread inputs, as
+    /// MEXP-64 does.
     #[test]
     fn gates_without_rows_are_measured_alone_in_large_circuits() {
         let scheme = Scheme::named("gax-a2").unwrap();

@@ -1,8 +1,8 @@
-//! `brickwork bench stock`: what stock on disk costs, and what a program from stock costs.
+//! `brickwork bench stock`: the cost of stock on disk, and of a program that uses it.
 //!
-//! Both parties are threads of this process, each with a store of its own, and talk over TLS on the loopback
-//! interface. The connection stands before the first program: a process's start, the handshake and the
-//! comparison of the stores come once, however many programs follow.
+//! Both parties are threads of this process, each with its own store, and communicate by TLS over the
+//! loopback interface. The connection exists before the first program, because process start, handshake and
+//! comparison of the stores happen only once for any number of programs.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -27,13 +27,13 @@ use crate::report::{Report, bytes, plural};
 use crate::{files, programs};
 use brickwork::resources;
 
-/// Time making stock on disk and in memory, programs from stock over a standing connection, steps of a
-/// session in memory, and verifying the store
+/// Time making stock on disk and in memory, programs that use stock over one connection, steps of a session
+/// in memory, and verifying the store
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// Executions to make stock for, and to run
+    /// Number of executions to make stock for and to run
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     executions: u16,
     /// Threads of each party
@@ -48,7 +48,7 @@ pub struct Arguments {
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Wall and CPU time of both parties.
+/// Wall-clock and CPU time of both parties.
 #[derive(Clone, Copy)]
 struct Time {
     seconds: f64,
@@ -74,7 +74,7 @@ pub(super) struct Parties {
 }
 
 impl Parties {
-    /// Makes them, for this statistical security, with so many threads each.
+    /// Makes them with this statistical security and this many threads each.
     pub fn new(security: u32, threads: usize) -> Result<Self, Failure> {
         let identities = [Identity::generate()?.0, Identity::generate()?.0];
         let keys = [0, 1].map(|i| PublicKey::to_bytes(identities[i].public_key()));
@@ -90,7 +90,7 @@ impl Parties {
         })
     }
 
-    /// Connects both over TLS, and lets each work on its end.
+    /// Connects both over TLS, and runs each party on its end.
     pub fn connect<T: Send>(
         &self,
         work: impl Fn(Party, Channel) -> Result<T, Failure> + Sync,
@@ -116,14 +116,14 @@ impl Parties {
     }
 }
 
-/// Both parties' stores, in a folder that goes with this.
+/// Both parties' stores, in a folder that is deleted when this is dropped.
 pub(super) struct Folders {
     folder: tempfile::TempDir,
     key: StoreKey,
 }
 
 impl Folders {
-    /// Makes a folder for them.
+    /// Makes a folder for both stores.
     pub fn new() -> Result<Self, Failure> {
         let folder = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
         let mut key = [0; 32];
@@ -140,13 +140,13 @@ impl Folders {
         Store::open(&self.place(party), &self.key)
     }
 
-    /// Counts the bytes of both.
+    /// Counts the bytes of both stores.
     pub fn bytes(&self) -> Result<[u64; 2], Failure> {
         Ok([folder_bytes(&self.place(BOTH[0]))?, folder_bytes(&self.place(BOTH[1]))?])
     }
 }
 
-/// One execution, as the evaluator sees it: in the middle, and at best.
+/// The time of one execution at the evaluator: the median and the minimum.
 struct Online {
     seconds: f64,
     least_seconds: f64,
@@ -175,7 +175,7 @@ impl Display for Online {
     }
 }
 
-/// Both parties' inputs to each execution.
+/// The inputs of both parties to each execution.
 struct Inputs(Vec<[Vec<bool>; 2]>);
 
 impl Inputs {
@@ -185,7 +185,7 @@ impl Inputs {
         Ok(Inputs((0..executions).map(|_| BOTH.map(&mut bits)).collect()))
     }
 
-    /// Has a session run the program on each of them, and checks every output.
+    /// Runs the program in a session on each of the inputs, and checks every output.
     fn each<S>(
         &self,
         program: &Program,
@@ -237,7 +237,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     })?;
     let sizes = folders.bytes()?;
     let [_, (runs, sent)] = programs(&parties, &program, &inputs, &folders)?;
-    // What is used up is gone: a store as full as before is verified.
+    // Used items are deleted, so another store of the original size is verified.
     let second = Folders::new()?;
     parties.connect(|party, channel| {
         let (store, observer) = (second.open(party)?, Unobserved);
@@ -280,8 +280,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// Makes stock in memory, and runs the program in steps of that session: each step as the evaluator sees it,
-/// and the time that the stock takes.
+/// Makes stock in memory, and runs the program in steps of that session. Returns the time of the steps at the
+/// evaluator, and the time of making the stock.
 fn in_memory(
     parties: &Parties,
     request: &Request,
@@ -291,7 +291,7 @@ fn in_memory(
     let step = &Step::new(program, &[], &[])?;
     let (start, cpu) = (Instant::now(), resources::cpu_seconds());
     let [_, (steps, made)] = parties.connect(|party, channel| {
-        // The two are alike, and of different types.
+        // The two are similar, but have different types.
         macro_rules! session {
             ($party:ident) => {{
                 let session = $party::setup(channel, &parties.terms, Unobserved)?.fill(request)?;
@@ -312,7 +312,7 @@ fn in_memory(
     Ok((steps, made))
 }
 
-/// Runs the program from stock over one connection.
+/// Runs the program on stock over one connection.
 fn programs(
     parties: &Parties,
     program: &Arc<Program>,

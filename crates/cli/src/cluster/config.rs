@@ -1,4 +1,4 @@
-//! What a coordinator is told: who it is, whom it meets, what the job is, and where its workers live.
+//! A coordinator's configuration: this party, its peer, the job, and the addresses of its workers.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::arguments::security;
 use crate::failure::Failure;
 use crate::{files, programs, table};
 
-/// The file as it is written.
+/// The file in its written form.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -39,15 +39,15 @@ fn forty() -> u32 {
     40
 }
 
-/// Where the peer's coordinator is met.
+/// The address of the peer's coordinator.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
-    /// Wait for it here.
+    /// The address to listen at.
     pub listen: Option<String>,
-    /// Connect to it there.
+    /// The address to connect to.
     pub connect: Option<String>,
-    /// How long connecting is tried, and how long it may stall.
+    /// The seconds for which connecting is tried, and for which the peer may stall.
     #[serde(default = "thirty")]
     pub timeout: u32,
 }
@@ -56,21 +56,21 @@ fn thirty() -> u32 {
     30
 }
 
-/// How this party's workers live.
+/// The configuration of this party's workers.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Workers {
-    /// Where they listen, if this party's do.
+    /// The address where they listen, if this party's workers listen.
     pub listen: String,
-    /// The host by which the peer's workers reach them.
+    /// The host name by which the peer's workers reach them.
     pub advertise: Option<String>,
-    /// Hosts that the peer's workers may be at.
+    /// Hosts where the peer's workers may be.
     pub peer_hosts: Vec<String>,
-    /// What starts one, before the flags; `{lane}` is its number.
+    /// The command that starts a worker, without the flags; `{lane}` is replaced by its number.
     pub command: Vec<String>,
-    /// Threads of each.
+    /// Threads of each worker.
     pub threads: Option<u16>,
-    /// How long a worker's peer may stall.
+    /// The seconds for which a worker's peer may stall.
     pub timeout: u32,
 }
 
@@ -87,11 +87,11 @@ impl Default for Workers {
     }
 }
 
-/// A job, as this party has it.
+/// A job, in the view of this party.
 pub struct Config {
     /// This party.
     pub party: Party,
-    /// What both parties must mean.
+    /// The terms on which both parties must agree.
     pub terms: Terms,
     /// This party's key, and its file.
     pub identity: (Identity, PathBuf),
@@ -99,19 +99,19 @@ pub struct Config {
     pub peer: PublicKey,
     /// The file of the program.
     pub program: PathBuf,
-    /// How many lanes have work or stock at a time, if not all.
+    /// How many lanes have work or stock at the same time, if not all.
     pub at_once: Option<u32>,
-    /// Where ledger and stores lie.
+    /// The folder of the ledger and the stores.
     pub folder: PathBuf,
     /// The file of the stores' key.
     pub store_key: PathBuf,
     /// The input of each partition, if this party has one.
     pub inputs: Option<Vec<PathBuf>>,
-    /// Where outputs go.
+    /// The folder for the outputs.
     pub sink: PathBuf,
-    /// Where the peer's coordinator is.
+    /// The address of the peer's coordinator.
     pub control: Control,
-    /// Where the workers are.
+    /// The configuration of the workers.
     pub workers: Workers,
 }
 
@@ -122,7 +122,7 @@ fn bad(path: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::input(format!("{}: {why}", path.display()), HINT)
 }
 
-/// Reads a job's file. Paths in it are relative to it.
+/// Reads the file of a job. Paths in it are relative to it.
 pub fn read(path: &Path) -> Result<Config, Failure> {
     let file: File = files::toml(path, false, HINT)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -162,14 +162,14 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
     let terms = Terms {
         security: file.security,
         lanes: file.lanes,
-        // A quarter, as lanes are lost now and then.
+        // A quarter, because lanes are lost now and then.
         retries: file.retries.unwrap_or(file.lanes.div_ceil(4)),
         program: Program::digest(&program),
         rows,
         identities: keys.map(PublicKey::to_bytes),
     };
     terms.check()?;
-    // What only comes up in a worker is found here already.
+    // Errors that would only show in a worker are found here.
     terms.share()?;
     let job_folder = beside(&file.folder);
     let sink = file.sink.map_or_else(|| job_folder.join("results"), |sink| beside(&sink));
@@ -193,7 +193,7 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
     })
 }
 
-/// A key, or the file of one, which lies beside the job's.
+/// Returns a key, or the path of its file relative to the job's file.
 fn named(text: &str, folder: &Path) -> String {
     match text.strip_prefix('@') {
         Some(path) => format!("@{}", folder.join(path).display()),
@@ -201,7 +201,7 @@ fn named(text: &str, folder: &Path) -> String {
     }
 }
 
-/// The files of a folder, by name: one for each partition.
+/// Returns the files of a folder by name: one for each partition.
 fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |e: &std::io::Error| Failure::cannot_read(&folder.display().to_string(), e);
     let mut parts = Vec::new();
@@ -213,14 +213,14 @@ fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     parts.sort();
-    // Results have the names of inputs.
+    // Results have the same file names as inputs.
     match parts.windows(2).find(|pair| pair[0].file_stem() == pair[1].file_stem()) {
         Some(pair) => Err(bad(&pair[1], format!("{} has the same name", pair[0].display()))),
         None => Ok(parts),
     }
 }
 
-/// How many rows a file of inputs has: elements of a JSON array, or lines of a table below its header.
+/// Counts the rows of a file of inputs: elements of a JSON array, or lines of a table below its header.
 fn count(path: &Path) -> Result<u32, Failure> {
     let name = path.display().to_string();
     let bytes = files::value_bytes(path, false)?;
@@ -243,7 +243,7 @@ fn count(path: &Path) -> Result<u32, Failure> {
 mod tests {
     use super::*;
 
-    /// The two files that come as an example are read, and fit each other.
+    /// The two example files can be read and match.
     #[test]
     fn the_examples_are_two_sides_of_one_job() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");

@@ -1,4 +1,4 @@
-//! Workers as processes of `brickwork worker`, on this machine or wherever a command starts them.
+//! Workers as processes of `brickwork worker`, on this machine or started elsewhere by a command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -24,32 +24,32 @@ use crate::files;
 use crate::link::Relay;
 use crate::report::hex;
 
-/// A process, and what it is told.
+/// A process, and the pipe for its tasks.
 struct Process {
     child: Child,
     tasks: Option<ChildStdin>,
-    /// When it was asked to stop.
+    /// The time when it was asked to stop.
     asked: Option<Instant>,
-    /// Whether it was killed: what it had begun is not gone on with.
+    /// True if it was killed: its current work is not continued.
     killed: Arc<AtomicBool>,
     reader: Option<std::thread::JoinHandle<()>>,
 }
 
-/// How long a worker that was asked to stop may take before it is killed. Whatever it was about to see is not
-/// seen then: so its lane does not go on with its stock, and another one is paid for.
+/// The time that a worker that was asked to stop has before it is killed. If it is killed, it may miss a
+/// failed check of its peer. Therefore its lane does not use its stock again, and a new one is made.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a look into the log of a stock may take.
+/// The time limit for reading the log of a stock.
 const LOOKING: Duration = Duration::from_secs(30);
 
 impl Process {
-    /// Asks it to stop: by the end of its stdin.
+    /// Asks it to stop by closing its stdin.
     fn ask(&mut self) {
         drop(self.tasks.take());
         self.asked.get_or_insert_with(Instant::now);
     }
 
-    /// Kills it if it was asked to stop long ago.
+    /// Kills it if it was asked to stop too long ago.
     fn lose_patience(&mut self) {
         if self.asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
             self.killed.store(true, Ordering::Relaxed);
@@ -65,22 +65,22 @@ pub struct Processes<'c> {
     lanes: BTreeMap<Lane, Process>,
     sender: Sender<News>,
     news: Receiver<News>,
-    /// Hears where the job stands.
+    /// Receives the progress of the job.
     stands: &'c mut dyn FnMut(&State),
-    /// What lies between this party's workers and those of the peer, where it is imitated.
+    /// The simulated network between this party's workers and the peer's, if there is one.
     link: Option<LinkSpeed>,
     relays: BTreeMap<Lane, Relay>,
-    /// What workers say at their end, and when they have made stock.
+    /// The reports of workers when they have made stock and when they end.
     reports: Arc<Mutex<Vec<Value>>>,
 }
 
 impl<'c> Processes<'c> {
-    /// Makes a crew without a worker. `rerun` are partitions in doubt that this party's people want to run
+    /// Makes a crew without workers. `rerun` are partitions in doubt that this party's user wants to run
     /// again.
     pub fn new(config: &'c Config, rerun: &[Partition], stands: &'c mut dyn FnMut(&State)) -> Self {
         let (sender, news) = channel();
         for &partition in rerun {
-            // The receiver is here.
+            // The receiver exists as long as this value.
             let _ = sender.send(News::Consent { partition });
         }
         let (link, relays, reports) = (None, BTreeMap::new(), Arc::default());
@@ -97,12 +97,12 @@ impl<'c> Processes<'c> {
         }
     }
 
-    /// Lets the workers of this party that connect call their peers over such a link, one each.
+    /// Makes this party's connecting workers connect over such a simulated network, one each.
     pub fn imitate(self, link: LinkSpeed) -> Self {
         Processes { link: (!link.is_perfect()).then_some(link), ..self }
     }
 
-    /// Returns what all workers have said of themselves; complete when they have ended.
+    /// Returns the reports of all workers; the list is complete when they have ended.
     pub fn reports(&self) -> Arc<Mutex<Vec<Value>>> {
         self.reports.clone()
     }
@@ -111,7 +111,8 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Returns where a partition's outputs go: a file with the name of its inputs, if this party has some.
+    /// Returns the path for a partition's outputs: a file with the name of its inputs, if this party has
+    /// inputs.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
         let inputs = config.inputs.as_ref().and_then(|inputs| inputs[partition as usize].file_stem());
         let mut name = inputs.map_or_else(|| format!("part-{partition:05}").into(), OsStr::to_os_string);
@@ -119,7 +120,7 @@ impl<'c> Processes<'c> {
         config.sink.join(name)
     }
 
-    /// A worker of an attempt, with these flags behind those of the job.
+    /// Makes the command of a worker for an attempt, with these flags after those of the job.
     fn command(&self, lane: Lane, attempt: u32, flags: &[String]) -> Result<Command, Error> {
         let config = self.config;
         let words: Vec<String> =
@@ -196,7 +197,7 @@ impl<'c> Processes<'c> {
                 true => Cause::Stock,
                 false => Cause::Line,
             });
-            // It closes stdout when it ends, and its store before that.
+            // A worker closes stdout when it ends, and its store before that.
             let _ = sender.send(News::Gone { lane, attempt, cause });
         });
         self.lanes.insert(lane, Process { child, tasks, asked: None, killed, reader: Some(reader) });
@@ -205,12 +206,12 @@ impl<'c> Processes<'c> {
 
     fn tell(&mut self, lane: Lane, task: &Value) {
         if let Some(Process { tasks: Some(tasks), .. }) = self.lanes.get_mut(&lane) {
-            // One that is gone says so by itself.
+            // A worker that has died is noticed elsewhere.
             let _ = tasks.write_all(format!("{task}\n").as_bytes()).and_then(|()| tasks.flush());
         }
     }
 
-    /// Ends a worker, and waits for it.
+    /// Ends a worker and waits for it.
     fn finish(&mut self, lane: Lane) {
         let Some(mut process) = self.lanes.remove(&lane) else { return };
         process.ask();
@@ -225,13 +226,13 @@ impl<'c> Processes<'c> {
         }
     }
 
-    /// Asks a worker that meets nobody what the log of a lane's stock says.
+    /// Starts a worker without a peer that reads the log of a lane's stock.
     fn looked(&self, lane: Lane, attempt: u32, partition: Partition) -> Result<bool, Error> {
         let mut child = self.command(lane, attempt, &[])?.spawn()?;
         let (sender, said) = channel();
         let lines = child.stdout.take().map(BufReader::new);
         std::thread::spawn(move || {
-            // Whoever waited may have lost patience.
+            // The caller may have stopped waiting.
             let line = lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok).next();
             let _ = sender.send(line.unwrap_or_default());
         });
@@ -242,7 +243,7 @@ impl<'c> Processes<'c> {
             None => Ok(()),
         };
         let line = said.recv_timeout(LOOKING).unwrap_or_default();
-        // It ends when there is nothing more to do, and lets go of the store.
+        // It ends when there are no more tasks, and closes the store.
         drop(child.stdin.take());
         ended(&mut child, PATIENCE);
         asked?;
@@ -264,7 +265,7 @@ fn ended(child: &mut Child, patience: Duration) {
     let _ = child.wait();
 }
 
-/// What a line of a worker says.
+/// Reads a line of a worker.
 fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Option<News> {
     let event: Value = serde_json::from_str(line).ok()?;
     let (name, body) = event.as_object()?.iter().next()?;
@@ -295,8 +296,8 @@ fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Optio
     }
 }
 
-/// Returns where a worker is to meet one of the peer's, whose coordinator names that: nobody is sent to other
-/// hosts, and nothing of the peer's words goes further than a host that is known here and a number.
+/// Returns the address where a worker connects to the peer's worker, which the peer's coordinator names. Only
+/// known hosts are allowed, and only a known host name and a number are passed on.
 fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<String, Error> {
     let of_control = control.and_then(|at| at.rsplit_once(':')).map(|at| at.0);
     let mut hosts = hosts.iter().map(String::as_str).chain(of_control);
@@ -313,8 +314,8 @@ fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<Str
     })
 }
 
-/// Returns something in a job's folder that is of one that has begun, if there is anything: the folder of a
-/// lane, or what says where lanes are.
+/// Returns a file of a started job in the job's folder, if there is one: the folder of a lane, or the file of
+/// the lanes' states.
 pub fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -326,7 +327,7 @@ pub fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Writes a file that workers read, whole or not at all.
+/// Writes a file that workers read, completely or not at all.
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -356,7 +357,8 @@ impl Crew for Processes<'_> {
                     &json!({ "run": { "partition": partition, "input": input, "output": output } }),
                 );
             }
-            // Others go on meanwhile: it says when it is gone, and is waited for before its lane begins anew.
+            // Other workers continue meanwhile. This one reports its end, and its lane begins again only
+            // after that.
             Order::Stop { lane } => _ = self.lanes.get_mut(&lane).map(Process::ask),
             Order::Look { .. } => {}
         }
@@ -398,14 +400,14 @@ impl Crew for Processes<'_> {
     }
 
     fn end(&mut self) {
-        // All are asked before one is waited for.
+        // All are asked before the first one is waited for.
         self.lanes.values_mut().for_each(Process::ask);
         let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
         lanes.into_iter().for_each(|lane| self.finish(lane));
     }
 }
 
-/// A file of inputs, as `--input` names it.
+/// Returns the value of `--input` for a file of inputs.
 fn input(path: &std::path::Path) -> String {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => format!("csv:{}", path.display()),
@@ -417,7 +419,7 @@ fn input(path: &std::path::Path) -> String {
 mod tests {
     use super::*;
 
-    /// Whoever is asked something and neither answers nor ends is not waited for.
+    /// A worker that neither answers nor ends is not waited for.
     #[cfg(unix)]
     #[test]
     fn what_hangs_is_ended() {
@@ -431,7 +433,7 @@ mod tests {
         assert!(quick.try_wait().unwrap().unwrap().success());
     }
 
-    /// A worker is sent to a port of a host that is known, and nothing else of the peer's words goes on.
+    /// A worker connects only to a port of a known host, and nothing else of the peer's text is used.
     #[test]
     fn row_16_nothing_of_an_address_goes_on_but_host_and_port() {
         let hosts = ["bob.example".to_owned(), "[::1]".to_owned()];

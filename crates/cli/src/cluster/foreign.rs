@@ -1,4 +1,4 @@
-//! A coordinator in another process of ours, whose workers that process has.
+//! A coordinator in another process of this party, which has the workers itself.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -25,10 +25,10 @@ use crate::preprocess::Role;
 use crate::report::{Report, hex};
 use crate::{files, programs, worker};
 
-/// What a coordinator is told.
+/// The flags of such a coordinator.
 #[derive(Args)]
 struct Arguments {
-    /// The program that every row is an execution of
+    /// The program; every row is an execution of it
     file: PathBuf,
     #[arg(long)]
     role: Role,
@@ -38,7 +38,7 @@ struct Arguments {
     identity: PathBuf,
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
-    /// A JSON array of how many rows each partition has
+    /// A JSON array with the number of rows of each partition
     #[arg(long, value_name = "FILE")]
     rows: PathBuf,
     #[arg(long = "of")]
@@ -47,7 +47,7 @@ struct Arguments {
     retries: u32,
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
-    /// Where the ledger lies
+    /// The folder of the ledger
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     #[arg(long, default_value_t = 30)]
@@ -60,22 +60,23 @@ struct Arguments {
     at_once: Option<u32>,
 }
 
-/// Somebody else's workers. An error is one of its own, in words.
+/// The workers of another process. Its errors are texts.
 pub trait Hands {
-    /// Hears which job it is, and the digest of its terms: digits, as a worker takes them.
+    /// Receives the identifier of the job and the digest of its terms, as hexadecimal digits.
     fn begins(&mut self, job: &str, terms: &str) -> Result<(), String>;
-    /// Does what is ordered, without waiting: `{"start": {"lane", "attempt", "address"}}`, `{"fill": {"lane",
+    /// Obeys an order without waiting: `{"start": {"lane", "attempt", "address"}}`, `{"fill": {"lane",
     /// "partitions"}}`, `{"run": {"lane", "partition"}}` or `{"stop": {"lane"}}`.
     fn obey(&mut self, order: Value) -> Result<(), String>;
-    /// Says whether stock may have been taken; no worker of the lane is left, whose last attempt is named.
+    /// Answers whether stock of a lane may have been used. The lane has no worker left; `attempt` is its last
+    /// attempt.
     fn look(&mut self, lane: u32, attempt: u32, partition: u32) -> Result<bool, String>;
-    /// Waits for news, so long at most: `{"listens": {"lane", "attempt", "address"}}`, `{"filled": {"lane",
-    /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
+    /// Waits for news, at most for this time: `{"listens": {"lane", "attempt", "address"}}`, `{"filled":
+    /// {"lane", "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
     /// "cause"}}`.
     fn news(&mut self, wait: Duration) -> Result<Vec<Value>, String>;
-    /// Tells which partitions' results lie where they belong.
+    /// Returns the partitions whose results are stored durably.
     fn kept(&mut self) -> Result<Vec<u32>, String>;
-    /// Hears where the job stands.
+    /// Receives the progress of the job.
     fn stands(&mut self, progress: Value) -> Result<(), String>;
     /// Ends all workers.
     fn end(&mut self);
@@ -93,7 +94,7 @@ fn of_hands(why: String) -> Error {
     Error::Resource(why)
 }
 
-/// Reads what a worker is said to have done.
+/// Reads an event of a worker.
 fn news_of(event: &Value) -> Result<News, String> {
     let odd = || format!("news that are none: {event}");
     let (name, body) = event.as_object().and_then(|event| event.iter().next()).ok_or_else(odd)?;
@@ -169,7 +170,7 @@ impl Crew for Foreign<'_> {
     }
 }
 
-/// Coordinates a job to its end, as these flags say; `host` hears where, if it listens.
+/// Coordinates a job to its end, according to these flags; `host` receives the address if it listens.
 pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Result<Report, Failure> {
     let arguments: Arguments = parsed(flags)?;
     let party = Party::from(arguments.role);

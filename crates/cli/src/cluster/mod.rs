@@ -1,4 +1,4 @@
-//! `brickwork cluster`: the coordinator of a job of many lanes. docs/guides/clusters.md says how two
+//! `brickwork cluster`: the coordinator of a job of many lanes. docs/guides/clusters.md explains how two
 //! organisations set one up.
 
 pub mod config;
@@ -24,18 +24,20 @@ use crate::report::{Report, hex, plural};
 use crate::terminal::announce;
 use crew::Processes;
 
-/// Run a program over two parties' tables, partition by partition, in many lanes: this party's coordinator
+/// Run a program over the tables of two parties, partition by partition, in many lanes; this is one party's
+/// coordinator
 #[derive(Args)]
 pub struct Arguments {
-    /// The job, as this party has it: who it is, whom it meets, its partitions and its workers
+    /// The job from this party's view: the party, its peer, its partitions and its workers
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Partitions in doubt that are to run again; the other party must say so, too. What a partition gave may
-    /// be with the peer already: with the same input it is the same once more, with another one it tells more
+    /// Partitions in doubt that are to run again; the other party must name the same. The peer may already
+    /// have the result of such a partition: running it again with the same input tells it nothing new, and
+    /// with another input it does
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     rerun: Vec<u32>,
-    /// Make the stocks of the lanes, and run nothing: another time goes on with them. What the garbler says
-    /// counts
+    /// Make the stocks of the lanes and run nothing; a later start continues with them. The garbler's choice
+    /// decides
     #[arg(long)]
     only_fill: bool,
 }
@@ -80,12 +82,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     summary(config.party, &config.terms, &outcome, arguments.only_fill, begun.elapsed(), Some(&config.sink))
 }
 
-/// How far a job is, for whoever looks.
+/// The progress of a job, for people.
 #[derive(Default)]
 struct Progress(Option<Tally>);
 
 impl Progress {
-    /// Returns how many partitions stand where, if that is not what it was.
+    /// Returns the number of partitions in each state, if it has changed.
     fn changed(&mut self, state: &State) -> Option<Value> {
         let tally = state.tally();
         let changed = self.0 != Some(tally);
@@ -102,8 +104,8 @@ impl Progress {
     }
 }
 
-/// Says what a job has come to. It is an error, with the same fields, if partitions are not done or results
-/// are gone; or, where it only fills, if there is not stock for all.
+/// Returns the result of a job. It is an error with the same fields if partitions are not done or results are
+/// missing. With `--only-fill` it is one if there is not stock for all.
 fn summary(
     party: Party,
     terms: &Terms,
@@ -213,7 +215,7 @@ fn list(numbers: &[u32]) -> String {
     format!("{} {}{more}", if numbers.len() == 1 { "partition" } else { "partitions" }, shown.join(", "))
 }
 
-/// The JSON form of what a job may leave to chance, and has.
+/// Returns, in JSON, the risk that a job may take and has taken.
 fn security(terms: &Terms, state: &State) -> Result<Value, Failure> {
     let spent = state.spent();
     Ok(json!({

@@ -1,4 +1,4 @@
-//! `brickwork plan --workers`: what a job of many lanes will take.
+//! `brickwork plan --workers`: the predicted cost of a job of many lanes.
 
 use brickwork::Security;
 use brickwork::circuit::Program;
@@ -12,11 +12,11 @@ use crate::failure::Failure;
 use crate::link;
 use crate::report::{Report, bytes, plural, thousands};
 
-/// What is said of a job of many lanes.
+/// The flags for a job of many lanes.
 #[derive(Args)]
 pub struct JobArguments {
-    /// Predict jobs of so many lanes (docs/guides/clusters.md), each lane a worker with a link and cores of
-    /// its own
+    /// Predict jobs with this number of lanes (docs/guides/clusters.md), each lane a worker with its own
+    /// network and cores
     #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "rows",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub workers: Vec<u32>,
@@ -28,16 +28,16 @@ pub struct JobArguments {
     #[arg(long, value_name = "N", default_value_t = 64, requires = "workers",
         value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub partition_rows: u32,
-    /// With --workers: what all links have together, such as 10Gbit
+    /// With --workers: the bandwidth of all lanes together, such as 10Gbit
     #[arg(long, value_name = "RATE", requires = "workers", value_parser = link::bits_per_second)]
     pub uplink: Option<u64>,
-    /// With --workers: cores of all workers of both parties together, where they share some
+    /// With --workers: cores of all workers of both parties together, if they share them
     #[arg(long, value_name = "N", requires = "workers", value_parser = clap::value_parser!(u32).range(1..))]
     pub cores: Option<u32>,
-    /// With --workers: failures of a worker in an hour, on the average
+    /// With --workers: failures of a worker per hour, on average
     #[arg(long, value_name = "X", default_value_t = 0.0, requires = "workers", value_parser = at_least_0)]
     pub failures: f64,
-    /// With --workers: by how much the times of workers differ, as a part of them
+    /// With --workers: the relative variation of workers' times
     #[arg(long, value_name = "X", default_value_t = 0.1, requires = "workers", value_parser = at_least_0)]
     pub spread: f64,
 }
@@ -51,10 +51,10 @@ fn at_least_0(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Predicts jobs of `program` with so many workers.
+/// Predicts jobs of `program` with this number of workers.
 ///
 /// # Errors
-/// If the stock of a lane is too much for one step, or there are more partitions than a job may have.
+/// If the stock of a lane is too large for one step, or there are more partitions than a job may have.
 pub fn predicted(
     arguments: &JobArguments,
     program: &Program,
@@ -120,7 +120,7 @@ pub fn predicted(
     Ok(Report::new(json, human))
 }
 
-/// Most partitions of a job.
+/// The largest number of partitions of a job.
 const MAX_PARTITIONS: usize = brickwork::jobs::terms::MAX_PARTITIONS;
 
 fn text(program: &Program, rows: u64, partitions: u32, jobs: &[Value]) -> String {

@@ -1,4 +1,4 @@
-//! The file of a session: its steps, what each takes and keeps, and which comes next.
+//! The file of a session: its steps, the values that each uses and keeps, and the order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,16 +28,17 @@ pub struct Entry {
     pub name: String,
     /// A program, relative to the file.
     program: PathBuf,
-    /// Of input ports, `name` or `garbler.name` or `evaluator.name`, the kept output that each one takes.
+    /// For each input port, named `name`, `garbler.name` or `evaluator.name`, the kept output that it takes.
     #[serde(default)]
     carry: BTreeMap<String, String>,
-    /// Outputs that nobody learns. A later one of the same name takes the place of an earlier one.
+    /// Outputs that no party learns. A later output with the same name replaces an earlier one.
     #[serde(default)]
     keep: Vec<String>,
-    /// How often it may run.
+    /// How often the step may run.
     #[serde(default = "once")]
     pub at_most: u32,
-    /// What comes next: the first of these that fits, and may run once more; else the next step of the file.
+    /// The choice of the next step: the first entry that fits and whose step may still run; otherwise the
+    /// next step of the file.
     #[serde(default)]
     next: Vec<Next>,
 }
@@ -51,33 +52,33 @@ fn once() -> u32 {
 pub struct Next {
     /// An output that both parties learn.
     output: Option<String>,
-    /// Its value, if this is to come next; without an output it always is.
+    /// The value for which this entry fits; without an output it always fits.
     is: Option<toml::Value>,
     /// The step, or `end`.
     step: String,
 }
 
-/// The word for what comes after the last step.
+/// The name for the end of the session.
 const END: &str = "end";
 
 /// A step of the file, with its program.
 pub struct Planned {
     pub entry: Entry,
     program: Arc<Program>,
-    /// Of each port that carries something on the party, its name, and the name of what was kept.
+    /// For each port that takes a kept value: the party, the port's name, and the name of the value.
     carried: Vec<(Party, String, String)>,
     pub next: Vec<Way>,
 }
 
-/// Where a session may go on after a step.
+/// A possible successor of a step.
 pub struct Way {
-    /// An output that both parties learn, and the bits that it must have; without one it always fits.
+    /// An output that both parties learn, and the bits that it must have; if none, it always fits.
     pub when: Option<(String, Vec<bool>)>,
-    /// A place among the steps; none is the end.
+    /// The index of the step; none is the end.
     pub to: Option<usize>,
 }
 
-/// Reads a session, or says what is wrong with it.
+/// Reads a session, or returns an error about it.
 pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
     let hint = "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
                 next; `docs/guides/reactive.md` has an example";
@@ -115,7 +116,7 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
 }
 
 impl Next {
-    /// Finds what it names: a place among the steps, and an output of the step's program.
+    /// Resolves the names of an entry: the index of a step, and an output of the step's program.
     fn way(
         &self,
         step: &Entry,
@@ -138,7 +139,7 @@ impl Next {
         let [OutputPort { port, .. }] = named[..] else {
             return Err(format!("{output} is no output that both parties learn, or there are several"));
         };
-        // A value has many spellings, and bits have one.
+        // A value has several text forms, but its bits are unique.
         let is = serde_json::to_value(is).map_err(|e| e.to_string());
         let is = is.and_then(|is| value::encode(std::slice::from_ref(port), &is).map_err(|e| e.to_string()));
         let is = is.map_err(|why| format!("is, for output {output}: {why}"))?;
@@ -146,7 +147,7 @@ impl Next {
     }
 }
 
-/// Finds the port that a session names.
+/// Finds the port with this name.
 fn port_of(program: &Program, name: &str) -> Result<(Party, String), String> {
     let has = |party: Party, name: &str| program.input_ports(party).iter().any(|port| port.name == name);
     let of = |party| name.strip_prefix(files::role(party)).and_then(|rest| rest.strip_prefix('.'));
@@ -167,8 +168,8 @@ fn port_of(program: &Program, name: &str) -> Result<(Party, String), String> {
 }
 
 impl Planned {
-    /// Whether all that it carries on is kept somewhere, always as what it takes, and all that it keeps is
-    /// there.
+    /// Checks that all values that steps use are kept by some step, with matching types, and that all kept
+    /// outputs exist.
     fn fits(&self, steps: &[Planned]) -> Result<(), String> {
         for kept in &self.entry.keep {
             self.kept_type(kept).ok_or_else(|| format!("the program has no output {kept}, or several"))?;
@@ -194,7 +195,7 @@ impl Planned {
         named.next().is_none().then_some(found).flatten()
     }
 
-    /// Returns the step, with what is kept by now.
+    /// Returns the step, with the values that are kept so far.
     pub fn step(&self, kept: &BTreeMap<String, Secret>) -> Result<Step, Failure> {
         let mut carried = Vec::new();
         for (party, port, name) in &self.carried {
@@ -210,14 +211,14 @@ impl Planned {
         Ok(Step::new(&self.program, &carried, &keep)?)
     }
 
-    /// Returns the ports for which a party gives an input: those that carry nothing on.
+    /// Returns the ports for which a party must give an input: those that take no kept value.
     pub fn own_ports(&self, party: Party) -> Vec<Port> {
         let carries =
             |port: &&Port| self.carried.iter().any(|(p, name, _)| *p == party && *name == port.name);
         self.program.input_ports(party).iter().filter(|port| !carries(port)).cloned().collect()
     }
 
-    /// Returns what it takes from the stock, as often as it may run.
+    /// Returns the items that it takes from the stock in all its runs.
     pub fn needs(&self) -> Needs {
         let width =
             |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };
@@ -235,7 +236,7 @@ impl Planned {
     }
 }
 
-/// Names a session; both parties must have the same.
+/// Returns a digest of a session, which must be the same at both parties.
 pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session file");
     let mut add = |bytes: &[u8]| _ = hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
@@ -245,7 +246,7 @@ pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> String {
         add(entry.name.as_bytes());
         add(&program.digest());
         add(&entry.at_most.to_le_bytes());
-        // Strings, numbers and lists: nothing that has no JSON form.
+        // Strings, numbers and lists always have a JSON form.
         let parts = json!([
             carried
                 .iter()

@@ -1,5 +1,5 @@
-//! `brickwork session`: one party of a computation in steps, which a file names. What both learn may decide
-//! which step comes next; what a step keeps is decoded for nobody, and later steps carry it on.
+//! `brickwork session`: one party of a computation in steps, which a file describes. Outputs that both
+//! parties learn may decide which step comes next. Kept outputs are not decoded, and later steps use them.
 
 mod course;
 mod needs;
@@ -36,12 +36,12 @@ use crate::{files, values};
 
 pub use needs::Needs;
 
-/// Compute in steps with the peer: later steps depend on what earlier ones gave, and on what they kept secret
+/// Compute in steps with the peer: later steps depend on earlier outputs, and on values that were kept secret
 #[derive(Args)]
 pub struct Arguments {
     /// The session: a TOML file with tables [[step]]
     file: PathBuf,
-    /// Which party this is
+    /// The role of this party
     #[arg(long, value_name = "ROLE")]
     role: Role,
     #[command(flatten)]
@@ -52,12 +52,12 @@ pub struct Arguments {
     /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
-    /// This party's input to a step: JSON, @file, @table.csv, or csv:table of any name. For a step that runs
-    /// several times, one after the other; the last one is used again
+    /// This party's input to a step: JSON, @file, @table.csv, or csv:FILE for a table with any file name. A
+    /// step that runs several times uses one after another, and repeats the last one
     #[arg(long = "input", value_name = "STEP=VALUE")]
     inputs: Vec<String>,
-    /// Ask on the terminal for inputs that are not given, a line of JSON for each, and show what each step
-    /// gives
+    /// Ask on the terminal for missing inputs, with a line of JSON for each, and show the outputs of each
+    /// step
     #[arg(long)]
     interactive: bool,
     /// The protocol: duplo or authenticated
@@ -74,7 +74,7 @@ pub struct Arguments {
 /// Refuses a protocol that has no sessions in memory.
 ///
 /// # Errors
-/// A mistake of usage that says what to do.
+/// An error of usage that says what to do.
 pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
     let name = protocol.name();
     match protocol {
@@ -86,21 +86,22 @@ pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
     }
 }
 
-/// A party's inputs, step by step.
+/// The inputs of a party, step by step.
 struct Inputs {
-    /// Of each step, the bits of its runs, one after the other; none for a step whose inputs are asked for.
+    /// For each step the bits of its runs, one after another; none for a step whose inputs are asked for on
+    /// the terminal.
     of_steps: Vec<Vec<Secrets<bool>>>,
 }
 
 impl Inputs {
-    /// Reads all that is given: what does not fit, or is missing, must not end a session that has begun.
+    /// Reads all given inputs: a wrong or missing one must not end a session that has begun.
     fn read(arguments: &Arguments, steps: &[Planned], party: Party) -> Result<Self, Failure> {
         let mut given = BTreeMap::<&str, Vec<&str>>::new();
         for text in &arguments.inputs {
             let known =
                 text.split_once('=').filter(|(name, _)| steps.iter().any(|step| step.entry.name == *name));
             let Some((name, value)) = known else {
-                // What stands behind it may be a secret.
+                // The text after it may be a secret.
                 let name = text.split_once('=').map_or("…", |(name, _)| name);
                 let names: Vec<&str> = steps.iter().map(|step| step.entry.name.as_str()).collect();
                 return Err(Failure::usage(
@@ -134,7 +135,7 @@ impl Inputs {
         Ok(Inputs { of_steps: steps.iter().map(of_step).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the input to the `time`th run of the step at `place`.
+    /// Returns the input to run number `time` of the step with this index.
     fn bits(
         &self,
         place: usize,
@@ -150,7 +151,7 @@ impl Inputs {
     }
 }
 
-/// Asks on the terminal for a value of these ports. A slip of the finger does not end the session.
+/// Asks on the terminal for a value of these ports. A typing mistake does not end the session.
 fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets<bool>, Failure> {
     let _erasing = Erasing::begin();
     loop {
@@ -178,24 +179,24 @@ fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     }
 }
 
-/// Either party of the session, between two steps.
+/// A party of the session, between two steps.
 pub enum Playing {
     Garbler(Box<Garbler>),
     Evaluator(Box<Evaluator>),
     Masked(Box<authenticated::Session>),
 }
 
-/// What a step gave.
+/// The result of a step.
 pub struct Given {
     pub outputs: Vec<bool>,
-    /// What nobody decoded, in the order of its outputs.
+    /// The kept outputs, in order.
     pub kept: Vec<Secret>,
-    /// What is promised, in its JSON form.
+    /// The promise of the step.
     pub promise: Promise,
 }
 
 impl Given {
-    /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
+    /// Leaves out the evaluator's additional result, which depends on its inputs and must not show.
     fn of_duplo(duplo::StepReport { outputs, kept, promise, .. }: duplo::StepReport) -> Self {
         Given { outputs, kept, promise }
     }
@@ -261,7 +262,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     has_sessions(protocol)?;
     let steps = course::read(&arguments.file)?;
     let inputs = Inputs::read(arguments, &steps, party)?;
-    // All that the session takes, however it goes.
+    // Returns the items that the whole session can take.
     let needs = steps.iter().map(Planned::needs).fold(Needs::default(), Needs::and);
     let peer = files::public_key(&arguments.peer)?;
     let identity = {
@@ -306,14 +307,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What the steps gave this party so far.
+/// The results of the steps so far at this party.
 struct Told {
     party: Party,
-    /// Whether it sees that as the steps end.
+    /// True if the results are shown as the steps end.
     interactive: bool,
     log: Vec<Value>,
     human: String,
-    /// The weakest promise, which is the one that stands below all.
+    /// The weakest promise, which holds for the whole session.
     promise: Option<Promise>,
 }
 
@@ -372,7 +373,8 @@ impl Told {
         }
     }
 
-    /// Adds to a failure what is known by then: it is spent, and cannot be computed again for nothing.
+    /// Adds the results so far to a failure: their stock is used, and they cannot be computed again without
+    /// cost.
     fn with(self, failure: Failure) -> Failure {
         if self.log.is_empty() {
             return failure;
@@ -383,7 +385,7 @@ impl Told {
     }
 }
 
-/// The bits of the outputs that both parties learn, by name.
+/// Returns the bits of the outputs that both parties learn, by name.
 fn shared<'a>(program: &'a Program, party: Party, mut bits: &'a [bool]) -> BTreeMap<&'a str, &'a [bool]> {
     let mut values = BTreeMap::new();
     for output in program.outputs_of(party) {
@@ -396,7 +398,7 @@ fn shared<'a>(program: &'a Program, party: Party, mut bits: &'a [bool]) -> BTree
     values
 }
 
-/// Meets the peer, who must mean the same session.
+/// Meets the peer, which must have the same session.
 pub fn meet(
     address: &Address,
     options: &tls::Options,
@@ -419,7 +421,7 @@ pub fn meet(
     }
     let why = "the two parties have different sessions; compare the files, their programs, \
                --protocol and --security";
-    // A peer that went away needs no reason.
+    // A peer that has gone away needs no reason.
     if let Err(e) = met.channel.refuse(why) {
         tracing::debug!("the peer was not told: {e}");
     }

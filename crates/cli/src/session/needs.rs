@@ -1,20 +1,20 @@
-//! What the steps of a session take.
+//! The items that the steps of a session use.
 
 use brickwork::circuit::{Component, Program};
 use brickwork::{authenticated, duplo};
 
-/// What steps take of what is made at the beginning.
+/// The items that steps use, which are made at the beginning.
 #[derive(Default)]
 pub struct Needs {
     components: Vec<(Component, usize)>,
     /// Input bits of the garbler and of the evaluator.
     pub inputs: [usize; 2],
-    /// Output bits that the evaluator does not learn.
+    /// Number of output bits that the evaluator does not learn.
     pub sealed: usize,
 }
 
 impl Needs {
-    /// Adds the components of a program that runs so often.
+    /// Adds the components of a program that runs this many times.
     pub fn add(&mut self, program: &Program, times: usize) {
         for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
             self.component(component, slots * times);
@@ -30,7 +30,7 @@ impl Needs {
         }
     }
 
-    /// Adds what other steps take.
+    /// Adds the items of other steps.
     pub fn and(mut self, other: Needs) -> Self {
         other.components.iter().for_each(|(component, slots)| self.component(component, *slots));
         self.inputs.iter_mut().zip(other.inputs).for_each(|(sum, more)| *sum += more);

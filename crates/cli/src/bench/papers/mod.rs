@@ -1,9 +1,9 @@
-//! `brickwork bench papers`: what the tables and figures of DUPLO (CCS 2017, section 7) measure, measured
-//! here.
+//! `brickwork bench papers`: the measurements of the tables and figures of DUPLO (CCS 2017, section 7), on
+//! this machine.
 //!
-//! Every row is a run of both parties in two processes over the imitated link. Rows that are done are kept in
-//! a file, one JSON object a line, so that an interrupted measurement goes on where it was; what this
-//! machine's memory or the user's patience cannot hold is skipped, and the report says so.
+//! Every row is a run of both parties in two processes over a simulated network. Finished rows are kept in a
+//! file, one JSON object per line, so that an interrupted measurement can continue. Rows that need too much
+//! memory or time are skipped, and the report says so.
 
 mod rows;
 mod show;
@@ -34,19 +34,19 @@ use crate::run::Both;
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
 pub struct Arguments {
-    /// What to reproduce; everything by default
+    /// The tables and figures to reproduce; all by default
     tables: Vec<Table>,
-    /// Where rows are kept; those that are there already are not measured again
+    /// The file of measured rows; rows that it already has are not measured again
     #[arg(long, value_name = "FILE", default_value = "brickwork-papers.jsonl")]
     results: PathBuf,
-    /// Rounds of each row; the median counts
+    /// Rounds of each row; the table has medians
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Skip rows with more AND gates than this, all executions together
     #[arg(long, value_name = "N")]
     largest: Option<u64>,
-    /// Skip rows that are predicted to take longer
+    /// Skip rows that are predicted to take more seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     longest: u32,
     /// Also draw the figures, into this file
@@ -68,13 +68,13 @@ impl Results {
     fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::cannot_write(path, &e);
         let kept = match fs::read_to_string(path) {
-            // A line that was being written when the measurement ended is measured again.
+            // A line that was incomplete when the measurement was interrupted is measured again.
             Ok(text) => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Failure::cannot_read(&path.display().to_string(), &e)),
         };
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-        // Behind such a line, too, the next one begins at its beginning.
+        // After such a line, the next one still begins on a new line.
         file.write_all(b"\n").map_err(failed)?;
         Ok(Results { kept, file })
     }
@@ -166,18 +166,18 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json!({ "rows": rows, "bytes": bytes, "skipped": skipped }), human))
 }
 
-/// A row's line in its table.
+/// Formats a row for its table.
 fn shown(row: &Row, measured: &Value) -> String {
     if row.table == Table::Plan { comparison(row, measured) } else { line(row, measured) }
 }
 
-/// A row's measurement, or why it is skipped.
+/// Returns a row's measurement, or the reason why it is skipped.
 fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<Value, String>, Failure> {
     let gates = row.workload.and_gates() * u64::from(row.executions);
     if arguments.largest.is_some_and(|largest| gates > largest) {
         return Ok(Err(format!("{} AND gates", thousands(gates))));
     }
-    // Beyond any machine that runs both parties, and not worth making the program.
+    // No machine can run both parties of it, so the program is not even made.
     if gates > 1 << 31 {
         return Ok(Err(format!("{} AND gates are beyond the memory of one machine", thousands(gates))));
     }
@@ -188,7 +188,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
     let link = row.link.with_lanes(arguments.resources.lanes);
     let parameters = match arguments.choice.buckets.choose(&repeated, 40, &machine, &link) {
         Ok(parameters) => parameters,
-        // More wires than one session can have.
+        // It has more wires than one session can have.
         Err(failure) => return Ok(Err(failure.message().into())),
     };
     let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);
@@ -243,6 +243,6 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
 }
 
 fn say(text: &str) {
-    // A closed stderr is no reason to stop.
+    // If stderr is closed, the benchmark goes on.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The rows: what is run, how often, over which line, and what the paper measured.
+//! The rows: the program, the number of executions, the network, and the paper's measurements.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ pub enum Table {
     Table3,
     /// Bytes of AES-128
     Table4,
-    /// Not of the paper: what `plan` predicts beside what runs take, over loopback and both networks
+    /// Not in the paper: the predictions of `plan` beside measured runs, over loopback and both networks
     Plan,
-    /// Not of the paper: up to 10^8 AND gates over loopback, for `bench scale`
+    /// Not in the paper: up to 10^8 AND gates over loopback, for `bench scale`
     Scale,
 }
 
-/// What is run.
+/// The program of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
     Random {
@@ -38,7 +38,7 @@ pub enum Workload {
         t: u32,
     },
     Aes,
-    /// In so many kinds of components, 3 or 5.
+    /// AES-128 in 3 or 5 kinds of components.
     AesIn(u32),
     CbcMac {
         blocks: u32,
@@ -82,15 +82,15 @@ impl Workload {
     }
 }
 
-/// Two processes of this machine.
+/// Two processes on this machine.
 const LOOPBACK: LinkSpeed = LinkSpeed { bits_per_second: None, rtt: Duration::ZERO };
 
 /// The networks of the paper.
 const LAN: LinkSpeed = LinkSpeed { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
 const WAN: LinkSpeed = LinkSpeed { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
 
-/// A row of a table, with the paper's milliseconds of an execution before its inputs are there, and from then
-/// on.
+/// A row of a table, with the paper's milliseconds of an execution: before its inputs are known, and from
+/// then on.
 pub struct Row {
     pub table: Table,
     pub workload: Workload,
@@ -99,7 +99,7 @@ pub struct Row {
     pub paper: Option<[f64; 2]>,
 }
 
-/// Where `paper` holds one number, it is the whole time.
+/// If `paper` holds only one number, it is the whole time.
 pub const WHOLE: f64 = 0.0;
 
 pub fn rows() -> Vec<Row> {
@@ -184,7 +184,8 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// Megabytes to the evaluator before the inputs and kilobytes after them, of one AES: DUPLO, table 4.
+/// Megabytes to the evaluator before the inputs are known, and kilobytes after that, for one AES: DUPLO,
+/// table 4.
 pub const BYTES: [(u32, [f64; 2]); 4] =
     [(1, [12.94, 19.36]), (32, [2.60, 18.97]), (128, [1.96, 18.96]), (1024, [1.59, 18.96])];
 
@@ -193,7 +194,7 @@ impl Row {
         table_name(self.table)
     }
 
-    /// Names it for people.
+    /// Returns a name for people.
     pub fn name(&self) -> String {
         format!("{}, N = {}, {}", self.workload.name(), self.executions, self.link_name())
     }
@@ -206,7 +207,7 @@ impl Row {
         }
     }
 
-    /// Returns by what a row of so many rounds is found again in the file of results.
+    /// Returns the key by which a row with this number of rounds is found in the file of results.
     pub fn key(&self, rounds: u32, resources: &Resources, choice: &Choice) -> String {
         let threads = resources.threads.map_or("all".into(), |threads| threads.to_string());
         let rest = format!("{rounds} rounds, {threads} threads, {} lanes", resources.lanes);

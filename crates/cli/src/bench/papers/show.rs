@@ -1,4 +1,4 @@
-//! What is shown of the rows: lines of tables, points of figures.
+//! The output of rows: lines of tables and points of figures.
 
 use brickwork::circuit::library::aes;
 use brickwork::{duplo, plan};
@@ -10,8 +10,8 @@ use brickwork_report::chart::{Axis, Chart, Point, Series};
 
 const BEFORE: [&str; 4] = ["setup", "preprocess", "prepare", "build"];
 
-/// Of one execution: milliseconds before the inputs and after them, bytes that the garbler sends before them
-/// and after.
+/// Returns, for one execution, the milliseconds before the inputs are known and after that, and the garbler's
+/// bytes before and after.
 fn split(measured: &Value) -> ([f64; 2], [f64; 2]) {
     let (mut milliseconds, mut sent) = ([0.0; 2], [0.0; 2]);
     for phase in measured["measured"]["phases"].as_array().map(Vec::as_slice).unwrap_or_default() {
@@ -68,7 +68,7 @@ pub fn point(row: &Row, measured: &Value) -> Value {
     })
 }
 
-/// Returns the seconds of a run and of its phases, predicted and measured, and memory.
+/// Returns the predicted and measured seconds of a run and of its phases, and memory.
 pub fn comparison(row: &Row, measured: &Value) -> String {
     let (took, expected) = (&measured["measured"], &measured["measured"]["predicted"]);
     let number = |of: &Value| of.as_f64().unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn comparison(row: &Row, measured: &Value) -> String {
         };
         let (predicted, real) =
             (number(&of(expected).unwrap_or_default()["seconds"]), n * number(&phase["seconds"]));
-        // What takes next to no time has no ratio worth a look.
+        // The ratio of two very short times is meaningless.
         if real.max(predicted) < LEAST_SHARE * seconds {
             "    -".into()
         } else {
@@ -105,16 +105,16 @@ pub fn comparison(row: &Row, measured: &Value) -> String {
     )
 }
 
-/// Of the whole, for a phase to be compared.
+/// The smallest part of the whole that a phase must have to be compared.
 const LEAST_SHARE: f64 = 0.03;
 
-/// Above the lines of [`comparison`].
+/// The heading of the lines of [`comparison`].
 pub const COMPARISON_HEAD: &str = "\
     plan: milliseconds of a run, and predicted by measured: all, phases, memory\n\
     \x20 program                    N  link       predicted    measured   ratio\
     \x20 setup  prepr  prepa  build  evalu  decod   garbler evaluator\n";
 
-/// Computes the table exactly, with the standard buckets: nothing is run.
+/// Computes the table exactly, with the standard buckets; nothing runs.
 pub fn table_4() -> Result<Vec<Value>, Failure> {
     let program = aes::aes_128()?;
     let mut rows = Vec::new();
@@ -138,7 +138,7 @@ pub fn table_4() -> Result<Vec<Value>, Failure> {
     Ok(rows)
 }
 
-/// Returns the figures: time against the size of a component.
+/// Returns the figures: time by the size of a component.
 pub fn charts(done: &[(Table, String, Value)]) -> Vec<Chart> {
     let number = |row: &Value, field: &str| row[field].as_f64().unwrap_or_default();
     let milliseconds =
