@@ -66,6 +66,8 @@
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
 pub use brickwork_authenticated as authenticated;
+#[doc(hidden)]
+pub use brickwork_base::quota;
 pub use brickwork_base::{
     Cheat, Error as ProtocolError, Malformed, Security, at_most, bits, error, label, pool, private, process,
     random, stop,

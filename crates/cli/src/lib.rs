@@ -51,6 +51,7 @@ mod stock;
 mod store;
 mod table;
 mod terminal;
+mod trail;
 mod values;
 mod worker;
 

@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use crate::arguments::Reading;
 use crate::failure::Failure;
 use crate::report::{bytes, hex, plural};
+use crate::trail::Named;
 use crate::{files, programs, values};
 use brickwork::resources;
 
@@ -126,6 +127,13 @@ pub struct Allowed {
     /// Runs at most, ever and in any hour.
     pub total: Option<u64>,
     pub per_hour: Option<u64>,
+}
+
+impl Allowed {
+    /// Returns its name for the audit trail.
+    pub fn named(&self) -> Named {
+        Named { name: self.name.clone(), digest: hex(&self.digest) }
+    }
 }
 
 /// Where the peer is met.

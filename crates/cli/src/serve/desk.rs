@@ -1,15 +1,16 @@
 //! The desk of a standing party: requests that wait, what the peer has announced, and what may run next. HTTP
 //! puts requests here, the line to the peer takes them.
 
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use brickwork::circuit::{Party, value};
+use brickwork::circuit::{Party, Port, value};
 use brickwork::duplo;
 use brickwork::session::Terms;
-use brickwork::stock::Store;
+use brickwork::stock::{EpochId, Store};
 use brickwork::stop::Stop;
 use brickwork_kernels::Secrets;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ use super::figures::Figures;
 use super::results::{Found, Results, Which};
 use crate::failure::Failure;
 use crate::files;
+use crate::report::hex;
+use crate::trail::{Asker, Event, Kind, Outcome, Trail};
 
 /// Why a party does not run, or not yet, what it may be asked for. Parties say it to each other in these
 /// words alone, so that nothing that a peer writes reaches who asked.
@@ -87,6 +90,11 @@ impl Refusal {
         Refusal { error: format!("the peer refuses: {}", self.error), ..self }
     }
 
+    /// Returns whether a run gave it, which had begun.
+    pub fn is_of_run(&self) -> bool {
+        self.status == 502
+    }
+
     fn late() -> Self {
         let hint = "the peer is away, has given no input to it, or there is no stock: the status page tells; \
                     wait_seconds in [limits] is how long a request waits";
@@ -138,7 +146,7 @@ impl From<Why> for Refusal {
     }
 }
 
-/// What a request gets.
+/// The answer to a request.
 pub type Answer = Result<Value, Refusal>;
 
 /// A request that waits.
@@ -156,7 +164,7 @@ struct Queued {
     announced: Option<Instant>,
 }
 
-/// What the peer has announced, which is the evaluator.
+/// A run that the peer, which is the evaluator, has announced.
 struct Announced {
     which: Which,
     until: Instant,
@@ -169,7 +177,7 @@ struct Queue {
     requests: Vec<Queued>,
     announced: Vec<Announced>,
     next: u64,
-    /// Whether the last one tried was asked for here: then the peer's has its turn.
+    /// The last one tried was asked for here: then the peer's has its turn.
     mine_was_last: bool,
 }
 
@@ -182,8 +190,17 @@ pub const AGAIN: Duration = Duration::from_secs(1);
 /// How long what lacks something is left alone.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Bytes that are free on the store's disk before a program runs: what it gives is written there.
+/// Bytes that are free on the store's disk before a program runs, besides its outputs: entries, and the
+/// copies of pages that a transaction of the index makes.
 const ROOM: u64 = 16 << 20;
+
+/// Returns how many bytes must be free before a program runs. Its outputs are written as JSON into a result,
+/// of which the index keeps a sealed copy in pages of its own, and into the file `outputs`.
+fn room(ports: &[Port]) -> u64 {
+    // Such bits make numbers of either sign about as long as any.
+    let bits: Vec<bool> = (0..ports.iter().map(Port::width).sum::<u64>()).map(|bit| bit % 2 == 0).collect();
+    ROOM + 4 * value::decode(ports, &bits).to_string().len() as u64
+}
 
 /// Most runs that the peer may have announced at a time.
 const MAX_ANNOUNCED: usize = 256;
@@ -194,15 +211,20 @@ pub struct Desk {
     pub store: Store,
     pub terms: Terms,
     pub figures: Figures,
+    pub trail: Trail,
+    /// Epochs that are burned, and of which the trail says so.
+    burned: Mutex<BTreeSet<EpochId>>,
     config: RwLock<Arc<Config>>,
     book: Mutex<Book>,
     results: Mutex<Results>,
+    /// How many results were kept, ever.
+    kept: AtomicU64,
     queue: Mutex<Queue>,
     bell: Condvar,
     stopping: AtomicBool,
     /// Asked when all stops: no other step of a filling begins.
     pub between_steps: Stop,
-    /// Whether stock is being made.
+    /// Set while stock is being made.
     filling: Mutex<bool>,
     filled: Condvar,
     /// The peer failed a check: nothing runs with it any more.
@@ -211,18 +233,18 @@ pub struct Desk {
     pub in_vain: AtomicBool,
     /// Held while a program runs.
     running: Mutex<()>,
-    /// What ends the run that there is, and when it is too late for it.
+    /// Ends the run that there is, and the time at which it is too late for it.
     overdue: Mutex<Option<(Stop, Instant)>>,
 }
 
-/// A run that has begun, or is on offer to the peer, for as long as this lives. What waits for the peer in it
-/// enters its stop.
+/// A run that has begun, or is on offer to the peer, for as long as this lives. Code that waits for the peer
+/// in it enters its stop.
 pub struct Running<'a> {
     desk: &'a Desk,
     pub stop: Stop,
     /// This party's input: of the request that it is for, or else the standing one.
     pub input: Option<Secrets<bool>>,
-    /// Whether there is such a request: it is answered with what this run gives, and does not expire before.
+    /// Set if there is such a request: it is answered with what this run gives, and does not expire before.
     pub asked: bool,
     _one_at_a_time: MutexGuard<'a, ()>,
 }
@@ -234,8 +256,17 @@ impl Drop for Running<'_> {
     }
 }
 
+/// Returns the epochs of a store that are burned, and why.
+fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, brickwork::ProtocolError> {
+    let mut burned = Vec::new();
+    for (id, _) in store.epochs()? {
+        burned.extend(store.state(&id)?.burned().map(|why| (id, why.to_owned())));
+    }
+    Ok(burned)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked in here left nothing half done.
+    // A thread that panicked in here left nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -247,15 +278,20 @@ impl Desk {
         config: Config,
         book: Book,
         results: Results,
-    ) -> Self {
-        Desk {
+        trail: Trail,
+    ) -> Result<Self, brickwork::ProtocolError> {
+        let burned = burned(&store)?.into_iter().map(|(id, _)| id).collect();
+        Ok(Desk {
             party,
             store,
             terms,
             figures: Figures::new(),
+            trail,
+            burned: Mutex::new(burned),
             config: RwLock::new(Arc::new(config)),
             book: Mutex::new(book),
             results: Mutex::new(results),
+            kept: AtomicU64::new(0),
             queue: Mutex::default(),
             bell: Condvar::new(),
             stopping: AtomicBool::new(false),
@@ -266,7 +302,32 @@ impl Desk {
             in_vain: AtomicBool::new(false),
             running: Mutex::new(()),
             overdue: Mutex::default(),
+        })
+    }
+
+    /// Notes in the trail which epochs were burned since this was called last.
+    pub fn note_burned(&self) {
+        let now = match burned(&self.store) {
+            Ok(now) => now,
+            // A line that needs the store hears of it.
+            Err(why) => return tracing::debug!("burned epochs are not noted: {why}"),
+        };
+        let mut known = lock(&self.burned);
+        for (id, why) in now.into_iter().filter(|(id, _)| known.insert(*id)) {
+            let (epoch, reason) = (Some(hex(&id)), Some(why));
+            self.trail.note(Event { epoch, reason, ..Event::new(Kind::Burn, Outcome::Done) });
         }
+    }
+
+    /// Notes in the trail that a run is refused.
+    pub fn note_refusal(&self, program: Option<&Allowed>, run: Option<&str>, by: Asker, why: &Refusal) {
+        self.trail.note(Event {
+            program: program.map(Allowed::named),
+            run: run.map(str::to_owned),
+            asked_by: Some(by),
+            reason: Some(why.error.clone()),
+            ..Event::new(Kind::Refusal, Outcome::Refused)
+        });
     }
 
     pub fn config(&self) -> Arc<Config> {
@@ -317,7 +378,7 @@ impl Desk {
         self.between_steps.ask();
         lock(&self.queue).refuse(|request| !request.runs, &Why::Stopping.into());
         self.ring();
-        // Whoever has begun a run has it; whoever has not sees that all stops.
+        // A line that has begun a run has it. Another one sees that all stops.
         drop(lock(&self.running));
         lock(&self.queue).refuse(|_| true, &Why::Stopping.into());
         let left = until.saturating_duration_since(Instant::now());
@@ -351,8 +412,8 @@ impl Desk {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins a run, for as long as the guard lives; none once all stops, or the peer has cheated. Whoever
-    /// asks for it by now has asked for this one, and whoever has left by now gives no input to it.
+    /// Begins a run, for as long as the guard lives; none once all stops, or the peer has cheated. It is for
+    /// the request that waits by now. One that has left by now gives no input to it.
     pub fn begin(&self, which: &Which, allowed: &Allowed) -> Option<Running<'_>> {
         let one_at_a_time = lock(&self.running);
         if self.is_stopping() {
@@ -360,7 +421,7 @@ impl Desk {
         }
         let stop = Stop::new();
         *lock(&self.overdue) = Some((stop.clone(), Instant::now() + self.config().limits.run()));
-        // Whoever breaks off now finds this one.
+        // A line that breaks off now finds this one.
         if self.is_broken_off() {
             *lock(&self.overdue) = None;
             return None;
@@ -387,7 +448,8 @@ impl Desk {
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
     }
 
-    /// Puts a request into the queue.
+    /// Puts a request into the queue, by an id that marks it as a user's or without one. It may wait for the
+    /// disk.
     ///
     /// # Errors
     /// Why it is refused at once.
@@ -408,17 +470,22 @@ impl Desk {
             })?,
         };
         let (answer, answered) = oneshot::channel();
-        // An id of a user's is marked, so that no request without one is named alike here.
-        let id = id.map(|id| format!("={id}"));
-        // A run that ends keeps its result before it leaves the queue.
-        let mut queue = lock(&self.queue);
-        if let Some(id) = &id
-            && let Some(found) = self.found(&Which { digest: allowed.digest, id: id.clone() }, &input)
-        {
-            drop(answer.send(found));
-            return Ok(answered);
-        }
-        self.may(allowed)?;
+        let mut queue = loop {
+            let kept = self.kept.load(Ordering::SeqCst);
+            if let Some(id) = &id
+                && let Some(found) = self.found(&Which { digest: allowed.digest, id: id.clone() }, &input)
+            {
+                drop(answer.send(found));
+                return Ok(answered);
+            }
+            self.may(allowed)?;
+            let queue = lock(&self.queue);
+            // A run that ends keeps its result before it leaves the queue. So none that is looked for here
+            // was kept meanwhile, unless one was kept.
+            if self.kept.load(Ordering::SeqCst) == kept {
+                break queue;
+            }
+        };
         let now = Instant::now();
         if self.is_stopping() {
             return Err(Why::Stopping.into());
@@ -470,7 +537,7 @@ impl Desk {
                 return Some(which);
             }
             let left = until.checked_duration_since(now)?;
-            // What is left alone for a while is looked at again.
+            // A run that is left alone for a while is looked at again.
             let waited = self.bell.wait_timeout(queue, left.min(PAUSE));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -502,7 +569,7 @@ impl Desk {
     /// Checks a program's budget.
     ///
     /// # Errors
-    /// What is used up.
+    /// The part that is used up.
     pub fn may(&self, allowed: &Allowed) -> Result<(), Why> {
         Ok(lock(&self.book).may(allowed)?)
     }
@@ -529,7 +596,8 @@ impl Desk {
     /// # Errors
     /// If something cannot be written.
     pub fn can_keep(&self, allowed: &Allowed) -> Result<(), Why> {
-        let room = self.store.check_room(ROOM).map_err(|why| why.to_string());
+        let ports = allowed.program.output_ports(self.party);
+        let room = self.store.check_room(room(&ports)).map_err(|why| why.to_string());
         let file = || match &allowed.outputs {
             Some(path) => files::append_private(path).map(drop).map_err(|e| e.message().to_owned()),
             None => Ok(()),
@@ -544,7 +612,7 @@ impl Desk {
     /// Checks a program's budget, and takes a run from it, on disk.
     ///
     /// # Errors
-    /// What is used up, or that it cannot be written down: then the run must not begin.
+    /// The part that is used up, or that it cannot be written down: then the run must not begin.
     pub fn charge(&self, allowed: &Allowed) -> Result<(), Why> {
         let mut book = lock(&self.book);
         book.may(allowed)?;
@@ -604,21 +672,24 @@ impl Desk {
         queue.refuse(|request| request.which == *which, why);
     }
 
-    /// Ends a run with this input: whoever has asked for it here is answered. Outputs of a run with an id of
-    /// its user's are kept before. Outputs that nobody has asked for, or waits for any more, go where the
-    /// configuration says.
-    pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], answer: Answer) {
+    /// Ends a run with this input: whoever has asked for it here is answered. Outputs of a run that somebody
+    /// here `asked` for by an id are kept before; no id that the peer alone names takes a place among them.
+    /// Outputs that nobody has asked for, or waits for any more, go where the configuration says.
+    pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], asked: bool, answer: Answer) {
         if let Ok(outputs) = &answer
+            && asked
             && which.id.starts_with('=')
-            && let Err(why) = lock(&self.results).keep(which, input, outputs)
         {
-            tracing::error!(%why, "a result cannot be kept");
-            self.figures.error(format!("a result cannot be kept: {why}"));
+            if let Err(why) = lock(&self.results).keep(which, input, outputs) {
+                tracing::error!(%why, "a result cannot be kept");
+                self.figures.error(format!("a result cannot be kept: {why}"));
+            }
+            self.kept.fetch_add(1, Ordering::SeqCst);
         }
         let asked = {
             let mut queue = lock(&self.queue);
             queue.announced.retain(|announced| announced.which != *which);
-            // Who asked for the same only after it had begun has given no input to it.
+            // A request that came after it had begun has given no input to it.
             let place = queue.requests.iter().position(|request| request.which == *which && request.runs);
             place.map(|place| queue.requests.remove(place))
         };
@@ -674,7 +745,8 @@ impl Queue {
         refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
     }
 
-    /// Refuses what has waited too long, and forgets what nobody waits for any more. What runs stays.
+    /// Refuses what has waited too long, and forgets what nobody waits for any more. A run that has begun
+    /// stays.
     fn expire(&mut self, now: Instant) {
         self.announced.retain(|announced| announced.until > now);
         self.requests.retain(|request| request.runs || !request.answer.is_closed());
@@ -686,9 +758,11 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::serve::config::Limits;
+    use crate::trail::{Common, PeerName};
     use brickwork::circuit::library;
     use brickwork::session::TABLE_MEMORY;
     use brickwork::stock::StoreKey;
+    use brickwork::wire::tls::PublicKey;
     use zeroize::Zeroizing;
 
     fn desk(folder: &std::path::Path, input: Option<Secrets<bool>>) -> Desk {
@@ -721,7 +795,11 @@ mod tests {
         };
         let book = Book::open(&store).expect("a book");
         let results = Results::open(&store).expect("results");
-        Desk::new(Party::Garbler, store, terms, config, book, results)
+        let key = PublicKey::from_bytes([2; 32]);
+        let peer = PeerName { key, name: None };
+        let common = Common { version: "1", process: 1, role: "garbler", peer, protocol: "duplo" };
+        let trail = Trail::open(Some(folder.join("audit")), common).unwrap_or_else(|_| panic!("a trail"));
+        Desk::new(Party::Garbler, store, terms, config, book, results, trail).expect("a desk")
     }
 
     /// A run takes the input of who asks for it when it begins: not of one that has left before, and one that
@@ -734,7 +812,7 @@ mod tests {
             let desk = desk(folder.path(), standing.clone());
             let config = desk.config();
             let allowed = config.named("richer").expect("it is allowed");
-            let ask = || desk.submit("richer", Some("7".into()), &json!(5)).expect("it waits");
+            let ask = || desk.submit("richer", Some("=7".into()), &json!(5)).expect("it waits");
             let which = Which { digest: allowed.digest, id: "=7".into() };
 
             let answer = ask();
@@ -744,19 +822,110 @@ mod tests {
             let running = desk.begin(&which, allowed).expect("a run");
             assert!(!running.asked && running.input.as_deref() == standing.as_deref());
             let mut late = ask();
-            desk.ended(&which, allowed, &running.input.clone().unwrap_or_default(), Ok(json!(1)));
+            desk.ended(&which, allowed, &running.input.clone().unwrap_or_default(), false, Ok(json!(1)));
             assert!(late.try_recv().is_err(), "this run is not the one that it asked for");
             drop(running);
 
             let running = desk.begin(&which, allowed).expect("a run");
             let five: Vec<bool> = (0..32).map(|bit| 5 >> bit & 1 == 1).collect();
             assert!(running.asked && running.input.as_deref() == Some(&five));
-            desk.ended(&which, allowed, &five, Ok(json!(2)));
+            desk.ended(&which, allowed, &five, true, Ok(json!(2)));
             assert_eq!(late.try_recv().expect("an answer"), Ok(json!(2)));
             // The same request gets the same again.
             assert_eq!(ask().try_recv().expect("an answer"), Ok(json!(2)));
-            let other = desk.submit("richer", Some("7".into()), &json!(6)).expect("an answer").try_recv();
+            let other = desk.submit("richer", Some("=7".into()), &json!(6)).expect("an answer").try_recv();
             assert_eq!(other.expect("an answer").map_err(|why| why.status), Err(409));
         }
+    }
+
+    /// A result takes more room than its text, and there is room for the text of any.
+    #[test]
+    fn large_outputs_need_more_room() {
+        use brickwork::circuit::Type;
+        for ty in [Type::Uint(64), Type::Int(64)] {
+            let list = |count: u32| [Port::new("list", Type::Array(Box::new(ty.clone()), count))];
+            let longest = vec!["-9223372036854775808"; 100_000].join(",").len() as u64;
+            assert!(room(&list(100_000)) > room(&list(1)) + 3 * longest);
+        }
+    }
+
+    /// The peer names ids as it likes. None of them occupies an id of a user here, or replaces its result.
+    #[test]
+    fn ids_of_the_peer_keep_no_results() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let desk = desk(folder.path(), Some(Secrets::new(vec![true; 32])));
+        let config = desk.config();
+        let allowed = config.named("richer").expect("it is allowed");
+        let which = Which { digest: allowed.digest, id: "=7".into() };
+        let run = |outputs: u32| {
+            let running = desk.begin(&which, allowed).expect("a run");
+            let input = running.input.clone().expect("an input");
+            desk.ended(&which, allowed, &input, running.asked, Ok(json!(outputs)));
+        };
+        let ask = || desk.submit("richer", Some("=7".into()), &json!(5)).expect("it waits");
+        run(1);
+        let mut asked = ask();
+        assert!(asked.try_recv().is_err(), "the id is free");
+        run(2);
+        assert_eq!(asked.try_recv().expect("an answer"), Ok(json!(2)));
+        run(3);
+        assert_eq!(
+            ask().try_recv().expect("an answer"),
+            Ok(json!(2)),
+            "the result is the one that was asked for"
+        );
+    }
+
+    /// While a request waits for the disk, others are answered: none of them waits on the thread of HTTP.
+    #[test]
+    fn http_does_not_wait_for_the_disk() {
+        use std::io::Read;
+        let folder = tempfile::tempdir().expect("a folder");
+        let desk = Arc::new(desk(folder.path(), None));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let socket = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a socket");
+        let at = socket.local_addr().expect("an address");
+        let (over, ends) = oneshot::channel::<()>();
+        let (results, book) = (lock(&desk.results), lock(&desk.book));
+        let connect = || {
+            let stream = std::net::TcpStream::connect(at).expect("a connection");
+            stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+            stream
+        };
+        std::thread::scope(|scope| {
+            let served = desk.clone();
+            scope.spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! { () = super::super::http::serve(served, socket) => {}, _ = ends => {} }
+                });
+                runtime.shutdown_background();
+            });
+            let mut waits = connect();
+            let body = r#"{"program": "richer", "input": 5, "id": "7"}"#;
+            let head = "POST /run HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \r\n";
+            let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            waits.write_all(request.as_bytes()).expect("it is sent");
+            for page in ["health", "ready", "metrics"] {
+                let mut asks = connect();
+                let request = format!("GET /{page} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+                asks.write_all(request.as_bytes()).expect("it is sent");
+                let mut answer = String::new();
+                asks.read_to_string(&mut answer).expect("an answer");
+                assert!(answer.starts_with("HTTP/1.1 "), "{page}: {answer}");
+            }
+            assert_eq!(desk.waiting(), 0);
+            drop((results, book));
+            let begun = Instant::now();
+            while desk.waiting() == 0 && begun.elapsed() < Duration::from_secs(30) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(desk.waiting(), 1);
+            desk.reload(Config {
+                limits: Limits::default(),
+                programs: Default::default(),
+                token: Default::default(),
+            });
+            drop(over);
+        });
     }
 }

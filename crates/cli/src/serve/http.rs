@@ -1,9 +1,8 @@
 //! Requests by HTTP, from this machine: JSON in and out, a token, and pages that hold no secret.
 //!
-//! Anybody on this machine can connect, also a web page in somebody's browser. Without the token there is
-//! nothing to be had but the pages that hold no secret, and whoever lacks it takes no place and no turn from
-//! those who have it: requests of strangers are counted by themselves, and of too many connections the oldest
-//! goes.
+//! Anybody on this machine can connect, also a web page in somebody's browser. Without the token there are
+//! only the pages that hold no secret. A request without it takes no place and no turn from one that has it:
+//! requests of strangers are counted by themselves, and of too many connections the oldest goes.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,8 +16,8 @@ use brickwork_kernels::Erasing;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, ORIGIN,
-    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
+    ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::http::uri::Authority;
 use hyper::service::service_fn;
@@ -26,13 +25,15 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use zeroize::Zeroizing;
 
-use super::desk::{Desk, Refusal, Why};
+use super::desk::{Answer, Desk, Refusal, Why};
 use super::lines::MAX_ID;
 use super::page;
 use super::rate::Rate;
+use crate::trail::Asker;
 
 /// How long a client has for its headers, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the status page that was made last is good enough.
 const PAGE_AGE: Duration = Duration::from_millis(500);
 
-/// What all connections share.
+/// The state that all connections share.
 struct Front {
     desk: Arc<Desk>,
     /// Oldest first.
@@ -55,7 +56,7 @@ struct Front {
 struct Connection {
     number: u64,
     task: AbortHandle,
-    /// Whether somebody with the token has asked for a run on it, and waits for the answer: then it stays.
+    /// Set while somebody with the token waits for a run on it: then it stays.
     stays: Arc<AtomicBool>,
 }
 
@@ -237,9 +238,8 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
             Ok(value) => json_reply(200, &value),
             Err(why) => refused(&why),
         },
-        "/" | "/metrics" | "/health" | "/ready" | "/run" => {
-            refused(&Refusal::new(405, "this method does nothing here", "POST /run, GET the others"))
-        }
+        "/run" => not_allowed("POST"),
+        "/" | "/metrics" | "/health" | "/ready" => not_allowed("GET, HEAD"),
         _ => refused(&Refusal::new(
             404,
             "there is nothing here",
@@ -300,7 +300,7 @@ async fn status_page(front: &Front) -> Bytes {
 
 /// Answers a request for a run.
 async fn asked(
-    desk: &Desk,
+    desk: &Arc<Desk>,
     stays: &AtomicBool,
     token: bool,
     request: Request<Incoming>,
@@ -326,12 +326,40 @@ async fn asked(
         )
     })?;
     let begun = Instant::now();
-    let (program, id, answered) = {
+    let bytes = Zeroizing::new(body.to_bytes().to_vec());
+    let here = desk.clone();
+    // It may wait for the disk, and other requests must not.
+    let submitted = tokio::task::spawn_blocking(move || Submitted::of(&here, &bytes)).await;
+    let Submitted { program, id, answered } = submitted.unwrap_or_else(|_| Err(broken()))?;
+    // A client that goes away takes the request along, unless it runs already.
+    let answer = answered.await.unwrap_or_else(|_| Err(Why::Stopping.into()));
+    if let Err(why) = &answer
+        && !why.is_of_run()
+    {
+        desk.note_refusal(config.named(&program), marked(&id).as_deref(), Asker::Here, why);
+    }
+    let outputs = answer?;
+    Ok(json!({ "program": program, "id": id, "outputs": outputs, "seconds": begun.elapsed().as_secs_f64() }))
+}
+
+fn broken() -> Refusal {
+    Refusal::new(500, "the request ended in a panic, which is a fault of this program", "its log says more")
+}
+
+/// A request that waits for its answer.
+struct Submitted {
+    program: String,
+    id: Option<String>,
+    answered: oneshot::Receiver<Answer>,
+}
+
+impl Submitted {
+    /// Reads a request, and puts it into the queue.
+    fn of(desk: &Desk, bytes: &[u8]) -> Result<Self, Refusal> {
         let _erasing = Erasing::begin();
-        let bytes = Zeroizing::new(body.to_bytes().to_vec());
         let hint = "send {\"program\": NAME, \"input\": VALUE} and, if you like, \"id\": TEXT";
         let wrong = |why: &str| Refusal::new(400, why, hint);
-        let text = std::str::from_utf8(&bytes).map_err(|_| wrong("the request is no text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| wrong("the request is no text"))?;
         let value = value::parse(text).map_err(|_| wrong("the request is no JSON"))?;
         let Value::Object(fields) = value else { return Err(wrong("the request is no object")) };
         if !fields.keys().all(|key| ["program", "id", "input"].contains(&key.as_str())) {
@@ -349,11 +377,16 @@ async fn asked(
             Some(_) => return Err(wrong("id is a text of 1 to 64 printable characters without spaces")),
         };
         let input = fields.get("input").unwrap_or(&Value::Null);
-        (program.to_owned(), id.clone(), desk.submit(program, id, input)?)
-    };
-    // Whoever goes away takes the request along, unless it runs already.
-    let outputs = answered.await.unwrap_or_else(|_| Err(Why::Stopping.into()))?;
-    Ok(json!({ "program": program, "id": id, "outputs": outputs, "seconds": begun.elapsed().as_secs_f64() }))
+        let answered = desk.submit(program, marked(&id), input).inspect_err(|why| {
+            desk.note_refusal(desk.config().named(program), marked(&id).as_deref(), Asker::Here, why);
+        })?;
+        Ok(Submitted { program: program.to_owned(), id, answered })
+    }
+}
+
+/// Marks an id as one of a user's, so that no request without one is named alike.
+fn marked(id: &Option<String>) -> Option<String> {
+    id.as_ref().map(|id| format!("={id}"))
 }
 
 fn text(kind: &'static str, text: impl Into<Bytes>) -> Reply {
@@ -371,6 +404,17 @@ fn refused(why: &Refusal) -> Reply {
     if let Some(seconds) = why.retry_after {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
+    if why.status == 401 {
+        // The answer names the scheme that a request needs (RFC 9110, section 15.5.2).
+        reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    reply
+}
+
+/// Refuses a method, and says which ones there are (RFC 9110, section 15.5.6).
+fn not_allowed(methods: &'static str) -> Reply {
+    let mut reply = refused(&Refusal::new(405, "this method does nothing here", "POST /run, GET the others"));
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     reply
 }
 

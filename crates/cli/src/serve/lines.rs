@@ -33,6 +33,7 @@ use super::desk::{AGAIN, Answer, Desk, Refusal, Running, Why};
 use super::rate::Rate;
 use super::results::Which;
 use crate::report::hex;
+use crate::trail::{Asker, Event, Kind, Outcome};
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
@@ -229,10 +230,16 @@ pub fn keep(
             None => call(desk, meeting),
         };
         let why = match met {
-            Ok(channels) => {
+            Ok((channels, name)) => {
                 let link = Link::default();
+                desk.trail.enter(Some(&name));
                 let why = together(desk, channels, &link).err();
                 desk.figures.connected(false);
+                desk.note_burned();
+                let reason = why.as_ref().map(ToString::to_string);
+                let outcome = if why.is_some() { Outcome::Failed } else { Outcome::Done };
+                desk.trail.note(Event { reason, ..Event::new(Kind::Meeting, outcome) });
+                desk.trail.enter(None);
                 if let Some(why @ Error::Peer(_)) = why {
                     tracing::error!(%why, "the service ends: the peer is not met again");
                     return Err(why);
@@ -279,25 +286,29 @@ fn wait(desk: &Desk, time: Duration) {
     }
 }
 
+/// The lines of a meeting, and its name.
+type Lines = (Vec<Channel>, String);
+
 /// Opens the three lines.
-fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Vec<Channel>, Error> {
+fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Lines, Error> {
     let Place::Connect(address) = meeting.place else {
         return Err(Error::Usage("nobody is called by who listens".into()));
     };
-    let mut name = [0; 16];
+    let mut name = [0; NAME_BYTES];
     Rng::new("brickwork serve meeting")?.fill(&mut name);
+    let name = hex(&name);
     let open = |line: &&str| {
-        let sheet = Sheet { serve: VERSION, line: (*line).to_owned(), meeting: hex(&name) };
+        let sheet = Sheet { serve: VERSION, line: (*line).to_owned(), meeting: name.clone() };
         let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
         let met = tls::meet(address, meeting.identity, meeting.peer, &options(desk), &sheet)?;
         fits(&met).map(|_| met.channel)
     };
-    LINES.iter().map(open).collect()
+    Ok((LINES.iter().map(open).collect::<Result<_, Error>>()?, name))
 }
 
 /// Waits for the three lines of one meeting. Who comes with something else is turned away with a word; a
 /// meeting that another one begins after is over.
-fn gather(desk: &Desk, listener: &mut Listener) -> Result<Vec<Channel>, Error> {
+fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
     let sheet = Sheet { serve: VERSION, line: String::new(), meeting: String::new() };
     let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
     let mut lines: Vec<Channel> = Vec::new();
@@ -318,7 +329,8 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Vec<Channel>, Error> {
             }
             Err(why) => return Err(why),
         };
-        let Ok(theirs) = fits(&met) else {
+        let theirs = fits(&met).ok().filter(|sheet| is_name(&sheet.meeting));
+        let Some(theirs) = theirs else {
             // A peer that went away needs no reason.
             let _ = met.channel.refuse("`brickwork serve` is here; run `brickwork serve` there, too");
             continue;
@@ -331,7 +343,15 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Vec<Channel>, Error> {
             lines.push(met.channel);
         }
     }
-    Ok(lines)
+    Ok((lines, name))
+}
+
+/// Bytes of a meeting's name.
+const NAME_BYTES: usize = 16;
+
+/// Returns whether the peer names a meeting as this program does: the name goes into the audit trail.
+fn is_name(name: &str) -> bool {
+    name.len() == 2 * NAME_BYTES && name.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn fits(met: &Met) -> Result<Sheet, Error> {
@@ -350,6 +370,8 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
     let (work, fill) = (open(work)?, open(fill)?);
     desk.figures.connected(true);
+    desk.trail.note(Event::new(Kind::Meeting, Outcome::Begun));
+    desk.note_burned();
     tracing::info!("the peer is connected");
     let desk = &**desk;
     let garbles = desk.party == Party::Garbler;
@@ -481,14 +503,22 @@ fn run(
     input: &[bool],
 ) -> Result<Stocked, Error> {
     let (begun, before) = (Instant::now(), line.bytes());
+    let event = |outcome| Event {
+        program: Some(allowed.named()),
+        run: Some(which.id.clone()),
+        asked_by: Some(if running.asked { Asker::Here } else { Asker::Peer }),
+        milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
+        ..Event::new(Kind::Run, outcome)
+    };
     match running.stop.enter(|| line.run(&allowed.program, input, Lacking::Refuse)) {
         Ok((FromStock { outputs, .. }, line)) => {
-            let took = begun.elapsed();
-            desk.figures.ran(&allowed.name, took, line.bytes() - before);
+            let (took, bytes) = (begun.elapsed(), line.bytes() - before);
+            desk.figures.ran(&allowed.name, took, bytes);
+            desk.trail.note(Event { bytes: Some(bytes), ..event(Outcome::Done) });
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: Answer = Ok(outputs);
-            desk.ended(which, allowed, input, answer);
+            desk.ended(which, allowed, input, running.asked, answer);
             Ok(line)
         }
         Err(why) => {
@@ -500,8 +530,9 @@ fn run(
                 true => "the run took longer than it may".into(),
                 false => format!("the run failed: {why}"),
             };
+            desk.trail.note(Event { reason: Some(text.clone()), ..event(Outcome::Failed) });
             let refusal = Refusal::new(502, text, "the service's log and its status page tell more");
-            desk.ended(which, allowed, input, Err(refusal));
+            desk.ended(which, allowed, input, running.asked, Err(refusal));
             Err(why)
         }
     }
@@ -525,8 +556,14 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 /// Answers whether what the garbler asks for runs, and runs it.
 fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result<Stocked, Error> {
     let config = desk.config();
-    let refused = |mut line: Stocked, why| send(line.channel(), &Hear::No(why)).map(|()| line);
-    let Some(allowed) = config.programs.get(&which.digest) else {
+    let allowed = config.programs.get(&which.digest);
+    let refused = |mut line: Stocked, why: Why| {
+        if !why.passes() {
+            desk.note_refusal(allowed, Some(&which.id), Asker::Peer, &why.into());
+        }
+        send(line.channel(), &Hear::No(why)).map(|()| line)
+    };
+    let Some(allowed) = allowed else {
         return refused(line, Why::NotAllowed);
     };
     let Some(running) = desk.begin(which, allowed) else { return refused(line, Why::Stopping) };
@@ -623,6 +660,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         }
         let Some(digest) = digest else { continue };
         let Some(allowed) = config.programs.get(&digest) else {
+            desk.note_refusal(None, None, Asker::Peer, &Why::NotAllowed.into());
             send(line.channel(), &Hear::No(Why::NotAllowed))?;
             continue;
         };
@@ -641,10 +679,19 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 
 /// Makes stock, and lets go of it.
 fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), line.bytes());
     let mut line = line;
     line.stop_between_steps(&desk.between_steps);
     let made = desk.fill(|| link.broken.enter(|| line.preprocess(&steps(allowed, count))));
+    let bytes = made.as_ref().ok().map(|(_, line)| line.bytes() - before);
+    desk.trail.note(Event {
+        program: Some(allowed.named()),
+        executions: Some(count),
+        bytes,
+        milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
+        reason: made.as_ref().err().map(ToString::to_string),
+        ..Event::new(Kind::Fill, if made.is_ok() { Outcome::Done } else { Outcome::Failed })
+    });
     match &made {
         Err(_) if desk.is_stopping() => {}
         Ok(_) => link.made.store(true, Ordering::SeqCst),
@@ -653,6 +700,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
         Err(_) => link.given_up.store(true, Ordering::SeqCst),
     }
     let line = link.broken.enter(|| made?.1.renew())?;
+    desk.note_burned();
     link.renew.store(true, Ordering::SeqCst);
     desk.figures.made(&allowed.name, count);
     desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
@@ -692,10 +740,14 @@ fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error>
             _ => return Err(confused()),
         };
         let config = desk.config();
-        let noted = match config.programs.get(&which.digest) {
+        let (allowed, run) = (config.programs.get(&which.digest), which.id.clone());
+        let noted = match allowed {
             None => Err(Why::NotAllowed),
             Some(allowed) => desk.may(allowed).and_then(|()| desk.note(which)),
         };
+        if let Err(why) = noted {
+            desk.note_refusal(allowed, Some(&run), Asker::Peer, &why.into());
+        }
         send(&mut line, &noted.map_or_else(Hear::No, |()| Hear::Yes))?;
     }
     Ok(())

@@ -28,6 +28,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::Report;
 use crate::store::{KeyArguments, MaxAge};
+use crate::trail::{Common, Event, Kind, Outcome, PeerName, Trail};
 use budget::Book;
 use desk::Desk;
 use lines::Meeting;
@@ -47,6 +48,10 @@ pub struct Arguments {
     key: KeyArguments,
     #[command(flatten)]
     max_age: MaxAge,
+    /// Append a line of JSON to this file for all that the service does and refuses; SIGHUP opens it anew
+    /// (docs/reference/json.md)
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
 }
 
 /// How often what has waited too long is looked for.
@@ -84,9 +89,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         identities: keys.map(PublicKey::to_bytes),
         post_quantum: false,
     };
+    let common = Common {
+        version: env!("CARGO_PKG_VERSION"),
+        process: std::process::id(),
+        role: files::role(fixed.party),
+        peer: PeerName { key: peer, name: fixed.peer.strip_prefix('@').and_then(file_name) },
+        protocol: "duplo",
+    };
+    let trail = Trail::open(arguments.audit.clone(), common)?;
     let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
     let (book, results) = (Book::open(&store)?, Results::open(&store)?);
-    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results));
+    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results, trail)?);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
@@ -135,6 +148,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     for started in [line, clock] {
         started.map_err(|e| Failure::other(format!("no thread: {e}"), "are there threads left?"))?;
     }
+    desk.trail.note(Event::new(Kind::Process, Outcome::Begun));
 
     let why = runtime.block_on(async {
         tokio::spawn(http::serve(desk.clone(), socket));
@@ -167,8 +181,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     });
     runtime.shutdown_background();
     match why {
-        Some(failure) => Err(failure),
+        Some(failure) => {
+            let reason = Some(failure.message().to_owned());
+            desk.trail.note(Event { reason, ..Event::new(Kind::Process, Outcome::Failed) });
+            Err(failure)
+        }
         None => {
+            desk.trail.note(Event::new(Kind::Process, Outcome::Done));
             let programs =
                 desk.config().programs.values().map(|allowed| allowed.name.clone()).collect::<Vec<_>>();
             let (runs, bytes) = desk.figures.totals(programs.into_iter());
@@ -176,6 +195,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             Ok(Report::new(json, format!("ran {}\n", crate::report::plural(runs, "program"))))
         }
     }
+}
+
+/// Returns the last part of a path.
+fn file_name(path: &str) -> Option<String> {
+    Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 /// Says where it can be reached.
@@ -193,6 +217,10 @@ fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAd
 
 /// Reads the configuration again. What is wrong changes nothing; what cannot change while it runs is said.
 fn reload(desk: &Desk, path: &Path) {
+    if let Err(failure) = desk.trail.reopen() {
+        tracing::error!("the audit trail goes on in its old file: {}", failure.message());
+        desk.figures.error(format!("the audit trail was not opened anew: {}", failure.message()));
+    }
     match config::read(path) {
         Ok((_, config)) => {
             desk.reload(config);

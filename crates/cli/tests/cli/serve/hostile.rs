@@ -78,7 +78,8 @@ impl Means {
 
     /// As the evaluator, to a garbler that listens.
     fn connect(&self, address: &str) -> Hostile {
-        let meeting = format!("{:?}", Instant::now());
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+        let meeting = format!("{:032x}", now.as_nanos());
         let line = |line: &str| {
             let sheet = json!({ "serve": 1, "line": line, "meeting": meeting }).to_string();
             let met = tls::meet(address, &self.identity, self.peer, &self.options(), sheet.as_bytes());

@@ -1,5 +1,6 @@
 //! `serve` and `request`: standing parties in two real processes, asked over HTTP.
 
+mod audit;
 mod examples;
 mod hostile;
 mod limits;
@@ -82,12 +83,25 @@ impl Pair {
         self.keys.file(["garbler.log", "evaluator.log"][role])
     }
 
+    /// Where it keeps its audit trail.
+    fn audit(&self, role: usize) -> String {
+        self.keys.file(["garbler.audit", "evaluator.audit"][role])
+    }
+
+    /// The lines of an audit trail.
+    fn audited(&self, role: usize) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.audit(role)).unwrap_or_default();
+        let lines = text.lines().map(|line| serde_json::from_str(line).expect(line));
+        lines.inspect(|line| schema::holds_for("audit-line", line)).collect()
+    }
+
     fn start(&self, role: usize) -> Service {
         let name = ["garbler", "evaluator"][role];
         let (config, store) = (self.configure(role), self.keys.file(&format!("{name}.store")));
         let key = self.keys.file("store.key");
-        let log = self.log(role);
+        let (log, audit) = (self.log(role), self.audit(role));
         let files = ["--config", &config, "--store", &store, "--store-key", &key, "--log", &log];
+        let files = [&files[..], &["--audit", &audit]].concat();
         let mut child = start(&[&["serve", "--json", "--log-format", "json"], &files[..]].concat());
         let said = line(child.stderr.as_mut().expect("a pipe"));
         let Some(http) = said.strip_prefix("requests are taken at ") else {
@@ -146,6 +160,7 @@ impl Pair {
             let (_, report) = good(&["stock", "verify", "--store", &store, "--store-key", &key]);
             assert!(report.is_object(), "{report}");
         }
+        (0..2).for_each(|role| assert!(!self.audited(role).is_empty()));
     }
 }
 

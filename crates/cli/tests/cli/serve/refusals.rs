@@ -8,8 +8,11 @@ pub fn is(got: &Got, status: u16, words: &str) {
     let refused = got.json();
     assert!(refused["error"].as_str().is_some_and(|error| error.contains(words)), "{}", got.body);
     assert!(refused["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{}", got.body);
-    let header = got.head.lines().find_map(|line| line.strip_prefix("retry-after: "));
-    assert_eq!(header.map(str::to_owned), refused["retry_after"].as_u64().map(|s| s.to_string()), "{got:?}");
+    let header = |name: &str| got.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let seconds = refused["retry_after"].as_u64().map(|seconds| seconds.to_string());
+    assert_eq!(header("retry-after").map(str::to_owned), seconds, "{got:?}");
+    assert_eq!(header("allow").is_some(), status == 405, "{got:?}");
+    assert_eq!(header("www-authenticate"), (status == 401).then_some("Bearer"), "{got:?}");
 }
 
 /// What is not allowed, by either party, too much, too long, or without the token is refused, with words.

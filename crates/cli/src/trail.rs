@@ -1,0 +1,309 @@
+//! The audit trail of a party: what it did and refused, as lines of JSON that are only appended to a file.
+//! `docs/reference/json.md` describes the lines. No line holds an input, an output, or whether one was
+//! recovered.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use brickwork::quota::Quota;
+use brickwork::wire::tls::PublicKey;
+use serde::Serialize;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+
+use crate::failure::Failure;
+use crate::files;
+
+/// Lines a minute of each kind that others can cause at will; the rest is counted.
+const LINES: u32 = 100;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The subject of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The life of the process.
+    Process,
+    /// A meeting with the peer: the connections of one session.
+    Meeting,
+    /// A run of a program.
+    Run,
+    /// The making of stock.
+    Fill,
+    /// A part of the store that was burned.
+    Burn,
+    /// Something that was asked for, and that this party refused.
+    Refusal,
+}
+
+/// How far it has come, or how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    Begun,
+    Done,
+    Failed,
+    Refused,
+}
+
+/// The side on which somebody asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asker {
+    /// An application of this party, with the token.
+    Here,
+    Peer,
+}
+
+/// A program by its name in the configuration, and its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    pub name: String,
+    pub digest: String,
+}
+
+/// An event. Fields that do not apply are left out of its line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    pub event: Kind,
+    pub outcome: Outcome,
+    /// Why it failed or was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<Asker>,
+    /// The run's name: `=` and the id of its request, or a number that this process gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Named>,
+    /// Executions that stock was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u64>,
+    /// The part of the store, as `stock ls` names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<String>,
+    /// Bytes between the parties, both ways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
+    /// How many of this kind were not written out, as there were too many in a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<u64>,
+}
+
+impl Event {
+    pub fn new(event: Kind, outcome: Outcome) -> Self {
+        Event {
+            event,
+            outcome,
+            reason: None,
+            asked_by: None,
+            run: None,
+            program: None,
+            executions: None,
+            epoch: None,
+            bytes: None,
+            milliseconds: None,
+            more: None,
+        }
+    }
+}
+
+/// The peer.
+#[derive(Clone, Debug, Serialize)]
+pub struct PeerName {
+    pub key: PublicKey,
+    /// The file that its key came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// The fields that all lines of a process have in common.
+#[derive(Clone, Debug, Serialize)]
+pub struct Common {
+    pub version: &'static str,
+    pub process: u32,
+    pub role: &'static str,
+    pub peer: PeerName,
+    pub protocol: &'static str,
+}
+
+/// A line.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// In UTC, as in the log.
+    time: String,
+    #[serde(flatten)]
+    common: &'a Common,
+    /// Names the meeting, at both parties alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+/// An audit trail, if one is kept.
+pub struct Trail(Option<Kept>);
+
+struct Kept {
+    path: PathBuf,
+    common: Common,
+    state: Mutex<State>,
+}
+
+struct State {
+    file: File,
+    session: Option<String>,
+    meetings: Quota,
+    refusals: Quota,
+}
+
+impl Kept {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked in here left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, state: &mut State, event: &Event) {
+        let session = state.session.as_deref();
+        let line = Line { time: now(), common: &self.common, session, event };
+        let mut line = serde_json::to_vec(&line).expect("names and numbers");
+        line.push(b'\n');
+        // In one piece: what others append stays whole, too.
+        if let Err(e) = state.file.write_all(&line) {
+            let why = brickwork::system::explained(&e).0;
+            tracing::error!("{}: {why}; this is not noted there: {:?}", self.path.display(), event.event);
+        }
+    }
+}
+
+/// The time in the form of the log's lines.
+fn now() -> String {
+    let mut text = String::new();
+    // A string takes all that is written to it.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut text));
+    text
+}
+
+impl Trail {
+    /// Keeps a trail in a file, if one is named.
+    ///
+    /// # Errors
+    /// If the file cannot be appended to, or others can read or change it.
+    pub fn open(path: Option<PathBuf>, common: Common) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Trail(None)) };
+        let quota = || Quota::new(LINES, MINUTE);
+        let file = files::append_private(&path)?;
+        let state = State { file, session: None, meetings: quota(), refusals: quota() };
+        Ok(Trail(Some(Kept { path, common, state: Mutex::new(state) })))
+    }
+
+    /// Opens the file anew, which another program may have given another name.
+    ///
+    /// # Errors
+    /// As [`Trail::open`]. Then the old file stays in use.
+    pub fn reopen(&self) -> Result<(), Failure> {
+        if let Some(kept) = &self.0 {
+            kept.state().file = files::append_private(&kept.path)?;
+        }
+        Ok(())
+    }
+
+    /// Names the session to which the following lines belong, or says that it is over.
+    pub fn enter(&self, session: Option<&str>) {
+        if let Some(kept) = &self.0 {
+            kept.state().session = session.map(str::to_owned);
+        }
+    }
+
+    /// Notes what happened.
+    pub fn note(&self, event: Event) {
+        let Some(kept) = &self.0 else { return };
+        let state = &mut *kept.state();
+        let now = Instant::now();
+        let quota = match event.event {
+            Kind::Meeting => &mut state.meetings,
+            Kind::Refusal => &mut state.refusals,
+            _ => return kept.write(state, &event),
+        };
+        let (left_out, takes) = (quota.left_out(now), quota.takes(now));
+        if left_out.is_some() {
+            kept.write(state, &Event { more: left_out, ..Event::new(event.event, event.outcome) });
+        }
+        if takes {
+            kept.write(state, &event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn trail(path: PathBuf) -> Trail {
+        let key = PublicKey::from_bytes([7; 32]);
+        let peer = PeerName { key, name: Some("other.pub".into()) };
+        let common = Common { version: "1", process: 2, role: "garbler", peer, protocol: "duplo" };
+        Trail::open(Some(path), common).unwrap_or_else(|_| panic!("a trail"))
+    }
+
+    fn lines(path: &std::path::Path) -> Vec<Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Lines are appended, also to a file that is there, and to a new one once the old one has another name.
+    #[test]
+    fn lines_are_appended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, old) = (folder.path().join("audit"), folder.path().join("audit.1"));
+        trail(path.clone()).note(Event::new(Kind::Process, Outcome::Begun));
+        let trail = trail(path.clone());
+        trail.enter(Some("5e"));
+        trail.note(Event { bytes: Some(9), ..Event::new(Kind::Run, Outcome::Done) });
+        std::fs::rename(&path, &old).unwrap();
+        trail.note(Event { reason: Some("a reason".into()), ..Event::new(Kind::Run, Outcome::Failed) });
+        assert!(!path.exists());
+        trail.reopen().unwrap_or_else(|_| panic!("it can be opened again"));
+        trail.enter(None);
+        trail.note(Event::new(Kind::Process, Outcome::Done));
+        let of = |line: &Value| (line["event"].clone(), line["outcome"].clone(), line["session"].clone());
+        let old: Vec<_> = lines(&old).iter().map(of).collect();
+        let is = |event: &str, outcome: &str, session: Value| (event.into(), outcome.into(), session);
+        let expected = [
+            is("process", "begun", Value::Null),
+            is("run", "done", "5e".into()),
+            is("run", "failed", "5e".into()),
+        ];
+        assert_eq!(old, expected);
+        assert_eq!(lines(&path).iter().map(of).collect::<Vec<_>>(), [is("process", "done", Value::Null)]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    /// Others cannot fill the disk with refusals, and these do not hide what else happens.
+    #[test]
+    fn refusals_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let trail = trail(path.clone());
+        for _ in 0..10 * LINES {
+            trail.note(Event::new(Kind::Refusal, Outcome::Refused));
+        }
+        trail.note(Event::new(Kind::Meeting, Outcome::Begun));
+        trail.note(Event::new(Kind::Run, Outcome::Done));
+        let lines = lines(&path);
+        let refusals = lines.iter().filter(|line| line["event"] == "refusal").count();
+        assert!(refusals <= 2 * LINES as usize, "{refusals}");
+        assert_eq!(lines.len(), refusals + 2);
+    }
+}
