@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 
@@ -11,6 +11,7 @@ class Options(TypedDict, total=False):
     """What the command's flags of the same names say (docs/reference/cli.md)."""
 
     protocol: str
+    accept: Sequence[str]
     linking: str
     cot: str
     scheme: str

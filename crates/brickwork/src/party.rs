@@ -10,11 +10,10 @@ use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
 use crate::cut::Cut;
-use crate::engine::meeting::Sheet;
+use crate::engine::Watch;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
-use crate::engine::run::{self, Place};
-use crate::engine::work::Work;
-use crate::engine::{Watch, protocols};
+use crate::engine::run::{self, Place, Ran};
+use crate::engine::ways::{Part, Protocols};
 use crate::failure::{Error, ErrorKind};
 use crate::program::Program;
 use crate::values::{Inputs, Outputs};
@@ -29,6 +28,8 @@ pub struct Run {
     pub promise: Promise,
     /// The protocol that ran.
     pub protocol: Protocol,
+    /// The reason for the protocol, if several were possible.
+    pub protocol_reason: Option<String>,
     /// The cut of the program into components.
     pub cut: Cut,
     /// AND gates that were computed.
@@ -49,11 +50,11 @@ enum Transport {
 
 /// A party of a computation: its role and key, its peer, and its connection.
 ///
-/// Both parties must name the same protocol and security. A run closes the connection. The next run makes a
-/// new one, except over [the caller's connection](Party::over).
+/// Both parties must name the same security, and accept a protocol in common. A run ends the connection; the
+/// next run makes another one, except over a [line of the caller's](Party::over).
 ///
 /// ```
-/// use brickwork::{Identity, Inputs, Party, Program, Protocol};
+/// use brickwork::{Identity, Inputs, Party, Program};
 ///
 /// let program = Program::from_source(
 ///     "richer.wir",
@@ -64,12 +65,10 @@ enum Transport {
 /// let (to_bob, to_alice) = (alice.public_key(), bob.public_key());
 ///
 /// let mut garbler = Party::garbler(alice).peer(to_alice).listen("127.0.0.1:0");
-/// garbler.protocol(Protocol::Authenticated);
 /// let address = garbler.bind()?;
 /// let other = program.clone();
 /// let bob = std::thread::spawn(move || {
 ///     let mut evaluator = Party::evaluator(bob).peer(to_bob).connect(address.to_string());
-///     evaluator.protocol(Protocol::Authenticated);
 ///     evaluator.run(&other, &Inputs::from(("input2", 1_000_000u32)))
 /// });
 /// let run = garbler.run(&program, &Inputs::from(("input1", 1_250_000u32)))?;
@@ -83,7 +82,7 @@ pub struct Party {
     peer: Option<PublicKey>,
     line: Option<Transport>,
     listener: Option<Listener>,
-    request: RunRequest,
+    request: RunRequest<Protocols>,
 }
 
 impl Party {
@@ -98,7 +97,7 @@ impl Party {
     }
 
     fn new(role: Role, identity: Identity) -> Self {
-        let request = RunRequest::new(Parameters::new(Protocol::Duplo));
+        let request = RunRequest::new(Parameters::new(Protocols::auto()));
         Party { role, identity, peer: None, line: None, listener: None, request }
     }
 
@@ -139,9 +138,15 @@ impl Party {
         Ok(self)
     }
 
-    /// Chooses the protocol; the default is DUPLO.
+    /// Names the protocol. Without it the fastest runs of those that hold against a cheater, as the garbler
+    /// predicts it.
     pub fn protocol(&mut self, protocol: Protocol) -> &mut Self {
-        self.request.parameters.protocol = protocol;
+        self.accept([protocol])
+    }
+
+    /// Names the protocols of which the fastest may run that the peer accepts, too.
+    pub fn accept(&mut self, protocols: impl IntoIterator<Item = Protocol>) -> &mut Self {
+        self.request.parameters.protocol = Protocols::of(protocols);
         self
     }
 
@@ -253,26 +258,22 @@ impl fmt::Debug for Party {
 
 /// Runs a party over this transport; `keys` are its own and the peer's.
 fn run_at(
-    role: Role,
-    request: &RunRequest,
-    program: &Program,
-    [own, peer]: [PublicKey; 2],
+    party: Role,
+    request: &RunRequest<Protocols>,
+    given: &Program,
+    keys: [PublicKey; 2],
     place: Place,
     input: &[bool],
     watch: &Watch,
 ) -> Result<Run, Error> {
-    let protocol = protocols::played(request.parameters.protocol);
-    protocols::allows(request)?;
-    protocols::warn(request.parameters.protocol);
-    let computed = protocol.program(program.given(), None)?;
-    let work = Work::new(role, request, program, computed, protocol.stocks(), own, peer);
-    let mut ready = protocol.ready(&work, None)?;
-    let sheet = Sheet::of(&work, ready.offer(), false, protocol.masks(&work)?)?;
-    let (done, cpu_seconds) = run::run(&work, &mut *ready, &sheet, place, false, input, watch)?;
+    let part = Part { party, request, given, keys, warns: true };
+    let Ran { done, parameters, reason, cpu_seconds, .. } =
+        run::run(&part, &|| Ok::<_, Error>(None), place, false, input, watch)?;
     Ok(Run {
-        outputs: Outputs::decode(&program.outputs(role), &done.outputs),
+        outputs: Outputs::decode(&given.outputs(party), &done.outputs),
         promise: done.promise,
-        protocol: request.parameters.protocol,
+        protocol: parameters.protocol,
+        protocol_reason: reason,
         cut: done.cut,
         and_gates: done.and_gates,
         phases: done.phases,
@@ -304,7 +305,7 @@ pub fn run_local(
     garbler: impl Into<Inputs>,
     evaluator: impl Into<Inputs>,
 ) -> Result<[Run; 2], Error> {
-    let request = RunRequest::new(Parameters::new(Protocol::Duplo));
+    let request = RunRequest::new(Parameters::new(Protocols::auto()));
     let inputs = [
         garbler.into().encode(program.inputs(Role::Garbler))?,
         evaluator.into().encode(program.inputs(Role::Evaluator))?,

@@ -22,6 +22,7 @@ use crate::store::StoreArguments;
 
 pub use brickwork::compgc::Linking;
 pub use brickwork::engine::request::{Buckets, Parameters, Protocol, SECURITY, cot};
+pub use brickwork::engine::ways::Protocols;
 
 /// The program that a command works on.
 #[derive(Args)]
@@ -124,13 +125,17 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// The settings that must be the same at both parties, apart from the program.
 #[derive(Args, Clone)]
 pub struct ParameterArguments {
-    /// The protocol: duplo, authenticated, lego and jimu are secure against a cheater, semi-honest and compgc
-    /// only against a peer that follows the protocol
-    #[arg(long, value_name = "NAME", default_value = "duplo", value_parser = protocols())]
-    pub protocol: Protocol,
-    /// How compgc links components: standard (any program of components that were garbled before), scmc
-    /// (fewer bytes, only for the program for which they were garbled) or naive (everything is garbled
-    /// online); the default is standard
+    /// The protocol: duplo, authenticated, lego and jimu hold against a cheater, semi-honest and compgc only
+    /// against a peer that follows it. With auto the garbler takes the one of the first four that it predicts
+    /// to be fastest on this machine, line and stock, and that the evaluator accepts
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = protocols())]
+    pub protocol: Protocols,
+    /// With --protocol auto: take no other protocols than these
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "protocol")]
+    pub accept: Vec<Protocol>,
+    /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
+    /// but for the program that they were garbled for) or naive (all is garbled online); standard, if it is
+    /// not given
     #[arg(long, value_name = "NAME", value_parser = linkings())]
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where a larger number means
@@ -157,9 +162,13 @@ pub struct ParameterArguments {
     pub executions: Executions,
 }
 
-/// Reads the name of a protocol.
-pub fn protocols() -> impl TypedValueParser<Value = Protocol> {
-    PossibleValuesParser::new(Protocol::ALL.map(Protocol::name)).try_map(|name| name.parse::<Protocol>())
+/// Reads the name of a protocol, or that it is open.
+pub fn protocols() -> impl TypedValueParser<Value = Protocols> {
+    let names = ["auto"].into_iter().chain(Protocol::ALL.map(Protocol::name));
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "auto" => Ok(Protocols::auto()),
+        name => name.parse::<Protocol>().map(Protocols::from),
+    })
 }
 
 /// Reads the name of a linking.
@@ -219,9 +228,10 @@ pub fn garbling(name: &str) -> Result<HalfGates, String> {
 
 impl ParameterArguments {
     /// Returns the parameters that these flags give.
-    pub fn of_request(&self) -> Parameters {
+    pub fn of_request(&self) -> Parameters<Protocols> {
+        let accepted = self.accept.iter().copied();
         Parameters {
-            protocol: self.protocol,
+            protocol: if self.accept.is_empty() { self.protocol.clone() } else { Protocols::of(accepted) },
             linking: self.linking,
             cot: self.cot,
             commitments: self.commitments.is_some(),
@@ -387,7 +397,7 @@ pub fn request(
     cut: &CutArguments,
     line: LinkSpeed,
     stock: &StoreArguments,
-) -> RunRequest {
+) -> RunRequest<Protocols> {
     RunRequest {
         resources: resources.of_request(),
         buckets: choice.buckets,

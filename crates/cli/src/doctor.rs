@@ -8,9 +8,9 @@ use brickwork::Program;
 use brickwork::at_most;
 use brickwork::circuit::Party;
 use brickwork::duplo::{self, Inventory, Lacking};
-use brickwork::engine::meeting::Sheet;
 use brickwork::engine::protocols::{self, Only, Proposed};
 use brickwork::engine::stocks::Stocks;
+use brickwork::engine::ways::{Part, Ways};
 use brickwork::engine::work::{Estimate, Work};
 use brickwork::plan::check_temporary_files;
 use brickwork::resources;
@@ -157,12 +157,11 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
-    let played = protocols::played(arguments.parameters.protocol);
     let request = {
         let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
         request(parameters, resources, choice, cut, arguments.line.line(), stock)
     };
-    protocols::allows(&request)?;
+    let _ = request.allowed()?;
     let role = arguments.role.map(Party::from);
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
@@ -194,12 +193,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // everything else can be checked.
     let own = identity.as_ref().map(Identity::public_key);
     let nobody = PublicKey::from_bytes([0; 32]);
-    let work = match (&program, role) {
-        (Some(program), Some(role)) => {
-            let (own, peer) = (own.unwrap_or(nobody), peer.unwrap_or(nobody));
-            let executions = arguments.parameters.executions.executions;
-            let computed = played.program(program.given(), executions)?;
-            Some(Work::new(role, &request, program, computed, played.stocks(), own, peer))
+    let part = program.as_ref().zip(role).map(|(given, party)| {
+        let keys = [own.unwrap_or(nobody), peer.unwrap_or(nobody)];
+        Part { party, request: &request, given, keys, warns: false }
+    });
+    let seen = store.as_ref().and_then(Option::as_ref);
+    let ways = part.as_ref().map(|part| part.predicted(seen)).transpose()?;
+    let work = match (&part, &ways) {
+        (Some(part), Some(Ways { requests, reason })) => {
+            let first = requests.first().ok_or_else(|| Failure::fault("no protocol is left"))?;
+            if let Some(reason) = reason {
+                let who =
+                    if part.party == Party::Garbler { "" } else { "unless the garbler prefers another: " };
+                findings.note("protocol", Ok(((), format!("{who}{}, {reason}", first.parameters.protocol))));
+            }
+            Some(part.work(first)?)
         }
         _ => None,
     };
@@ -232,8 +240,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let why = lacking(&[file, role_known, keys[0], keys[1], checked]);
         match (&identity, peer, &work, &proposal, why) {
             (Some(identity), Some(peer), Some(work), Some(proposed), None) => {
-                let store = store.as_ref().and_then(Option::as_ref);
-                let result = connection(arguments, identity, peer, work, proposed, store, quiet);
+                let Some(both) = part.as_ref().zip(ways.as_ref()) else {
+                    return Err(Failure::fault("a part without ways"));
+                };
+                let result = connection(arguments, (identity, peer), both, work, proposed, seen, quiet);
                 findings.note("connection", result.map(|detail| ((), detail)));
             }
             (.., why) => findings.fail("connection", flag, why),
@@ -488,8 +498,8 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
 /// Meets the peer and compares everything that can be compared without a run.
 fn connection(
     arguments: &Arguments,
-    identity: &Identity,
-    peer: PublicKey,
+    (identity, peer): (&Identity, PublicKey),
+    (part, ways): (&Part, &Ways),
     work: &Work,
     proposed: &Option<Proposed>,
     store: Option<&Store>,
@@ -499,8 +509,7 @@ fn connection(
     // The fastest cut may be another one during the run, but stock stays.
     let has_others = work.given.given().slot_count() > 1 || work.given.has_source();
     let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
-    let masks = protocols::played(work.request.parameters.protocol).masks(work)?;
-    let sheet = Sheet::of(work, proposed.as_ref().map(Proposed::offer), open, masks)?;
+    let sheet = ways.sheet(part, proposed.as_ref().map(Proposed::offer), open)?;
     let mut met = if let Some(address) = &arguments.address.connect {
         tls::visit(address, identity, peer, &options, &sheet.encoded())?
     } else {
@@ -518,7 +527,19 @@ fn connection(
             let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
         }
     };
-    let agreed =
-        work.compare(&sheet, &mut met, proposed.as_ref().map(|proposed| &proposed.program), store)?;
+    let proposed = proposed.as_ref().map(|proposed| &proposed.program);
+    let agreed = match sheet.settled(&met.sheet) {
+        // The peer takes part in another protocol than the one that was looked at.
+        Ok(way) if way > 0 => {
+            let again = ways.led_by(way).sheet(part, None, true)?;
+            again.proposes_again(&sheet, &mut met)?;
+            part.work(&ways.requests[way])?.compare(&again, &mut met, None, store)?
+        }
+        Ok(_) => {
+            sheet.proposes_again(&sheet, &mut met)?;
+            work.compare(&sheet, &mut met, proposed, store)?
+        }
+        Err(_) => work.compare(&sheet, &mut met, proposed, store)?,
+    };
     Ok(format!("the peer is there, holds its key, and has {agreed}"))
 }

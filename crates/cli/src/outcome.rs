@@ -24,8 +24,16 @@ pub fn cut_text(report: &Value) -> String {
     }
 }
 
-/// Returns a table of the phases of a report in its JSON form, with the predictions; it is empty with
-/// `--quiet`.
+/// Returns the protocol of a report in its JSON form and the reason for it, if several were possible.
+pub fn protocol_text(report: &Value) -> String {
+    match (report["protocol"].as_str(), report["protocol_reason"].as_str()) {
+        (Some(protocol), Some(reason)) => format!("Protocol: {protocol} ({reason})\n"),
+        _ => String::new(),
+    }
+}
+
+/// Returns the phases of a report in its JSON form, which is the same whether this process ran them or a
+/// child, with what was predicted of them; nothing for a user who wants quiet.
 pub fn phases_text(report: &Value, quiet: bool) -> String {
     if quiet {
         return String::new();

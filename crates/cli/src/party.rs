@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use brickwork::circuit::{self, Party};
-use brickwork::engine::meeting::Sheet;
-use brickwork::engine::protocols::{self, Done};
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::run::{self as engine, Place};
-use brickwork::engine::work::Work;
+use brickwork::engine::run::{self as engine, Place, Ran};
+use brickwork::engine::ways::Part;
 use brickwork::program::gates_within;
 use brickwork::resources;
 use brickwork::wire::Channel;
@@ -23,12 +21,11 @@ use zeroize::Zeroizing;
 
 use crate::arguments::CutArguments;
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, ParameterArguments, Parameters, ProgramArguments, Reading,
-    Resources, request,
+    Address, Choice, Keep, LineArguments, ParameterArguments, ProgramArguments, Reading, Resources, request,
 };
 use crate::audit::{Audit, AuditArguments};
 use crate::failure::Failure;
-use crate::outcome::{cost_json, cut_text, outputs_text, phases_text, promise_text};
+use crate::outcome::{cost_json, cut_text, outputs_text, phases_text, promise_text, protocol_text};
 use crate::page::RunPageArguments;
 use crate::progress::watch;
 use crate::report::{Report, bit_string};
@@ -169,19 +166,13 @@ fn take_part(
         audited: audit.is_some(),
         ..request(parameters, resources, choice, cut, arguments.line.line(), stock)
     };
-    let protocol = arguments.parameters.protocol;
-    let played = protocols::played(protocol);
-    protocols::allows(&request)?;
-    if warns {
-        protocols::warn(protocol);
-    }
-    let computed = played.program(program.given(), executions)?;
-    let work = Work::new(party, &request, &program, computed, played.stocks(), identity.public_key(), peer);
-    let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
-    let mut ready = played.ready(&work, store)?;
+    let keys = [identity.public_key(), peer];
+    let part = Part { party, request: &request, given: &program, keys, warns };
+    let open = || stock.store.as_ref().map(|directory| stock.open(directory)).transpose();
 
     let options = arguments.resources.options(party);
-    let sheet = Sheet::of(&work, ready.offer(), false, played.masks(&work)?)?;
+    // A mistake of the flags shows before anybody listens.
+    let _ = request.allowed()?;
     let listener;
     let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
@@ -191,29 +182,27 @@ fn take_part(
         (None, Some(address)) => Place::Peer { address, identity: &identity, peer, options },
         (None, None) => return Err(no_address()),
     };
-    let keep = arguments.keep.keep;
-    let (mut result, cpu_seconds) =
-        engine::run(&work, &mut *ready, &sheet, place, keep, &input, &watch(quiet))?;
+    let ran = engine::run(&part, &open, place, arguments.keep.keep, &input, &watch(quiet))?;
     if let Some(audit) = audit {
-        // The connection is closed, so the peer sees neither this nor its duration.
-        audit.note(peer, &work.job.program.digest(), result.recovered);
+        // The connection is closed: neither this nor how long it takes can be seen from there.
+        audit.note(peer, &ran.program, ran.done.recovered);
     }
     let value = match host {
         // An embedding program reads the bits.
         Host::Embedded { .. } => Value::Null,
-        _ => values::output_value(program.given(), party, executions, &result.outputs),
+        _ => values::output_value(program.given(), party, executions, &ran.done.outputs),
     };
-    let made = result.made.take();
-    let mut report = report(&request.parameters, party, &value, &result, quiet);
-    if let Some(made) = made {
+    let mut report = report(party, &value, &ran, quiet);
+    if let Some(made) = ran.done.made {
         report.json["made_on_the_spot"] = made.into();
     }
-    report.json["cpu_seconds"] = cpu_seconds.into();
+    report.json["cpu_seconds"] = ran.cpu_seconds.into();
     report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
     if let Some(page) = page {
+        let memory = request.resources.max_ram.or_else(resources::available_bytes);
         page.write(
             &report.json,
-            Some(program.cut(&result.cut, gates_within(work.memory)).map_err(Failure::from)),
+            Some(program.cut(&ran.done.cut, gates_within(memory)).map_err(Failure::from)),
         );
     }
     Ok(report)
@@ -333,24 +322,28 @@ pub fn no_address() -> Failure {
     )
 }
 
-fn report(parameters: &Parameters, party: Party, value: &Value, result: &Done, quiet: bool) -> Report {
+fn report(party: Party, value: &Value, ran: &Ran, quiet: bool) -> Report {
     let role = files::role(party);
-    let protocol = parameters.protocol;
-    // The prediction assumes base OTs from an elliptic curve.
-    let predicted = result.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
+    let Ran { done, parameters, reason, .. } = ran;
+    // The prediction rests on an elliptic curve.
+    let predicted = done.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
     let json = json!({
         "role": role,
         "outputs": { role: value },
-        "output_bits": { role: bit_string(&result.outputs) },
-        "phases": result.phases,
+        "output_bits": { role: bit_string(&done.outputs) },
+        "phases": done.phases,
         "predicted": predicted,
-        "promise": result.promise,
-        "cut": result.cut.to_string(),
-        "and_gates": result.and_gates,
-        "protocol": protocol.name(),
+        "promise": done.promise,
+        "cut": done.cut.to_string(),
+        "and_gates": done.and_gates,
+        "protocol": parameters.protocol.name(),
+        "protocol_reason": reason,
         "post_quantum": parameters.post_quantum,
     });
-    let human =
-        outputs_text(&[(role, value)]) + &phases_text(&json, quiet) + &cut_text(&json) + &promise_text(&json);
+    let human = outputs_text(&[(role, value)])
+        + &phases_text(&json, quiet)
+        + &cut_text(&json)
+        + &protocol_text(&json)
+        + &promise_text(&json);
     Report::new(json, human)
 }

@@ -5,19 +5,21 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use brickwork::circuit::Party;
 use brickwork::cut::{Cut as Named, CutChoice};
 use brickwork::cut_and_choose::Bucketing;
-use brickwork::duplo::{self, Duplo};
+use brickwork::duplo;
 use brickwork::engine::cuts::{self, Cuts, Decomposition, Pricing};
 use brickwork::engine::machine;
 use brickwork::engine::protocols::{self, Only};
-use brickwork::engine::request::{Resources, RunRequest};
+use brickwork::engine::request::{Protocol, Resources, RunRequest};
+use brickwork::engine::ways::{Part, Protocols, Ways};
 use brickwork::engine::work::Estimate;
 use brickwork::plan::{Cost, Machine};
 use brickwork::program::gates_within;
 use brickwork::resources;
 use brickwork::session::Model;
-use brickwork::session::Protocol as _;
+use brickwork::wire::tls::PublicKey;
 use brickwork::{Program, circuit};
 use brickwork_report::chart;
 use clap::Args;
@@ -27,7 +29,7 @@ use crate::arguments::CutArguments;
 use crate::arguments::{Buckets, Choice, LinkArguments, ParameterArguments, ProgramArguments, model};
 use crate::cluster::predicted::{self, JobArguments};
 use crate::failure::Failure;
-use crate::outcome::cost_json;
+use crate::outcome::{cost_json, protocol_text};
 use crate::page::PageArguments;
 use crate::programs;
 use crate::proposal::propose;
@@ -119,17 +121,32 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         ..RunRequest::new(arguments.parameters.of_request())
     };
     if arguments.model.is_none() {
-        protocols::allows(&request)?;
+        let _ = request.allowed()?;
     }
     let machine = measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.line().with_lanes(arguments.lanes);
-    let estimate = Estimate { machine, link };
+    let estimate = Estimate { machine, link, rival: f64::INFINITY };
     if !arguments.job.workers.is_empty() {
         return lanes(arguments, &program, &request, &estimate, page.is_some());
     }
     let report = match arguments.model {
         Some(model) => propose(model, &program, &request, &estimate)?,
-        None => planned(arguments, &program, &request, estimate)?,
+        None => {
+            let part = Part {
+                party: Party::Garbler,
+                request: &request,
+                given: &program,
+                keys: [PublicKey::from_bytes([0; 32]); 2],
+                warns: false,
+            };
+            let Ways { requests, reason } = part.ways(None)?;
+            let request = requests.first().ok_or_else(|| Failure::fault("no protocol is left"))?;
+            let mut report = planned(arguments, &program, request, estimate)?;
+            report.json["protocol"] = request.parameters.protocol.name().into();
+            report.json["protocol_reason"] = reason.into();
+            report.human.insert_str(0, &protocol_text(&report.json));
+            report
+        }
     };
     if let Some(page) = page {
         page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
@@ -170,13 +187,17 @@ fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
 fn lanes(
     arguments: &Arguments,
     program: &Program,
-    request: &RunRequest,
+    request: &RunRequest<Protocols>,
     estimate: &Estimate,
     page: bool,
 ) -> Result<Report, Failure> {
-    let name = arguments.parameters.protocol.name();
+    let named = request.parameters.protocol.only().filter(|named| *named != Protocol::Duplo);
     let none = [
-        (name != Duplo::NAME, format!("--protocol {name}"), "lanes run duplo from stock"),
+        (
+            named.is_some(),
+            named.map_or(String::new(), |name| format!("--protocol {name}")),
+            "lanes run duplo from stock",
+        ),
         (arguments.parameters.executions.executions.is_some(), "--executions".into(), "say --rows"),
         (arguments.svg.is_some(), "--svg".into(), "there is no choice of buckets to draw"),
         (page, "--report".into(), "a page is of one run"),
@@ -203,12 +224,12 @@ fn planned(
 ) -> Result<Report, Failure> {
     let (given, wish) = (&**program.given(), &request.cut);
     let executions = arguments.parameters.executions.executions;
-    let protocol = protocols::played(arguments.parameters.protocol);
+    let protocol = protocols::played(request.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
         let only = protocol.only_way_from_stock(given, repetitions, request, &estimate)?;
         let only = only.ok_or_else(|| {
-            let name = arguments.parameters.protocol.name();
+            let name = request.parameters.protocol.name();
             Failure::usage(
                 format!(
                     "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
@@ -223,13 +244,14 @@ fn planned(
     if let Some(only) = protocol.only_way(given, repetitions, request, &estimate)? {
         return Ok(of_the_only_way(given, repetitions, &only, &estimate));
     }
-    let Estimate { machine, link } = estimate;
+    let Estimate { machine, link, rival } = estimate;
     let pricing = Pricing {
         executions,
         security: arguments.parameters.security(),
         buckets: arguments.choice.buckets,
         machine: &machine,
         link: &link,
+        rival,
     };
     let cuts = cuts::with(wish, program, &pricing, resources::available_bytes())?;
     let chosen = &cuts.tried[cuts.chosen];
@@ -269,7 +291,7 @@ fn of_the_only_way(
     program: &circuit::Program,
     executions: u32,
     Only { cost, promise, cot_reason }: &Only,
-    Estimate { machine, link }: &Estimate,
+    Estimate { machine, link, .. }: &Estimate,
 ) -> Report {
     let and_gates = program.and_gates() * u64::from(executions);
     let mut json = json!({

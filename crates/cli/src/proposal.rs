@@ -1,11 +1,11 @@
 //! `brickwork plan --model`: the best protocol among those that are secure against such a peer.
 
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
-use brickwork::engine::protocols::{self, Only};
+use brickwork::engine::protocols;
 use brickwork::engine::request::{Parameters, Protocol, RunRequest};
+use brickwork::engine::ways::{Candidate, Protocols, best};
 use brickwork::engine::work::Estimate;
-use brickwork::plan::{Cost, PhaseCost};
-use brickwork::session::{Model, Promise};
+use brickwork::session::Model;
 use brickwork::{Program, circuit};
 use serde_json::{Value, json};
 
@@ -13,69 +13,22 @@ use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::report::{Report, plural, thousands};
 
-/// A way to run the program, with its cost and promise.
-struct Candidate {
-    way: Parameters,
-    model: Model,
-    cost: Cost,
-    promise: Promise,
-}
-
-impl Candidate {
-    fn of(
-        way: Parameters,
-        program: &Program,
-        request: &RunRequest,
-        estimate: &Estimate,
-    ) -> Result<Self, Failure> {
-        let protocol = protocols::played(way.protocol);
-        let request = RunRequest { parameters: way.clone(), ..request.clone() };
-        let allowed = protocols::allows(&request);
-        allowed
-            .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
-        let Only { cost, promise, .. } = protocol.priced(program, &request, estimate)?;
-        Ok(Candidate { model: protocol.model(), cost, promise, way })
-    }
-
-    /// Returns the phases that need the inputs.
-    fn online(&self) -> impl Iterator<Item = &PhaseCost> {
-        let first = protocols::played(self.way.protocol).online_from();
-        self.cost.phases.iter().skip_while(move |phase| phase.name != first)
-    }
-
-    fn online_bytes(&self) -> u64 {
-        self.online().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
-    }
-
-    fn online_seconds(&self) -> f64 {
-        self.online().map(|phase| phase.seconds).sum()
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "protocol": self.way.protocol.name(),
-            "way": self.way.way(),
-            "model": self.model.name(),
-            "bound_log2": (self.model == Model::Malicious).then_some(self.promise.bound_log2),
-            "cost": cost_json(&self.cost),
-            "online": {
-                "garbler_sent_bytes": self.online().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
-                "evaluator_sent_bytes": self.online().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
-                "round_trips": self.online().map(|phase| phase.crossings as f64).sum::<f64>() / 2.0,
-                "seconds": self.online_seconds(),
-            },
-            "promise": self.promise,
-        })
-    }
-}
-
-/// Returns the index of the proposal. Predicted seconds are estimates, so the fastest candidates and those
-/// that are hardly slower compete: the strongest security wins, and then the fewest bytes.
-fn best(candidates: &[Candidate]) -> Option<usize> {
-    let fastest = candidates.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
-    let good = |one: &Candidate| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest;
-    let places = (0..candidates.len()).filter(|&k| good(&candidates[k]));
-    places.min_by_key(|&k| (std::cmp::Reverse(candidates[k].model), candidates[k].cost.bytes()))
+/// Returns a candidate in the JSON form.
+fn shown(one: &Candidate) -> Value {
+    json!({
+        "protocol": one.request.parameters.protocol.name(),
+        "way": one.way(),
+        "model": one.model.name(),
+        "bound_log2": (one.model == Model::Malicious).then_some(one.promise.bound_log2),
+        "cost": cost_json(&one.cost),
+        "online": {
+            "garbler_sent_bytes": one.online().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
+            "evaluator_sent_bytes": one.online().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
+            "round_trips": one.online().map(|phase| phase.crossings as f64).sum::<f64>() / 2.0,
+            "seconds": one.online_seconds(),
+        },
+        "promise": one.promise,
+    })
 }
 
 /// Returns the reason for proposing the candidate at this index.
@@ -107,7 +60,7 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
     if let Some(other) = quickest {
         text += &format!(
             "; {}, which holds against a cheater, too, takes {:.1} times as long",
-            other.way.way(),
+            other.way(),
             other.cost.seconds() / seconds
         );
     }
@@ -118,7 +71,7 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
 pub fn propose(
     model: Model,
     program: &Program,
-    request: &RunRequest,
+    request: &RunRequest<Protocols>,
     estimate: &Estimate,
 ) -> Result<Report, Failure> {
     let Parameters { security, executions, .. } = &request.parameters;
@@ -130,23 +83,28 @@ pub fn propose(
     }
     let holding = Protocol::ALL.iter().filter(|&&one| protocols::played(one).model() >= model);
     let ways = holding.flat_map(|&one| protocols::ways(one, *security, *executions));
-    let candidates = ways.map(|way| Candidate::of(way, program, request, estimate));
+    let candidates = ways.map(|way| {
+        let request = RunRequest { parameters: way.clone(), ..request.with(way.protocol) };
+        let allowed = protocols::allows(&request);
+        allowed.map_err(|error| error.advise("leave it out, or say which --protocol instead of --model"))?;
+        Ok(Candidate::of(request, program, estimate)?)
+    });
     let candidates = candidates.collect::<Result<Vec<Candidate>, Failure>>()?;
     let place = best(&candidates).ok_or_else(|| Failure::fault("no protocol has a predicted time"))?;
     let reason = reason(model, &candidates, place);
     let repetitions = executions.unwrap_or(1);
     let json = json!({
         "model": model.name(),
-        "proposed": candidates[place].way.way(),
+        "proposed": candidates[place].way(),
         "reason": reason,
-        "candidates": candidates.iter().map(Candidate::json).collect::<Vec<Value>>(),
+        "candidates": candidates.iter().map(shown).collect::<Vec<Value>>(),
         "executions": repetitions,
         "and_gates": program.and_gates() * u64::from(repetitions),
         "link": estimate.link,
         "machine": estimate.machine,
     });
     let human = text(program.given(), repetitions, model, &candidates, place)
-        + &format!("Proposed: --protocol {}: {reason}.\n", candidates[place].way.way())
+        + &format!("Proposed: --protocol {}: {reason}.\n", candidates[place].way())
         + &candidates[place].promise.to_string();
     Ok(Report::new(json, human))
 }
@@ -177,7 +135,7 @@ fn text(
         text += &format!(
             "  {} {:33} {:>17} {:>16} {:>14} {:>11.1} {:>9.3} {:>9.3}\n",
             if k == proposed { '*' } else { ' ' },
-            one.way.way(),
+            one.way(),
             if one.model == Model::Malicious { "a cheater, too" } else { "its followers" },
             thousands(one.cost.bytes()),
             thousands(one.online_bytes()),

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use brickwork::ErrorKind;
 use brickwork::circuit::Party;
 use brickwork::cut::CutChoice;
-use brickwork::engine::protocols;
-use brickwork::engine::request::LinkSpeed;
-use brickwork::engine::request::RunRequest;
+use brickwork::engine::request::{LinkSpeed, RunRequest};
+use brickwork::engine::ways::{Part, Protocols};
+use brickwork::stock::Store;
 use brickwork::stop::Stop;
 use brickwork::system;
 use brickwork::wire::tls::{Identity, PublicKey};
+use brickwork::{ErrorKind, Program};
 use brickwork_kernels::Secrets;
 use clap::Args;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ use crate::arguments::{as_flags, request};
 use crate::audit::AuditArguments;
 use crate::failure::{Failure, code};
 use crate::link::Relay;
-use crate::outcome::{cut_text, outputs_text, phases_text, promise_text};
+use crate::outcome::{cut_text, outputs_text, phases_text, promise_text, protocol_text};
 use crate::page::RunPageArguments;
 use crate::party::{Given, Host};
 use crate::progress::Progress;
@@ -99,8 +99,10 @@ fn run_as(
     let page = arguments.page.open()?;
     // Errors in the flags, the program or the inputs are found here, before anything starts.
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
-    let request = request(parameters, resources, choice, cut, arguments.link.line(), stock);
-    protocols::allows(&RunRequest { audited: arguments.audit.audit.is_some(), ..request.clone() })?;
+    let audited = arguments.audit.audit.is_some();
+    let line = arguments.link.line();
+    let request = RunRequest { audited, ..request(parameters, resources, choice, cut, line, stock) };
+    let _ = request.allowed()?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
@@ -110,27 +112,53 @@ fn run_as(
         map: arguments.program.map.clone(),
         loaded: here.then(|| program.clone()),
     };
-    // Two processes have programs of their own, so this process keeps the program only for a page.
+    let stock = arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock));
+    let (parameters, reason) = fastest(&request, &program, stock)?;
+    // Two processes have programs of their own, so this one keeps it for a page alone.
     let program = page.is_some().then_some(program);
     let both = Both {
         program: &named,
-        parameters: &request.parameters,
+        parameters: &parameters,
         resources: &arguments.resources,
         link: arguments.link.line(),
         choice: &arguments.choice,
         cut: &arguments.cut.cut,
-        stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
+        stock,
         audit: arguments.audit.audit.as_deref(),
     };
     let [garbler, evaluator] = run(&both, inputs)?;
-    let report = merge(&garbler, &evaluator, quiet);
+    let report = merge(&garbler, &evaluator, reason, quiet);
     if let (Some(page), Some(program)) = (page, program) {
         page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
     Ok(report)
 }
 
-/// The work of both parties.
+/// Returns the parameters with the protocol that the garbler of a run here takes, and the reason for it, if
+/// several are possible.
+pub fn fastest(
+    request: &RunRequest<Protocols>,
+    given: &Program,
+    stock: Option<(&Path, &StoreArguments)>,
+) -> Result<(Parameters, Option<String>), Failure> {
+    let (mut store, mut keys) = (None, [PublicKey::from_bytes([0; 32]); 2]);
+    if let (Some((directory, stock)), None) = (stock, request.parameters.protocol.only()) {
+        let folder = directory.join(files::role(Party::Garbler));
+        if Store::exists(&folder)? {
+            store = Some(stock.key.view(&folder)?);
+            for party in [Party::Garbler, Party::Evaluator] {
+                let path = directory.join(format!("{}.key", files::role(party)));
+                keys[party as usize] = files::identity(&path)?.public_key();
+            }
+        }
+    }
+    let ways = Part { party: Party::Garbler, request, given, keys, warns: false }.ways(store.as_ref())?;
+    let chosen = ways.requests.into_iter().next();
+    let chosen = chosen.ok_or_else(|| Failure::fault("no protocol is left"))?;
+    Ok((chosen.parameters, ways.reason))
+}
+
+/// What both parties are to do.
 #[derive(Clone, Copy)]
 pub struct Both<'a> {
     pub program: &'a ProgramArguments,
@@ -487,7 +515,7 @@ fn died(party: Party, status: ExitStatus) -> Failure {
     Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
 }
 
-fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
+fn merge(garbler: &Value, evaluator: &Value, reason: Option<String>, quiet: bool) -> Report {
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
@@ -499,6 +527,7 @@ fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
         "cut": evaluator["cut"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
+        "protocol_reason": reason,
         "post_quantum": evaluator["post_quantum"],
     });
     let mut json = json;
@@ -508,6 +537,7 @@ fn merge(garbler: &Value, evaluator: &Value, quiet: bool) -> Report {
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
         + &phases_text(&json, quiet)
         + &cut_text(&json)
+        + &protocol_text(&json)
         + &promise_text(&json);
     Report::new(json, human)
 }

@@ -43,6 +43,8 @@ pub struct Pricing<'a> {
     pub buckets: Buckets,
     pub machine: &'a Machine,
     pub link: &'a Link,
+    /// Seconds of another way to run the program: a longer search does not pay.
+    pub rival: f64,
 }
 
 impl Pricing<'_> {
@@ -186,7 +188,8 @@ impl<'a> Search<'a> {
         let longest = match self.patience {
             Patience::Thorough => LONGEST,
             Patience::Thrifty => {
-                self.tried.first().map_or(0.0, |given| SHARE_OF_RUN * given.cost.seconds()).min(LONGEST)
+                let run = self.tried.first().map_or(0.0, |given| given.cost.seconds());
+                (SHARE_OF_RUN * run.min(self.pricing.rival)).min(LONGEST)
             }
         };
         self.asked.len() < MOST_TRIED && self.spent + seconds <= longest

@@ -17,13 +17,21 @@ const MAX_MACHINE_BYTES: u64 = 1 << 16;
 pub fn at_hand() -> Result<Machine, Error> {
     match kept() {
         Some(machine) => Ok(machine),
-        None => Ok(plan::estimated()?),
+        None => {
+            let mut estimated = ESTIMATED.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(match &*estimated {
+                Some(machine) => machine.clone(),
+                None => estimated.insert(plan::estimated()?).clone(),
+            })
+        }
     }
 }
 
-/// Returns the constants of this machine, which are measured once for each version and kernel. They are kept
-/// in the user's cache folder. `again` measures in any case, which takes a few seconds; `measuring` is called
-/// before that.
+/// The estimate of this process: it takes milliseconds.
+static ESTIMATED: Mutex<Option<Machine>> = Mutex::new(None);
+
+/// Returns the constants of this machine: measured once for each version and kernel, and kept in the user's
+/// folder of caches. `again` measures in any case, which takes a few seconds; `measuring` is called before.
 ///
 /// # Errors
 /// As [`plan::measured`].

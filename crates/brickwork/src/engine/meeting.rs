@@ -26,14 +26,20 @@ use brickwork_wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{self, Parameters};
+use crate::engine::request::{self, RunRequest};
 use crate::engine::stocks::Stocks;
 use crate::engine::work::Work;
 use crate::engine::{hex, role};
-use crate::failure::Error;
 use crate::program::{gates_within, repeated};
 
-/// The message of a visitor, and to a visitor, that this party agrees.
+/// The sheet of a party, on a line that has no greeting with sheets; and the one with which a garbler
+/// proposes again.
+pub(super) const SHEET: Tag = Tag(6);
+
+/// Longest sheet behind the greeting.
+pub(super) const MAX_SHEET_BYTES: usize = 1 << 16;
+
+/// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
 
 /// Longest name of a protocol with its flags.
@@ -47,8 +53,9 @@ const MAX_INPUTS_BYTES: usize = 1 << 11;
 pub struct Sheet {
     /// The version of the protocol, which must be the same at both parties.
     protocol: u32,
-    /// The protocol.
-    name: String,
+    /// The protocols in which it takes part, with the flags that both must have alike; the one that it
+    /// prefers first.
+    ways: Vec<String>,
     role: String,
     security: u32,
     executions: Option<u32>,
@@ -73,6 +80,8 @@ pub struct Sheet {
 /// The OTs that masks are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masks {
+    /// The protocol that has masks.
+    pub protocol: String,
     /// The name of these OTs.
     pub cot: String,
     /// True if the user named them. Then the other party takes them too, unless its user named others.
@@ -89,8 +98,8 @@ pub struct Offer {
     pub memory: Option<u64>,
 }
 
-/// The reason why a party does not begin: the message for its own user, and the one for the peer.
-struct Refusal {
+/// Why a party does not begin: as it tells its own user, and as it tells the peer.
+pub(super) struct Refusal {
     here: String,
     there: String,
 }
@@ -102,37 +111,41 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// Makes the sheet of a party; `masks` are the OTs that it would use. A garbler may have a proposal,
-    /// which can still change if it is `open`.
-    pub fn of(work: &Work, proposal: Option<Offer>, open: bool, masks: Option<Masks>) -> Result<Self, Error> {
-        let source = work.given.source_digest();
-        let inputs = [Party::Garbler, Party::Evaluator].map(|party| work.given.inputs(party).to_vec());
-        // A reader of JSON limits how deeply types may be nested, so types that are nested more deeply are
-        // not sent either.
+    /// Makes the sheet of a party that takes part in these ways, and would make masks of these. A garbler may
+    /// have a proposal for the first way; if it is `open`, it is not the last word.
+    pub fn of<P>(
+        party: Party,
+        given: &crate::program::Program,
+        request: &RunRequest<P>,
+        (ways, masks): (Vec<String>, Option<Masks>),
+        proposal: Option<Offer>,
+        open: bool,
+    ) -> Self {
+        let source = given.source_digest();
+        let inputs = [Party::Garbler, Party::Evaluator].map(|party| given.inputs(party).to_vec());
+        // Types that are nested too deeply for a reader of JSON are not told, either.
         let is_legible = |text: Vec<u8>| serde_json::from_slice::<[[Vec<Port>; 2]; 1]>(&text).is_ok();
         let text = serde_json::to_vec(&[&inputs]);
         let is_told = text.is_ok_and(|text| text.len() <= MAX_INPUTS_BYTES && is_legible(text));
-        let cut = match &work.request.cut {
+        let cut = match &request.cut {
             CutChoice::Fastest => None,
             CutChoice::Fixed(cut) => Some(cut.to_string()),
         };
-        // The OTs of masks have a field of their own, because a party may leave them to the other one.
-        let way = Parameters { cot: None, ..work.request.parameters.clone() };
-        Ok(Sheet {
+        Sheet {
             protocol: PROTOCOL_VERSION,
-            name: way.way(),
+            ways,
             masks,
-            role: role(work.party).into(),
-            security: work.job.security,
-            executions: work.executions(),
-            store: work.request.stored,
-            program: hex(&work.given.digest()),
+            role: role(party).into(),
+            security: request.parameters.security(),
+            executions: request.parameters.executions,
+            store: request.stored,
+            program: hex(&given.digest()),
             inputs: is_told.then_some(inputs),
             source: source.map(|digest| hex(&digest)),
             open: open && cut.is_none(),
             cut,
             proposal,
-        })
+        }
     }
 
     /// Reads the sheet of a peer. Its texts cannot contain control characters of a terminal: cuts are names
@@ -141,7 +154,7 @@ impl Sheet {
         let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
         let is_way = |name: &str| name.len() <= MAX_WAY_BYTES && name.chars().all(plain);
-        sheet.filter(|sheet| is_way(&sheet.name)).ok_or_else(|| {
+        sheet.filter(|sheet| sheet.ways.iter().all(|way| is_way(way))).ok_or_else(|| {
             "one party does not understand what the other says it does; install the same release on both \
              sides"
                 .to_owned()
@@ -169,13 +182,6 @@ impl Sheet {
                     "the garbler has version {} of the protocol, the evaluator {}; install the same release \
                      on both sides",
                     garbler.protocol, evaluator.protocol
-                ),
-            ),
-            (
-                self.name != theirs.name,
-                format!(
-                    "the garbler has --protocol {}, the evaluator --protocol {}",
-                    garbler.name, evaluator.name
                 ),
             ),
             (
@@ -208,9 +214,14 @@ impl Sheet {
                 format!("the garbler has {}, the evaluator {}", executions(garbler), executions(evaluator)),
             ),
         ];
-        if let Some((_, why)) = found.into_iter().find(|(differs, _)| *differs) {
-            return Err(why);
-        }
+        let (before, behind) = found.split_at(2);
+        let differs = |all: &[(bool, String)]| match all.iter().find(|(differs, _)| *differs) {
+            Some((_, why)) => Err(why.clone()),
+            None => Ok(()),
+        };
+        differs(before)?;
+        self.way_with(theirs)?;
+        differs(behind)?;
         self.masks_with(theirs)?;
         if garbler.open {
             // The garbler's proposal is not known yet, but a cut that the evaluator refuses is known.
@@ -241,16 +252,75 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// Returns the OTs of masks, if the protocol has a choice: those that a user named, or else those that
-    /// the garbler proposes. OTs that need an additional assumption must be named at both parties.
+    /// Returns the way in which both take part: of several the one that the garbler prefers.
+    fn way_with<'s>(&'s self, theirs: &'s Sheet) -> Result<&'s str, String> {
+        let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
+        let both = garbler.ways.iter().find(|way| evaluator.ways.contains(way));
+        both.map(String::as_str).ok_or_else(|| {
+            let list = |sheet: &Sheet| sheet.ways.join(" or ");
+            format!(
+                "the garbler has --protocol {}, the evaluator --protocol {}",
+                list(garbler),
+                list(evaluator)
+            )
+        })
+    }
+
+    /// Returns the place among this party's ways of the one in which both take part.
+    ///
+    /// # Errors
+    /// If there is none; in words for both users.
+    pub fn settled(&self, theirs: &[u8]) -> Result<usize, String> {
+        if theirs.is_empty() {
+            return Err("the peer does not say what it is about to do".into());
+        }
+        let theirs = Sheet::read(theirs)?;
+        let way = self.way_with(&theirs)?;
+        Ok(self.ways.iter().position(|own| own == way).unwrap_or_default())
+    }
+
+    /// Lets the evaluator know what the garbler proposes for the way on which the parties have settled, if
+    /// that is another one than the first of the sheet that the garbler has `shown`. A garbler sends this
+    /// sheet, whose first way it is; an evaluator takes the one that comes for that of its peer.
+    ///
+    /// # Errors
+    /// Those of the connection; [`ProtocolError::Mismatch`] if the garbler now prefers yet another way.
+    pub fn proposes_again(&self, shown: &Sheet, met: &mut Met) -> Result<(), ProtocolError> {
+        if self.role == "garbler" {
+            if self.ways.first() != shown.ways.first() {
+                met.channel.send(SHEET, &self.encoded())?;
+                met.channel.flush()?;
+            }
+            return Ok(());
+        }
+        let settled = |theirs: &[u8]| -> Result<(String, bool), String> {
+            let theirs = Sheet::read(theirs)?;
+            let way = self.way_with(&theirs)?;
+            Ok((way.to_owned(), theirs.ways.first().is_some_and(|first| first == way)))
+        };
+        let Ok((way, false)) = settled(&met.sheet) else { return Ok(()) };
+        met.sheet = met.channel.receive_up_to(SHEET, MAX_SHEET_BYTES)?;
+        match settled(&met.sheet) {
+            Ok((again, true)) if again == way => Ok(()),
+            _ => {
+                let why = "the garbler settles on one protocol, and then proposes for another one".to_owned();
+                refuse(&mut met.channel, why.into())
+            }
+        }
+    }
+
+    /// Returns the OTs of masks, in a protocol that has a choice: those that a user named, or else those that
+    /// the garbler proposes. OTs that rest on one assumption more must be named at both parties.
     fn masks_with(&self, theirs: &Sheet) -> Result<Option<Cot>, String> {
         let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
         let (Some(garblers), Some(evaluators)) = (&garbler.masks, &evaluator.masks) else { return Ok(None) };
+        let way = self.way_with(theirs)?;
+        // They may take part in a protocol without masks instead.
+        if self.masks.as_ref().map(|masks| masks.protocol.as_str()) != way.split(' ').next() {
+            return Ok(None);
+        }
         let both = |garblers: &str, evaluators: &str| {
-            format!(
-                "the garbler has --protocol {}{garblers}, the evaluator --protocol {}{evaluators}",
-                garbler.name, evaluator.name
-            )
+            format!("the garbler has --protocol {way}{garblers}, the evaluator --protocol {way}{evaluators}")
         };
         let flag = |masks: &Masks| if masks.said { format!(" --cot {}", masks.cot) } else { String::new() };
         let differ = || both(&flag(garblers), &flag(evaluators));
@@ -307,9 +377,14 @@ impl Work<'_> {
         let theirs = Sheet::read(theirs)?;
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
-            (Party::Evaluator, Some(offer)) => self.accepts(own, &theirs, offer, visits),
-            // The protocol has no choice to propose, or it compares the proposal itself.
-            (Party::Evaluator, None) | (Party::Garbler, _) => Ok(None),
+            // It is for the way that the garbler prefers.
+            (Party::Evaluator, Some(offer))
+                if Some(own.way_with(&theirs)?) == theirs.ways.first().map(String::as_str) =>
+            {
+                self.accepts(own, &theirs, offer, visits)
+            }
+            // The protocol leaves nothing to propose; or it compares it by itself.
+            _ => Ok(None),
         }
     }
 
@@ -455,8 +530,8 @@ impl Work<'_> {
     }
 }
 
-/// Tells the peer that this party does not begin, and why.
-fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, ProtocolError> {
+/// Says that this party does not begin, and why.
+pub(super) fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, ProtocolError> {
     tell(channel, &there);
     Err(ProtocolError::Mismatch(here))
 }
@@ -483,7 +558,7 @@ mod tests {
     fn sheet(role: &str) -> Sheet {
         Sheet {
             protocol: 3,
-            name: "duplo".into(),
+            ways: vec!["duplo".into()],
             role: role.into(),
             security: 40,
             executions: None,
@@ -546,7 +621,7 @@ mod tests {
     #[test]
     fn masks_are_made_of_what_was_said() {
         let with = |role: &str, cot: Cot, said: bool| Sheet {
-            masks: Some(Masks { cot: cot.name().into(), said }),
+            masks: Some(Masks { protocol: "duplo".into(), cot: cot.name().into(), said }),
             ..sheet(role)
         };
         for (garblers, evaluators, expected) in [
@@ -567,21 +642,64 @@ mod tests {
             assert_eq!(found.clone().ok(), expected.map(Some), "{found:?}");
             assert_eq!(found.is_err(), garbler.differs(&evaluator).is_err());
         }
-        let none =
-            Sheet { masks: Some(Masks { cot: "softspoken-3".into(), said: true }), ..sheet("garbler") };
+        let none = Sheet {
+            masks: Some(Masks { protocol: "duplo".into(), cot: "softspoken-3".into(), said: true }),
+            ..sheet("garbler")
+        };
         assert!(none.masks_with(&with("evaluator", Cot::Pcg, false)).is_err());
         assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
-    /// A peer's words appear on this party's terminal, so only letters and signs of protocol names are
-    /// accepted.
+    /// Both settle on the first way of the garbler's that the evaluator takes part in, wherever that stands
+    /// among its own.
+    #[test]
+    fn the_garblers_order_decides() {
+        let with = |role: &str, ways: &[&str]| Sheet {
+            ways: ways.iter().map(|way| (*way).into()).collect(),
+            ..sheet(role)
+        };
+        for (garblers, evaluators, settled) in [
+            (&["a", "b", "c"][..], &["c", "b"][..], Some((1, 1))),
+            (&["a", "b"], &["b", "a"], Some((0, 1))),
+            (&["c"], &["a", "b", "c"], Some((0, 2))),
+            (&["a", "b"], &["b"], Some((1, 0))),
+            (&["a", "b"], &["c", "d"], None),
+            (&["a"], &["a --post-quantum"], None),
+            (&["a"], &[], None),
+        ] {
+            let (garbler, evaluator) = (with("garbler", garblers), with("evaluator", evaluators));
+            let found = (garbler.settled(&evaluator.encoded()), evaluator.settled(&garbler.encoded()));
+            match settled {
+                Some((one, other)) => assert_eq!(found, (Ok(one), Ok(other))),
+                None => assert!(found.0.is_err() && found.0 == found.1, "{found:?}"),
+            }
+        }
+        assert!(sheet("garbler").settled(&[]).is_err() && sheet("garbler").settled(b"{").is_err());
+    }
+
+    /// Masks count in the protocol that has them alone.
+    #[test]
+    fn masks_of_another_protocol_say_nothing() {
+        let with = |role: &str, cot: Cot, ways: &[&str]| Sheet {
+            masks: Some(Masks { protocol: "authenticated".into(), cot: cot.name().into(), said: true }),
+            ways: ways.iter().map(|way| (*way).into()).collect(),
+            ..sheet(role)
+        };
+        let garbler = with("garbler", Cot::Pcg, &["duplo", "authenticated"]);
+        let other = with("evaluator", Cot::SoftSpoken4, &["authenticated", "duplo"]);
+        assert_eq!((garbler.masks_with(&other), other.masks_with(&garbler)), (Ok(None), Ok(None)));
+        let same = with("evaluator", Cot::SoftSpoken4, &["authenticated --post-quantum", "authenticated"]);
+        assert!(garbler.masks_with(&same).is_err() && same.masks_with(&garbler).is_err());
+    }
+
+    /// A peer's words stand on this party's terminal, so they are such that a protocol may be called.
     #[test]
     fn a_peer_paints_nothing() {
-        let own = Sheet { name: "authenticated --cot pcg --post-quantum".into(), ..sheet("garbler") };
+        let own = Sheet { ways: vec!["authenticated --cot pcg --post-quantum".into()], ..sheet("garbler") };
         assert_eq!(Sheet::read(&own.encoded()), Ok(own.clone()));
         let long = "x".repeat(MAX_WAY_BYTES + 1);
         for name in ["x\n\u{1b}[2JThe evaluator learns 5", "x\ty", "\u{202e}duplo", "d\u{e9}ja", &long] {
-            let theirs = Sheet { name: name.into(), ..own.clone() };
+            let theirs = Sheet { ways: vec!["duplo".into(), name.into()], ..own.clone() };
             let why = Sheet::read(&theirs.encoded()).unwrap_err();
             assert!(!why.contains(name) && why.contains("does not understand"), "{why}");
         }
@@ -592,10 +710,15 @@ mod tests {
     fn both_name_what_differs() {
         let garbler = sheet("garbler");
         assert_eq!(garbler.differs(&sheet("evaluator")), Ok(()));
-        let changes: [(Change, &str); 7] = [
+        let changes: [(Change, &str); 9] = [
             (|sheet| sheet.role = "garbler".into(), "both run as the garbler"),
             (|sheet| sheet.protocol = 9, "version"),
-            (|sheet| sheet.name = "semi-honest".into(), "the evaluator --protocol semi-honest"),
+            (|sheet| sheet.ways = vec!["semi-honest".into()], "the evaluator --protocol semi-honest"),
+            (
+                |sheet| sheet.ways = vec!["lego".into(), "jimu".into()],
+                "has --protocol duplo, the evaluator --protocol lego or jimu",
+            ),
+            (|sheet| sheet.ways.clear(), "the evaluator --protocol "),
             (|sheet| sheet.security = 64, "--security 64"),
             (|sheet| sheet.store = true, "--store"),
             (|sheet| sheet.program = "ef".into(), "different programs"),

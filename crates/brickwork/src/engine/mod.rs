@@ -14,6 +14,7 @@ pub mod request;
 pub mod run;
 pub mod stocked;
 pub mod stocks;
+pub mod ways;
 pub mod work;
 
 use brickwork_circuit::Party;

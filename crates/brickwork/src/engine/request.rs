@@ -87,11 +87,12 @@ pub fn cot(name: &str) -> Result<Cot, String> {
 /// Statistical security in bits, if a request does not name one.
 pub const SECURITY: u32 = 40;
 
-/// The parameters that must be the same at both parties, except for the program.
+/// The parameters that both parties must have alike, except for the program: of one protocol, or while it is
+/// open of several.
 #[derive(Clone, Debug)]
-pub struct Parameters {
+pub struct Parameters<P = Protocol> {
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: P,
     /// How CompGC links components.
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated masks.
@@ -106,9 +107,9 @@ pub struct Parameters {
     pub executions: Option<u32>,
 }
 
-impl Parameters {
-    /// Makes the parameters of this protocol with all choices left open.
-    pub fn new(protocol: Protocol) -> Self {
+impl<P> Parameters<P> {
+    /// Makes parameters that leave all to this protocol.
+    pub fn new(protocol: P) -> Self {
         Parameters {
             protocol,
             linking: None,
@@ -136,7 +137,15 @@ impl Parameters {
         self.linking.unwrap_or(Linking::Standard)
     }
 
-    /// Returns the name of the protocol with the flags that must be the same at both parties.
+    /// Returns these parameters with this protocol.
+    pub fn with<Q>(&self, protocol: Q) -> Parameters<Q> {
+        let Parameters { linking, cot, commitments, security, post_quantum, executions, .. } = *self;
+        Parameters { protocol, linking, cot, commitments, security, post_quantum, executions }
+    }
+}
+
+impl Parameters {
+    /// Returns the protocol with the flags that both parties must have said alike.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
@@ -250,11 +259,11 @@ impl Resources {
     }
 }
 
-/// A request to run a program.
+/// A request to run a program: by one protocol, or while it is open by several.
 #[derive(Clone, Debug)]
-pub struct RunRequest {
+pub struct RunRequest<P = Protocol> {
     /// The parameters that both parties must have alike.
-    pub parameters: Parameters,
+    pub parameters: Parameters<P>,
     /// The means of this party.
     pub resources: Resources,
     /// The buckets that a garbler proposes.
@@ -274,9 +283,9 @@ pub struct RunRequest {
     pub drawn: bool,
 }
 
-impl RunRequest {
-    /// Makes a request for these parameters, with everything else left open.
-    pub fn new(parameters: Parameters) -> Self {
+impl<P> RunRequest<P> {
+    /// Makes a request that leaves all to this protocol.
+    pub fn new(parameters: Parameters<P>) -> Self {
         RunRequest {
             parameters,
             resources: Resources::default(),
@@ -287,6 +296,22 @@ impl RunRequest {
             lacking: Lacking::Make,
             audited: false,
             drawn: false,
+        }
+    }
+
+    /// Returns this request with one protocol.
+    pub fn with<Q>(&self, protocol: Q) -> RunRequest<Q> {
+        let RunRequest { parameters, resources, buckets, cut, line, stored, lacking, audited, drawn } = self;
+        RunRequest {
+            parameters: parameters.with(protocol),
+            resources: *resources,
+            buckets: *buckets,
+            cut: cut.clone(),
+            line: *line,
+            stored: *stored,
+            lacking: *lacking,
+            audited: *audited,
+            drawn: *drawn,
         }
     }
 }

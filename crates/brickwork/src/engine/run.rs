@@ -1,24 +1,21 @@
 //! A party's run, from the meeting to the outputs.
 
 use brickwork_base::Error as ProtocolError;
-use brickwork_primitives::ot::Cot;
+use brickwork_circuit::Party;
+use brickwork_stock::Store;
+use brickwork_wire::Channel;
 use brickwork_wire::tls::{self, Identity, Listener, Met, Options, PublicKey};
-use brickwork_wire::{Channel, Tag};
 
 use super::Watch;
-use super::meeting::Sheet;
-use super::protocols::{Done, Ready};
+use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
+use super::protocols::{self, Done, Ready};
+use super::request::Parameters;
+use super::ways::{Part, Ways};
 use super::work::Work;
 use crate::failure::Error;
 use crate::resources::cpu_seconds;
 
-/// The message with the sheet of a party, on a connection whose greeting has none.
-const SHEET: Tag = Tag(6);
-
-/// The longest sheet on such a connection.
-const MAX_SHEET_BYTES: usize = 1 << 16;
-
-/// The way in which a party reaches its peer.
+/// Where a party meets its peer.
 pub enum Place<'p> {
     /// It listens here.
     Listener(&'p Listener),
@@ -38,94 +35,194 @@ pub enum Place<'p> {
 }
 
 impl Place<'_> {
-    /// Meets the peer, and compares the sheets. Returns the connection, and the OTs of masks if the parties
-    /// had to agree on them.
-    fn meet(
-        &mut self,
-        work: &Work,
-        ready: &dyn Ready,
-        sheet: &Sheet,
-        keep: bool,
-    ) -> Result<(Channel, Option<Cot>), Error> {
-        let mut met = match self {
-            Place::Listener(listener) => return for_the_peer(work, ready, sheet, listener, keep),
+    /// Meets a peer and exchanges the sheets. A listener waits for it. With `keep` one whose connection fails
+    /// does not end the waiting.
+    fn meet(&mut self, sheet: &Sheet, keep: bool) -> Result<Met, Error> {
+        let sheet = sheet.encoded();
+        Ok(match self {
+            Place::Listener(listener) => loop {
+                match listener.meet(&sheet, None) {
+                    Err(e) if keep && is_refused(&e) => say_refused(&e),
+                    met => break met?,
+                }
+            },
             Place::Peer { address, identity, peer, options } => {
-                tls::meet(address, identity, *peer, options, &sheet.encoded())?
+                tls::meet(address, identity, *peer, options, &sheet)?
             }
             Place::Line(line) => {
                 let mut channel = line.take().ok_or_else(|| Error::fault("the line was used before"))?;
-                channel.send(SHEET, &sheet.encoded())?;
+                channel.send(SHEET, &sheet)?;
                 channel.flush()?;
-                let theirs = channel.receive_up_to(SHEET, MAX_SHEET_BYTES)?;
-                Met { channel, sheet: theirs, visits: false }
+                let sheet = channel.receive_up_to(SHEET, MAX_SHEET_BYTES)?;
+                Met { channel, sheet, visits: false }
             }
-        };
-        let cot = work.agree_to_run(sheet, &mut met)?;
-        Ok((met.channel, cot))
+        })
     }
 }
 
-/// Waits for the peer, and answers its visits. With `keep`, a peer that does not fit is told why, and the
-/// party goes on waiting. This is safe because no run has begun and nothing that depends on a secret was
-/// sent.
-fn for_the_peer(
-    work: &Work,
-    ready: &dyn Ready,
-    sheet: &Sheet,
-    listener: &Listener,
-    keep: bool,
-) -> Result<(Channel, Option<Cot>), Error> {
-    let encoded = sheet.encoded();
-    loop {
-        let agreed = listener.meet(&encoded, None).and_then(|mut met| match met.visits {
-            true => {
-                match ready.compare(sheet, &mut met) {
-                    Ok(same) => tracing::info!("the peer has compared: {same}"),
-                    Err(e) => tracing::warn!("the peer has compared: {e}"),
-                }
-                Ok(None)
-            }
-            false => work.agree_to_run(sheet, &mut met).map(|cot| Some((met.channel, cot))),
-        });
-        match agreed {
-            Ok(Some(agreed)) => return Ok(agreed),
-            Ok(None) => {}
-            Err(e @ (ProtocolError::Mismatch(_) | ProtocolError::Io(_))) if keep => say_refused(&e),
-            Err(e) => return Err(e.into()),
-        }
-    }
+/// Returns whether a peer that comes again may fit.
+fn is_refused(error: &ProtocolError) -> bool {
+    matches!(error, ProtocolError::Mismatch(_) | ProtocolError::Io(_))
 }
 
 fn say_refused(why: &ProtocolError) {
     tracing::warn!("refused the peer: {why}; waiting for it to come again");
 }
 
-/// Runs a party that is ready. It meets the peer, compares what both are about to do, and runs the protocol
-/// on its input. With `keep`, a listener waits for another peer if one does not fit. Returns the result, and
-/// the seconds of CPU that it took.
+/// The result of a run at one party.
+pub struct Ran {
+    pub done: Done,
+    /// The parameters, with the protocol that ran.
+    pub parameters: Parameters,
+    /// The reason for the protocol, if several were possible.
+    pub reason: Option<String>,
+    /// The digest of all executions of the program.
+    pub program: [u8; 32],
+    /// Seconds of CPU that this process took meanwhile.
+    pub cpu_seconds: f64,
+}
+
+/// The end of a meeting.
+enum Outcome {
+    Done(Box<Done>, f64),
+    /// The peer takes part in another way of this party's.
+    Other(usize, Met),
+}
+
+/// Runs a party. It meets the peer at this place, settles the protocol, compares what both are about to do,
+/// and runs the protocol on its input. `open` opens the store, if the request names one. With `keep` a
+/// listener that meets a peer that does not fit waits for another one.
 ///
 /// # Errors
 /// Those of the meeting and of the protocol.
-pub fn run(
-    work: &Work,
-    ready: &mut dyn Ready,
-    sheet: &Sheet,
+pub fn run<E: From<Error>>(
+    part: &Part,
+    open: &dyn Fn() -> Result<Option<Store>, E>,
     mut place: Place,
     keep: bool,
     input: &[bool],
     watch: &Watch,
-) -> Result<(Done, f64), Error> {
-    loop {
-        let (channel, cot) = place.meet(work, ready, sheet, keep)?;
-        if let Some(cot) = cot {
-            ready.settle(cot)?;
+) -> Result<Ran, E> {
+    let mut store = open()?;
+    let ways = part.ways(store.as_ref())?;
+    let play = Play { part, ways: &ways, keep, input, watch };
+    let (mut way, mut met) = match (part.party, ways.requests.len()) {
+        (Party::Garbler, _) | (_, 1) => (0, None),
+        // An evaluator with several ways hears the garbler's before it gets ready.
+        _ => {
+            let (way, met) = play.first(&mut place)?;
+            (way, Some(met))
         }
-        let before = cpu_seconds();
-        match ready.run(channel, input, watch) {
-            // This party agreed and the peer did not, or the stores are no pair. Both see this before they
-            // take or burn anything. Any other error of a store concerns this party's store as well.
-            Err(e @ (ProtocolError::Refused(_) | ProtocolError::Strangers(_))) if keep => say_refused(&e),
-            result => return Ok((result?, cpu_seconds() - before)),
+    };
+    loop {
+        let request = &ways.requests[way];
+        let protocol = request.parameters.protocol;
+        if part.warns {
+            protocols::warn(protocol);
+        }
+        let work = part.work(request)?;
+        let mut ready = protocols::played(protocol).ready(&work, store.take())?;
+        match play.on(&work, &mut *ready, (way, met.take()), &mut place)? {
+            Outcome::Done(done, cpu_seconds) => {
+                let reason = match (part.party, way, ways.requests.len()) {
+                    (.., 1) | (Party::Garbler, 0, _) => ways.reason,
+                    _ => Some("the first in which both parties take part".into()),
+                };
+                let program = work.job.program.digest();
+                return Ok(Ran {
+                    done: *done,
+                    parameters: request.parameters.clone(),
+                    reason,
+                    program,
+                    cpu_seconds,
+                });
+            }
+            Outcome::Other(other, peer) => (way, met) = (other, Some(peer)),
+        }
+        drop(ready);
+        store = open()?;
+    }
+}
+
+/// A party in one of several ways, whatever the place.
+struct Play<'a> {
+    part: &'a Part<'a>,
+    ways: &'a Ways,
+    keep: bool,
+    input: &'a [bool],
+    watch: &'a Watch<'a>,
+}
+
+impl Play<'_> {
+    /// Meets the first peer that takes part in a way of this party's. Returns the place of the way.
+    fn first(&self, place: &mut Place) -> Result<(usize, Met), Error> {
+        let sheet = self.ways.sheet(self.part, None, false)?;
+        loop {
+            let mut met = place.meet(&sheet, self.keep)?;
+            match sheet.settled(&met.sheet) {
+                Ok(way) => return Ok((way, met)),
+                Err(why) => match refuse::<()>(&mut met.channel, why.into()) {
+                    Err(e) if self.keep => say_refused(&e),
+                    refused => refused?,
+                },
+            }
+        }
+    }
+
+    /// Serves peers with a party that is ready to go this way, until a run has ended or a peer goes another
+    /// one. A visit is answered. Nothing has begun then, and nothing that depends on a secret was sent.
+    fn on(
+        &self,
+        work: &Work,
+        ready: &mut dyn Ready,
+        (way, mut first): (usize, Option<Met>),
+        place: &mut Place,
+    ) -> Result<Outcome, Error> {
+        let sheet = self.ways.led_by(way).sheet(self.part, ready.offer(), false)?;
+        // The proposal is for the way that comes first.
+        let shown = if way == 0 { &sheet } else { &self.ways.sheet(self.part, None, false)? };
+        loop {
+            let mut met = match first.take() {
+                Some(met) => met,
+                None => place.meet(shown, self.keep)?,
+            };
+            match shown.settled(&met.sheet) {
+                Ok(settled) if settled != way => return Ok(Outcome::Other(settled, met)),
+                Ok(_) => match sheet.proposes_again(shown, &mut met) {
+                    Err(e) if self.keep && is_refused(&e) => {
+                        say_refused(&e);
+                        continue;
+                    }
+                    told => told?,
+                },
+                // Each party is told in a moment.
+                Err(_) => {}
+            }
+            if met.visits {
+                match ready.compare(&sheet, &mut met) {
+                    Ok(same) => tracing::info!("the peer has compared: {same}"),
+                    Err(e) => tracing::warn!("the peer has compared: {e}"),
+                }
+                continue;
+            }
+            match work.agree_to_run(&sheet, &mut met) {
+                Ok(Some(cot)) => ready.settle(cot)?,
+                Ok(None) => {}
+                Err(e) if self.keep && is_refused(&e) => {
+                    say_refused(&e);
+                    continue;
+                }
+                Err(e) => return Err(e.into()),
+            }
+            let before = cpu_seconds();
+            match ready.run(met.channel, self.input, self.watch) {
+                // This party agreed, and the peer did not; or the stores are no pair, which both see before
+                // either takes or burns anything. Any other error of a store is about this party's own, too.
+                Err(e @ (ProtocolError::Refused(_) | ProtocolError::Strangers(_))) if self.keep => {
+                    say_refused(&e)
+                }
+                result => return Ok(Outcome::Done(Box::new(result?), cpu_seconds() - before)),
+            }
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct Estimate {
     pub machine: Machine,
     /// The line to the peer.
     pub link: Link,
+    /// Seconds of another way to run the program: a search for cuts that is longer does not pay.
+    pub rival: f64,
 }
 
 impl Estimate {
@@ -78,9 +80,10 @@ impl Estimate {
     ///
     /// # Errors
     /// An error of the machine if it has no randomness.
-    pub fn of(request: &RunRequest) -> Result<Self, Error> {
+    pub fn of<P>(request: &RunRequest<P>) -> Result<Self, Error> {
         let machine = machine::at_hand()?.with_threads(request.resources.threads);
-        Ok(Estimate { machine, link: request.line.with_lanes(request.resources.lanes) })
+        let link = request.line.with_lanes(request.resources.lanes);
+        Ok(Estimate { machine, link, rival: f64::INFINITY })
     }
 }
 

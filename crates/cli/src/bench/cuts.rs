@@ -133,6 +133,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
         buckets: arguments.choice.buckets,
         machine: &machine,
         link: &link,
+        rival: f64::INFINITY,
     };
     let Rivals { given, other, is_other_chosen } = rivals(&program, &pricing)?;
     let Some(other) = other else { return Ok(Err("there is no other cut".into())) };

@@ -1,6 +1,7 @@
 //! `brickwork bench protocol`: both parties, as `brickwork run` runs them.
 
 use brickwork::circuit::{Party, Program, value};
+use brickwork::engine::request::RunRequest;
 use brickwork::program::repeated;
 use brickwork::random::Rng;
 use brickwork_kernels::{Kernel, Secrets};
@@ -13,7 +14,7 @@ use crate::arguments::{Choice, LinkArguments, ParameterArguments, ProgramArgumen
 use crate::failure::Failure;
 use crate::outcome::promise_text;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
-use crate::run::Both;
+use crate::run::{Both, fastest};
 use crate::{files, programs, values};
 
 /// Time both parties, in two processes over TLS, on random inputs
@@ -38,8 +39,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let program = programs::program(&arguments.program)?.given().clone();
-    let parameters = arguments.parameters.of_request();
+    let program = programs::program(&arguments.program)?;
+    let Arguments { parameters, resources, choice, cut, link, .. } = arguments;
+    let request = RunRequest {
+        resources: resources.of_request(),
+        buckets: choice.buckets,
+        cut: cut.cut.clone(),
+        line: link.line(),
+        ..RunRequest::new(parameters.of_request())
+    };
+    let (parameters, _) = fastest(&request, &program, None)?;
+    let program = program.given().clone();
     let both = Both {
         program: &arguments.program,
         parameters: &parameters,

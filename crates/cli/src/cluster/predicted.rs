@@ -59,7 +59,7 @@ pub fn predicted(
     arguments: &JobArguments,
     program: &Program,
     security: u32,
-    Estimate { machine, link }: &Estimate,
+    Estimate { machine, link, .. }: &Estimate,
 ) -> Result<Report, Failure> {
     let (rows, of_partition) = (arguments.rows.unwrap_or(1), u64::from(arguments.partition_rows));
     let partitions =

@@ -90,7 +90,8 @@ fn schemes_of_justgarble_are_timed() {
 #[test]
 fn a_protocol_is_timed() {
     let file = example("millionaires.bwp");
-    let (human, json) = good(&["bench", "protocol", &file, "--executions", "3", "--rounds", "2"]);
+    let (human, json) =
+        good(&["bench", "protocol", &file, "--executions", "3", "--rounds", "2", "--protocol", "duplo"]);
     assert!(human.contains("3 executions, each checked"), "{human}");
     let names: Vec<&str> =
         json["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
@@ -288,7 +289,9 @@ fn a_plan_comes_true() {
     let folder = TempDir::new().expect("a folder");
     let file = example("millionaires.bwp");
     let plan = |more: &[&str]| {
-        let mut command = brickwork(&[&["plan", &file, "--executions", "2", "--json"], more].concat());
+        let mut command = brickwork(
+            &[&["plan", &file, "--executions", "2", "--json", "--protocol", "duplo"], more].concat(),
+        );
         command.env("XDG_CACHE_HOME", folder.path()).output().expect("the command starts")
     };
     let drawing = path(&folder.path().join("plan.svg"));
@@ -315,8 +318,9 @@ fn a_plan_comes_true() {
     let really = |more: &[&str]| {
         let arguments =
             ["run", &file, "--executions", "2", "--garbler", "[1, 2]", "--evaluator", "[2, 1]", "--json"];
+        let arguments = [&arguments[..], &["--protocol", "duplo"]].concat();
         object(
-            &brickwork(&[&arguments, more].concat())
+            &brickwork(&[&arguments[..], more].concat())
                 .env("XDG_CACHE_HOME", folder.path())
                 .output()
                 .expect("the command starts"),
@@ -365,7 +369,8 @@ fn a_plan_tries_other_cuts() {
     good(&["examples", "aes128_encrypt", "-o", &keys.file("")]);
     let source = keys.file("aes128_encrypt.wir");
     let drawing = keys.file("cuts.svg");
-    let (human, plan) = good(&["plan", &source, "--svg", &drawing]);
+    let duplo = ["--protocol", "duplo"];
+    let (human, plan) = good(&[&["plan", &source, "--svg", &drawing], &duplo[..]].concat());
     assert!(human.contains("Cuts of the program") && human.contains("fastest"), "{human}");
     assert!(std::fs::read_to_string(drawing).expect("a drawing").contains("AND gates of a slot"));
     let cuts = plan["decompositions"].as_array().expect("an array");
@@ -398,20 +403,20 @@ fn a_plan_tries_other_cuts() {
                 .sum::<u64>()
         };
         let standard = ["--buckets", "standard"];
-        let given = good(&[&["plan", &compiled, "--cut", "given"], &standard[..]].concat()).1;
-        let named = good(&[&["plan", &source, "--cut", name], &standard[..]].concat()).1;
+        let given = good(&[&["plan", &compiled, "--cut", "given"], &standard[..], &duplo].concat()).1;
+        let named = good(&[&["plan", &source, "--cut", name], &standard[..], &duplo].concat()).1;
         let length = if cut["given"] == true { 0 } else { name.len() as u64 };
         assert_eq!((bytes(&given) + length, &given["promise"]), (bytes(&named), &named["promise"]), "{name}");
         assert_eq!(named["cut"], name);
     }
     let chosen: Vec<&Value> = cuts.iter().filter(|cut| cut["chosen"] == true).collect();
     assert!(chosen.len() == 1 && chosen[0]["cut"] == plan["cut"], "{chosen:?}");
-    let inlined = good(&["plan", &source, "--inline", "*"]).1;
+    let inlined = good(&[&["plan", &source, "--inline", "*"], &duplo[..]].concat()).1;
     assert_eq!((&inlined["cut"], components_of(&inlined).len()), (&json!("inline:*"), 1));
     bad(&["plan", &source, "--inline", "*", "--cut", "whole"], 2, "both say how");
-    let one = good(&["plan", &example("aes-128.bwp")]).1;
+    let one = good(&["plan", &example("aes-128.bwp"), "--protocol", "duplo"]).1;
     assert_eq!(one["decompositions"].as_array().map(Vec::len), Some(1), "it is one component already");
-    let rounds = good(&["plan", &example("aes-128-rounds.bwp")]).1;
+    let rounds = good(&["plan", &example("aes-128-rounds.bwp"), "--protocol", "duplo"]).1;
     assert_eq!(rounds["decompositions"].as_array().map(Vec::len), Some(2));
 }
 
@@ -472,7 +477,7 @@ fn the_star_is_the_fastest_or_says_why_not() {
     // Whether each kind of reason was met at all.
     let mut met = BTreeSet::new();
     for (file, flags) in cases {
-        let (human, plan) = good(&[&["plan", &file], flags].concat());
+        let (human, plan) = good(&[&["plan", &file, "--protocol", "duplo"], flags].concat());
         for (heading, table, field) in [
             ("Cuts of the program", "decompositions", "cut_reason"),
             ("Buckets of", "alternatives", "buckets_reason"),
@@ -627,7 +632,7 @@ fn a_run_takes_the_fastest_cut() {
         keys.file("aes128_encrypt.wir"),
         ["garbler", "evaluator"].map(|of| format!("@{}", keys.file(&format!("aes128_encrypt.{of}.json")))),
     );
-    let inputs = ["--garbler", &x, "--evaluator", &y];
+    let inputs = ["--garbler", &x, "--evaluator", &y, "--protocol", "duplo"];
     let given = good(&[&["run", &source, "--cut", "given"], &inputs[..]].concat()).1;
     // Where bytes count, so that it is no matter how busy the machine is.
     let cut = good(&[&["run", &source, "--bandwidth", "200Mbit"], &inputs[..]].concat()).1;

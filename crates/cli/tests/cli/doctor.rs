@@ -201,8 +201,12 @@ fn cuts_flags_and_files_are_compared() {
     type Side<'a> = (&'a str, &'a [&'a str]);
     let meet = |command: [&str; 2], sides: [Side; 2]| {
         let one = |role: &'static str, command: &str, (file, flags): Side, place: &[&str]| {
-            let mut arguments =
-                doctor(&keys, role, file, &[&["--timeout", "30", "--input", "9"], flags, place].concat());
+            let mut arguments = doctor(
+                &keys,
+                role,
+                file,
+                &[&["--timeout", "30", "--input", "9", "--protocol", "duplo"], flags, place].concat(),
+            );
             if command == "run" {
                 arguments.splice(0..4, [role.to_owned(), file.to_owned()]);
             }

@@ -105,7 +105,7 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let (listening, address) =
         Side::garbler(&keys).listen(&["--protocol", "jimu", "--json", "--timeout", "60"]);
     let words = "the garbler has --protocol jimu, the evaluator --protocol duplo";
-    is_error(&Side::evaluator(&keys).connect(&address, &["--json"]), 7, words);
+    is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--protocol", "duplo"]), 7, words);
     is_error(&finish(listening), 7, words);
     // One cuts by gates, the other by components.
     let flags = ["--protocol", "jimu", "--json", "--timeout", "60", "--cut"];

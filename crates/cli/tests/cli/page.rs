@@ -53,7 +53,7 @@ fn runs_and_plans_have_pages() {
     assert_eq!(run(&[&["run", &file], &values[..], &flags].concat()).status.code(), Some(0));
     assert!(written(&page).contains("<h2>Outputs</h2>"));
 
-    let (_, record) = good(&["plan", &example("aes-128.bwp"), "--report", &page]);
+    let (_, record) = good(&["plan", &example("aes-128.bwp"), "--protocol", "duplo", "--report", &page]);
     let html = written(&page);
     has(&html, &record, &["phases", "promise", "alternatives", "machine", "link", "seconds"]);
     assert!(html.contains("What else there is to choose"), "{html}");

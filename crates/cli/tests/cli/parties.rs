@@ -67,17 +67,22 @@ impl<'k> Side<'k> {
 }
 
 fn check_result(output: &Output, role: &str) {
+    check_ran(output, role, "authenticated", &["setup", "preprocess", "build", "evaluate", "decode"]);
+}
+
+/// A run by this protocol, which has these phases.
+fn check_ran(output: &Output, role: &str, protocol: &str, phases: &[&str]) {
     let json = object(output);
     assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
     assert_eq!(json["role"], role);
     assert_eq!(json["outputs"][role], json!({ "alice": 0, "bob": 1 }));
     assert_eq!(json["output_bits"][role], "01");
-    assert_eq!(json["protocol"], "duplo");
+    assert_eq!(json["protocol"], protocol);
     assert_eq!(json["and_gates"], 64);
     assert_eq!(json["promise"]["statistical_bits"], 40);
     let names: Vec<_> =
         json["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["setup", "preprocess", "prepare", "build", "evaluate", "decode"]);
+    assert_eq!(names, phases);
 }
 
 /// The evaluator refuses what is proposed to it if it would take too much memory.
@@ -85,7 +90,9 @@ fn check_result(output: &Output, role: &str) {
 fn an_evaluator_has_limits() {
     let keys = Keys::new();
     let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
-    is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--max-ram", "1MiB"]), 7, "memory");
+    // The garbler takes the evaluator's protocol, and proposes again.
+    let flags = ["--json", "--max-ram", "1MiB", "--protocol", "duplo"];
+    is_error(&Side::evaluator(&keys).connect(&address, &flags), 7, "memory");
     // Both are told.
     is_error(&finish(listening), 7, "memory at the evaluator");
 }
@@ -113,7 +120,8 @@ fn a_cut_is_proposed_and_made_by_both() {
     let side = |role, file: &str, input| Side { keys: &keys, role, file: file.to_owned(), input };
     let meet = |files: [&str; 2], flags: [&[&str]; 2]| {
         let (garbler, evaluator) = (side("garbler", files[0], "12"), side("evaluator", files[1], "10"));
-        let (listening, address) = garbler.listen(&[&["--json", "--timeout", "60"], flags[0]].concat());
+        let (listening, address) =
+            garbler.listen(&[&["--json", "--timeout", "60", "--protocol", "duplo"], flags[0]].concat());
         let connected = evaluator.connect(&address, &[&["--json", "--timeout", "60"], flags[1]].concat());
         [finish(listening), connected]
     };
@@ -157,9 +165,15 @@ fn two_parties_compute_whoever_listens() {
     let (garbler, evaluator) = (Side::garbler(&keys), Side::evaluator(&keys));
     for (first, second) in [(&garbler, &evaluator), (&evaluator, &garbler)] {
         let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
-        let connected = second.connect(&address, &["--json", "--lanes", "2", "--timeout", "60"]);
-        check_result(&connected, second.role);
+        check_result(&second.connect(&address, &["--json", "--timeout", "60"]), second.role);
         check_result(&finish(listening), first.role);
+        // A flag that only one protocol takes leaves that one, which the other party then takes, too.
+        let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
+        let connected = second.connect(&address, &["--json", "--lanes", "2", "--timeout", "60"]);
+        for (output, role) in [(connected, second.role), (finish(listening), first.role)] {
+            let phases = ["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+            check_ran(&output, role, "duplo", &phases);
+        }
     }
 }
 

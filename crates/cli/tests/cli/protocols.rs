@@ -190,7 +190,8 @@ fn flags_of_another_protocol_are_refused() {
 #[test]
 fn parties_of_two_protocols_are_told() {
     let keys = Keys::new();
-    let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
+    let (listening, address) =
+        Side::garbler(&keys).listen(&["--json", "--timeout", "60", "--protocol", "duplo"]);
     let words = "the garbler has --protocol duplo, the evaluator --protocol semi-honest";
     is_error(&Side::evaluator(&keys).connect(&address, &[&SEMI_HONEST[..], &["--json"]].concat()), 7, words);
     is_error(&finish(listening), 7, words);
@@ -208,7 +209,7 @@ fn parties_of_two_protocols_are_told() {
         schema::holds(&["doctor"], &json);
         (output.status.code(), json.to_string())
     };
-    let (code, said) = visit(&[]);
+    let (code, said) = visit(&["--protocol", "duplo"]);
     let words = "the garbler has --protocol semi-honest, the evaluator --protocol duplo";
     assert!(code == Some(7) && said.contains(words), "{said}");
     let (code, said) = visit(&SEMI_HONEST);
@@ -319,13 +320,17 @@ fn semi_honest_runs_from_stock_are_planned() {
     };
     let expected = sent_bytes(&program, 1, Ots::Stocked { epochs: 1 }).unwrap();
     assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
-    let (_, planned) = good(&["plan", &file, "--stocked"]);
+    let (_, planned) = good(&["plan", &file, "--stocked", "--protocol", "duplo"]);
     let script = brickwork::duplo::cost::script_from_stock(&program, Some(1), 40.into()).unwrap();
     let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
         planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
     });
     assert_eq!(sent, script.sent_bytes(1));
-    bad(&["plan", &file, "--stocked", "--cut", "whole"], 2, "--stocked says nothing with --cut");
+    bad(
+        &["plan", &file, "--stocked", "--cut", "whole", "--protocol", "duplo"],
+        2,
+        "--stocked says nothing with --cut",
+    );
     let jimu = ["--protocol", "jimu"];
     let (said, planned) = good(&[&["plan", &file, "--stocked"], &jimu[..]].concat());
     assert!(said.contains("AND gates: 64 buckets"), "{said}");
@@ -627,7 +632,7 @@ fn lego_parties_run_from_stock() {
     let _ = parties.doctor("garbler", &[&LEGO[..], &["--no-top-up", "--security", "64"]].concat(), 6);
 
     // No other protocol takes it, and each says what to do.
-    let duplos = [0, 1].map(|k| parties.run(ROLES[k], "7", &[]));
+    let duplos = [0, 1].map(|k| parties.run(ROLES[k], "7", &["--protocol", "duplo"]));
     for output in parties.both(duplos) {
         is_error(&output, 6, &of_another("lego", "duplo"));
     }
@@ -745,7 +750,11 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         .map(|field| phases.iter().map(|phase| phase[field].as_u64().unwrap()).sum::<u64>());
     assert_eq!(sent, authenticated::cost::script_from_stock(&program, 40, 1).unwrap().sent_bytes(1));
     let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
-    bad(&[&run[..], &["--cot", "softspoken-4"]].concat(), 2, "--cot says nothing with --protocol duplo");
+    bad(
+        &[&run[..], &["--cot", "softspoken-4", "--protocol", "duplo"]].concat(),
+        2,
+        "--cot says nothing with --protocol duplo",
+    );
     bad(&[&run[..], &flags, &["--cot", "softspoken-3"]].concat(), 2, "softspoken-2, softspoken-4");
     // Parties that name different ones do not begin, nor with LPN where only one has named it.
     for (of_garbler, theirs, words) in [
@@ -828,9 +837,10 @@ fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     bad(&["plan", &file, "--post-quantum"], 2, "elliptic curve");
 
     let keys = Keys::new();
-    let (listening, address) = Side::garbler(&keys).listen(&["--post-quantum", "--json", "--timeout", "60"]);
+    let (listening, address) =
+        Side::garbler(&keys).listen(&["--post-quantum", "--json", "--timeout", "60", "--protocol", "duplo"]);
     let words = "the garbler has --protocol duplo --post-quantum, the evaluator --protocol duplo";
-    is_error(&Side::evaluator(&keys).connect(&address, &["--json"]), 7, words);
+    is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--protocol", "duplo"]), 7, words);
     is_error(&finish(listening), 7, words);
 }
 

@@ -80,6 +80,7 @@ fn the_advice_on_components_holds() {
         let value = format!("{{\"at\": {:?}}}", vec![3; numbers]);
         let value = format!("@{}", keys.write("value.json", value.as_bytes()));
         let fixed = ["run", &source, "--garbler", &value, "--evaluator", &value, "--timeout", "60"];
+        let fixed = [&fixed[..], &["--protocol", "duplo"]].concat();
         good(&[&fixed[..], more].concat()).1
     };
     let batch = |json: &Value, name: &str| {
@@ -101,7 +102,7 @@ fn the_advice_on_components_holds() {
     let json = run(&larger, 200, &[]);
     assert_eq!((&json["cut"], &json["outputs"]["garbler"]), (&"given".into(), &1800.into()));
     assert_eq!(batch(&json, "multiply_add").0, 200);
-    let planned = good(&["plan", &keys.file("changed.wir")]).1;
+    let planned = good(&["plan", &keys.file("changed.wir"), "--protocol", "duplo"]).1;
     let cuts = planned["decompositions"].as_array().expect("cuts");
     let seconds = |slots: u64| {
         let cut = cuts.iter().find(|cut| cut["slots"] == slots).unwrap_or_else(|| panic!("{planned}"));
@@ -171,7 +172,16 @@ fn every_command_of_the_tutorial_works() {
     }
     assert_eq!(checked, 2, "outputs that the page shows");
     // Without a flag: the cut of the file, or another one that is then named.
-    let default = done(&["run", "inner.wir", "--garbler", "@one.json", "--evaluator", "@two.json"]);
+    let default = done(&[
+        "run",
+        "inner.wir",
+        "--garbler",
+        "@one.json",
+        "--evaluator",
+        "@two.json",
+        "--protocol",
+        "duplo",
+    ]);
     assert!(default.starts_with("The garbler learns 13\nThe evaluator learns nothing.\n"), "{default}");
     let (named, in_one_piece) = (default.contains("\nCut: "), default.contains("\n  main: 1 bucket of "));
     assert_eq!(

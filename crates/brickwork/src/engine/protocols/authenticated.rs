@@ -73,18 +73,19 @@ impl Played for Authenticated {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
-        let (security, Estimate { machine, link }) = (parameters.security(), estimate);
-        // A part that both stores share: leftovers of other runs are used first.
+        let (security, Estimate { machine, link, .. }) = (parameters.security(), estimate);
+        // One that both stores share: what another run left over is used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
         Ok(Some(Only::new(cost, promised)))
     }
 
-    fn masks(&self, work: &Work) -> Result<Option<Masks>, Error> {
-        let (cot, said) = wish(work);
+    fn masks(&self, given: &crate::program::Program, request: &RunRequest) -> Result<Option<Masks>, Error> {
+        let (cot, said) = wish(request);
+        let program = self.program(given.given(), request.parameters.executions)?;
         let Priced { cot, .. } =
-            priced(&work.job.program, work.job.security, cot, &Estimate::of(work.request)?)?;
-        Ok(Some(Masks { cot: cot.name().into(), said }))
+            priced(&program, request.parameters.security(), cot, &Estimate::of(request)?)?;
+        Ok(Some(Masks { protocol: Authenticated::NAME.into(), cot: cot.name().into(), said }))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -97,7 +98,8 @@ impl Played for Authenticated {
 
     fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
         let estimate = Estimate::of(work.request)?;
-        let Priced { cot, cost, .. } = priced(&work.job.program, work.job.security, wish(work).0, &estimate)?;
+        let Priced { cot, cost, .. } =
+            priced(&work.job.program, work.job.security, wish(work.request).0, &estimate)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // The bytes of a run from stock depend on what is left in the store.
         let predicted = store.is_none().then_some(cost);
@@ -135,7 +137,7 @@ fn priced(
     said: Option<Cot>,
     estimate: &Estimate,
 ) -> Result<Priced, ProtocolError> {
-    let Estimate { machine, link } = estimate;
+    let Estimate { machine, link, .. } = estimate;
     let price = |cot| {
         let (cost, promise) = authenticated::cost::predict(program, security, cot, machine, link)?;
         Ok::<_, ProtocolError>(Priced { cot, cost, promise, reason: None })
@@ -158,11 +160,11 @@ fn priced(
     Ok(Priced { reason: Some(reason), ..chosen })
 }
 
-/// Returns the OTs that this party's user named, and whether the peer must take the same. An epoch of a store
-/// serves many runs, so the network of one run does not choose its OTs.
-fn wish(work: &Work) -> (Option<Cot>, bool) {
-    let parameters = &work.request.parameters;
-    match work.request.stored {
+/// Returns the OTs that the user of this party named, and whether the peer has to take the same. An epoch of
+/// a store serves many runs, so the line of one run does not choose its OTs.
+fn wish(request: &RunRequest) -> (Option<Cot>, bool) {
+    let parameters = &request.parameters;
+    match request.stored {
         true => (Some(parameters.cot()), true),
         false => (parameters.cot, parameters.cot.is_some()),
     }

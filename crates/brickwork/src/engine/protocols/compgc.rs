@@ -104,7 +104,7 @@ impl Played for CompGc {
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let Estimate { machine, link } = Estimate::of(work.request)?;
+        let Estimate { machine, link, .. } = Estimate::of(work.request)?;
         let cost =
             compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;

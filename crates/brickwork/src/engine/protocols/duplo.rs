@@ -56,7 +56,7 @@ impl Work<'_> {
     pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Error> {
         let Work { request, given, job, .. } = self;
         let (executions, wish) = (self.executions(), &request.cut);
-        let Some(Estimate { machine, link }) = estimate else {
+        let Some(Estimate { machine, link, rival }) = estimate else {
             let is_there = |program: &Program| -> Result<bool, Error> {
                 let Some(store) = store else { return Ok(true) };
                 Ok(duplo::in_stock(store, self.party, &job.terms(), &repeated(program, executions)?)?)
@@ -75,7 +75,8 @@ impl Work<'_> {
                 evaluator_memory: None,
             });
         };
-        let pricing = Pricing { executions, security: job.security, buckets: request.buckets, machine, link };
+        let (security, buckets) = (job.security, request.buckets);
+        let pricing = Pricing { executions, security, buckets, machine, link, rival: *rival };
         let Decomposition { cut, program, parameters, cost, seconds, .. } =
             cuts::choose(wish, given, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
@@ -145,7 +146,7 @@ impl Played for Duplo {
         &self,
         program: &crate::program::Program,
         request: &RunRequest,
-        Estimate { machine, link }: &Estimate,
+        Estimate { machine, link, rival }: &Estimate,
     ) -> Result<Only, Error> {
         let pricing = Pricing {
             executions: request.parameters.executions,
@@ -153,6 +154,7 @@ impl Played for Duplo {
             buckets: request.buckets,
             machine,
             link,
+            rival: *rival,
         };
         let Decomposition { program, parameters, cost, .. } =
             cuts::choose(&request.cut, program, &pricing, resources::available_bytes())?;

@@ -114,7 +114,7 @@ impl Played for Jimu {
         }
         let program = repeated(program, Some(executions))?;
         let security = request.parameters.security();
-        let Estimate { machine, link } = estimate;
+        let Estimate { machine, link, .. } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, unit, 1, security, machine, link)?;
         Ok(Some(Only::new(cost, jimu::stock_promise(&program, unit, security)?)))
     }
@@ -128,7 +128,7 @@ impl Played for Jimu {
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let Estimate { machine, link } = Estimate::of(work.request)?;
+        let Estimate { machine, link, .. } = Estimate::of(work.request)?;
         let (program, security) = (&work.job.program, work.job.security);
         let unit = match (&store, said(&work.request.cut)) {
             (None, _) => unit(&work.request.cut, program, security)?,

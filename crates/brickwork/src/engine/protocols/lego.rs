@@ -66,7 +66,7 @@ impl Played for Lego {
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
         let security = request.parameters.security();
-        let Estimate { machine, link } = estimate;
+        let Estimate { machine, link, .. } = estimate;
         let stock = lego::cost::Stock::Gates { epochs: 1 };
         let cost = lego::cost::predict_from_stock(&program, stock, security, machine, link)?;
         Ok(Some(Only::new(cost, lego::stock_promise(&program, security)?)))
@@ -81,7 +81,7 @@ impl Played for Lego {
     }
 
     fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let Estimate { machine, link } = Estimate::of(work.request)?;
+        let Estimate { machine, link, .. } = Estimate::of(work.request)?;
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;

@@ -83,12 +83,12 @@ pub trait Played {
         Ok(None)
     }
 
-    /// Returns the OTs that this party would use for masks, if the protocol has masks; a garbler proposes
-    /// them.
+    /// Returns what a party with this request would make masks of, where the protocol has masks; a garbler
+    /// proposes it.
     ///
     /// # Errors
     /// As [`Played::only_way`].
-    fn masks(&self, _work: &Work) -> Result<Option<Masks>, Error> {
+    fn masks(&self, _given: &Program, _request: &RunRequest) -> Result<Option<Masks>, Error> {
         Ok(None)
     }
 

@@ -22,7 +22,7 @@ fn only_way(
     program: &Program,
     executions: u32,
     ots: Ots,
-    Estimate { machine, link }: &Estimate,
+    Estimate { machine, link, .. }: &Estimate,
 ) -> Result<Option<Only>, Error> {
     let cost = semi_honest::cost::predict(program, executions as usize, ots, machine, link)?;
     Ok(Some(Only::new(cost, semi_honest::promise())))
@@ -100,7 +100,7 @@ impl Played for SemiHonest {
         let estimate = Estimate::of(work.request)?;
         let executions = work.executions().unwrap_or(1) as usize;
         let ots = if store.is_some() { ONE_PART } else { Ots::Made };
-        let Estimate { machine, link } = &estimate;
+        let Estimate { machine, link, .. } = &estimate;
         let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
         Ok(Box::new(Member::<SemiHonest, _> {

@@ -1,0 +1,280 @@
+//! The ways in which a party may run a program: one protocol, or several of which the fastest is taken.
+//!
+//! A [`Part`] is a party's part before it has met its peer. [`Part::ways`] orders its protocols by what the
+//! planner predicts on this machine, line and stock. The garbler's order decides, among those that the
+//! evaluator takes part in.
+
+use brickwork_circuit::Party;
+use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
+use brickwork_report::words::seconds;
+use brickwork_session::{Model, Promise};
+use brickwork_stock::Store;
+use brickwork_wire::tls::PublicKey;
+
+use super::meeting::{Offer, Sheet};
+use super::protocols::{self, Only};
+use super::request::{Parameters, Protocol, RunRequest};
+use super::work::{Estimate, Work, fits_here};
+use crate::failure::Error;
+use crate::plan::{Cost, PhaseCost};
+use crate::program::Program;
+use crate::resources;
+
+/// The protocols that a party takes part in. The two parties run one that both name: of several the one that
+/// the garbler predicts to be fastest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Protocols(Vec<Protocol>);
+
+impl Protocols {
+    /// Returns all that hold against a cheater.
+    pub fn auto() -> Self {
+        let holds = |protocol: &Protocol| protocols::played(*protocol).model() == Model::Malicious;
+        Protocols(Protocol::ALL.into_iter().filter(holds).collect())
+    }
+
+    /// Returns these protocols; all that hold against a cheater if there is none among them.
+    pub fn of(protocols: impl IntoIterator<Item = Protocol>) -> Self {
+        let named: Vec<Protocol> = protocols.into_iter().collect();
+        if named.is_empty() { Protocols::auto() } else { Protocols(named) }
+    }
+
+    /// Returns the protocol if there is one only.
+    pub fn only(&self) -> Option<Protocol> {
+        match self.0[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Returns them in the order in which users are shown them.
+    pub fn iter(&self) -> impl Iterator<Item = Protocol> {
+        self.0.iter().copied()
+    }
+}
+
+impl From<Protocol> for Protocols {
+    fn from(protocol: Protocol) -> Self {
+        Protocols(vec![protocol])
+    }
+}
+
+/// The part of a party in a run, before it has met its peer.
+pub struct Part<'a> {
+    /// The role.
+    pub party: Party,
+    /// The request, which may leave the protocol open.
+    pub request: &'a RunRequest<Protocols>,
+    /// The program as the file says.
+    pub given: &'a Program,
+    /// The key of this party, and that of its peer.
+    pub keys: [PublicKey; 2],
+    /// It warns its user of what a protocol does not promise.
+    pub warns: bool,
+}
+
+/// A way to run a program, and what it costs and promises.
+pub struct Candidate {
+    pub request: RunRequest,
+    pub model: Model,
+    pub cost: Cost,
+    pub promise: Promise,
+}
+
+impl Candidate {
+    /// Prices a way.
+    ///
+    /// # Errors
+    /// If the protocol cannot run the program.
+    pub fn of(request: RunRequest, program: &Program, estimate: &Estimate) -> Result<Self, Error> {
+        let protocol = protocols::played(request.parameters.protocol);
+        let Only { cost, promise, .. } = protocol.priced(program, &request, estimate)?;
+        Ok(Candidate { model: protocol.model(), cost, promise, request })
+    }
+
+    /// Returns the protocol with the flags that both parties must have said alike.
+    pub fn way(&self) -> String {
+        self.request.parameters.way()
+    }
+
+    /// Returns the phases that need the inputs.
+    pub fn online(&self) -> impl Iterator<Item = &PhaseCost> {
+        let first = protocols::played(self.request.parameters.protocol).online_from();
+        self.cost.phases.iter().skip_while(move |phase| phase.name != first)
+    }
+
+    /// Returns the bytes that both send in these phases.
+    pub fn online_bytes(&self) -> u64 {
+        self.online().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
+    }
+
+    /// Returns the predicted seconds of these phases.
+    pub fn online_seconds(&self) -> f64 {
+        self.online().map(|phase| phase.seconds).sum()
+    }
+}
+
+/// Returns the place of the best one: of the fastest and those that are hardly slower, as seconds are
+/// estimates, the one that holds against more, and of such the one that sends least.
+pub fn best(candidates: &[Candidate]) -> Option<usize> {
+    let fastest = candidates.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
+    let good = |one: &Candidate| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest;
+    let places = (0..candidates.len()).filter(|&k| good(&candidates[k]));
+    places.min_by_key(|&k| (std::cmp::Reverse(candidates[k].model), candidates[k].cost.bytes()))
+}
+
+/// The ways in which a party takes part, the one that it prefers first.
+pub struct Ways {
+    pub requests: Vec<RunRequest>,
+    /// The reason for the first one, if there was a choice.
+    pub reason: Option<String>,
+}
+
+impl Ways {
+    /// Returns these with the one at this place first.
+    pub fn led_by(&self, way: usize) -> Ways {
+        let mut requests = self.requests.clone();
+        requests[..=way].rotate_right(1);
+        Ways { requests, reason: self.reason.clone() }
+    }
+
+    /// Returns the sheet that says so. A garbler may have a proposal for the first way; if it is `open`, it
+    /// is not the last word.
+    ///
+    /// # Errors
+    /// If the program cannot be executed so often.
+    pub fn sheet(&self, part: &Part, proposal: Option<Offer>, open: bool) -> Result<Sheet, Error> {
+        // The OTs of masks have a field of their own, as either party may leave them to the other.
+        let way = |request: &RunRequest| Parameters { cot: None, ..request.parameters.clone() }.way();
+        let mut masks = None;
+        for request in &self.requests {
+            let protocol = protocols::played(request.parameters.protocol);
+            masks = masks.or(protocol.masks(part.given, request)?);
+        }
+        let ways = self.requests.iter().map(way).collect();
+        Ok(Sheet::of(part.party, part.given, part.request, (ways, masks), proposal, open))
+    }
+}
+
+impl RunRequest<Protocols> {
+    /// Returns a request for each protocol that takes the flags.
+    ///
+    /// # Errors
+    /// A mistake of usage if none does.
+    pub fn allowed(&self) -> Result<Vec<RunRequest>, Error> {
+        let all = &self.parameters.protocol;
+        let (mut requests, mut refused) = (Vec::new(), None);
+        for request in all.iter().map(|protocol| self.with(protocol)) {
+            let has_stock = protocols::played(request.parameters.protocol).stocks().is_some();
+            match protocols::allows(&request) {
+                Ok(()) if all.only().is_some() || !self.stored || has_stock => requests.push(request),
+                Ok(()) => {}
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        match requests.is_empty() {
+            true => Err(refused.unwrap_or_else(|| {
+                Error::usage("none of the protocols keeps stock", "leave the store out, or accept others")
+            })),
+            false => Ok(requests),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// Returns the ways in which this party takes part. A garbler orders them as [`Part::predicted`] does; an
+    /// evaluator takes what the garbler prefers.
+    ///
+    /// # Errors
+    /// A mistake of usage if no protocol takes the flags; the error of the last protocol if none can run the
+    /// program; one of the stock if the store cannot be read.
+    pub fn ways(&self, store: Option<&Store>) -> Result<Ways, Error> {
+        match self.party {
+            Party::Garbler => self.predicted(store),
+            Party::Evaluator => self.possible(store),
+        }
+    }
+
+    /// Returns the ways in which this party takes part by their predicted time; one that needs more memory
+    /// than there is comes last.
+    ///
+    /// # Errors
+    /// As [`Part::ways`].
+    pub fn predicted(&self, store: Option<&Store>) -> Result<Ways, Error> {
+        let possible = self.possible(store)?;
+        if possible.requests.len() == 1 {
+            return Ok(possible);
+        }
+        let mut estimate = Estimate::of(self.request)?;
+        let (mut candidates, mut failed) = (Vec::new(), None);
+        // DUPLO is listed first and searches for cuts: it comes last here, and searches no longer than pays.
+        for request in possible.requests.into_iter().rev() {
+            match Candidate::of(request, self.given, &estimate) {
+                Ok(candidate) => {
+                    estimate.rival = estimate.rival.min(candidate.cost.seconds());
+                    candidates.push(candidate);
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let memory = self.request.resources.max_ram.or_else(resources::available_bytes);
+        let mut sorted = Vec::new();
+        while let Some(place) = best(&candidates) {
+            let candidate = candidates.remove(place);
+            sorted.push((fits_here(&candidate.cost, self.party, memory).is_err(), candidate));
+        }
+        sorted.sort_by_key(|&(is_large, _)| is_large);
+        match (sorted.is_empty(), failed) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(Ways {
+                reason: Some(reason(&sorted)),
+                requests: sorted.into_iter().map(|(_, candidate)| candidate.request).collect(),
+            }),
+        }
+    }
+
+    /// Returns the ways in which this party can take part, in no order. A store with stock for this peer
+    /// leaves the protocol that made it.
+    fn possible(&self, store: Option<&Store>) -> Result<Ways, Error> {
+        let mut requests = self.request.allowed()?;
+        let mut reason = None;
+        if let (Some(store), [_, _, ..]) = (store, &requests[..]) {
+            let identities = self.work(&requests[0])?.job.identities;
+            let ours = protocols::inventory(store)?
+                .into_iter()
+                .filter(|part| part.epoch.identities == identities && part.state.burned().is_none());
+            let made: Vec<String> = ours.map(|part| part.epoch.protocol).collect();
+            let has =
+                |request: &RunRequest| made.iter().any(|name| request.parameters.protocol.name() == name);
+            if requests.iter().any(has) {
+                requests.retain(has);
+                reason = Some("the store holds its stock".into());
+            }
+        }
+        Ok(Ways { requests, reason })
+    }
+
+    /// Makes the part of this party in a run by this protocol.
+    ///
+    /// # Errors
+    /// If the program cannot be executed so often.
+    pub fn work<'w>(&'w self, request: &'w RunRequest) -> Result<Work<'w>, Error> {
+        let protocol = protocols::played(request.parameters.protocol);
+        let computed = protocol.program(self.given.given(), request.parameters.executions)?;
+        let [own, peer] = self.keys;
+        Ok(Work::new(self.party, request, self.given, computed, protocol.stocks(), own, peer))
+    }
+}
+
+/// Says why the first one is taken. Beside each stands whether it needs more memory than there is.
+fn reason(sorted: &[(bool, Candidate)]) -> String {
+    let Some(((_, chosen), others)) = sorted.split_first() else { return String::new() };
+    let least = chosen.cost.seconds();
+    let text = format!("predicted to take {}", seconds(least));
+    let Some((is_large, next)) = others.first() else { return text };
+    let (name, next) = (next.request.parameters.protocol, next.cost.seconds());
+    match next < least {
+        true if *is_large => format!("{text}; {name} needs more memory than there is"),
+        true => format!("{text}, hardly longer than {name}, and sends less"),
+        false => format!("{text}; {name} {}", seconds(next)),
+    }
+}

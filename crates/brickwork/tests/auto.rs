@@ -1,0 +1,89 @@
+//! Parties that name no protocol, or several, run the fastest that both accept.
+
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use brickwork::{Error, ErrorKind, Identity, Inputs, Party, Program, Protocol, Run, run_local};
+
+const RICHER: &str = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n\
+                      #output 2 uint_t 1\n\
+                      function void main() { output1 = input1 > input2; output2 = output1; }";
+
+fn program() -> Program {
+    Program::from_source("richer.wir", RICHER).unwrap()
+}
+
+/// Runs both parties over a socket pair; each accepts these protocols, or names none.
+fn meet(garblers: &[Protocol], evaluators: &[Protocol]) -> [Result<Run, Error>; 2] {
+    let (left, right) = UnixStream::pair().unwrap();
+    let party = |role: fn(Identity) -> Party, line: UnixStream, accepted: &[Protocol]| {
+        line.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let writer = line.try_clone().unwrap();
+        let mut party = role(Identity::generate().unwrap().0).over(line, writer).unwrap();
+        if !accepted.is_empty() {
+            party.accept(accepted.iter().copied());
+        }
+        party
+    };
+    let mut garbler = party(Party::garbler, left, garblers);
+    let mut evaluator = party(Party::evaluator, right, evaluators);
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(move || garbler.run(&program(), &Inputs::from(("input1", 7u32))));
+        let evaluator = evaluator.run(&program(), &Inputs::from(("input2", 5u32)));
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+#[test]
+fn the_protocol_is_one_that_both_accept() {
+    use Protocol::{Authenticated, CompGc, Duplo, Jimu, Lego, SemiHonest};
+    let cases: [(&[Protocol], &[Protocol], &[Protocol]); 7] = [
+        (&[], &[], &[Authenticated, Duplo, Lego, Jimu]),
+        (&[Lego], &[], &[Lego]),
+        (&[], &[Jimu], &[Jimu]),
+        (&[], &[Duplo], &[Duplo]),
+        (&[Duplo, Jimu], &[Jimu, Lego], &[Jimu]),
+        (&[SemiHonest, Duplo], &[SemiHonest], &[SemiHonest]),
+        (&[CompGc], &[CompGc], &[CompGc]),
+    ];
+    for (garblers, evaluators, possible) in cases {
+        let [garbler, evaluator] = meet(garblers, evaluators).map(Result::unwrap);
+        assert!(possible.contains(&garbler.protocol), "{garblers:?} {evaluators:?}: {}", garbler.protocol);
+        assert_eq!(garbler.protocol, evaluator.protocol);
+        for run in [&garbler, &evaluator] {
+            assert!(run.outputs.get::<bool>("output").unwrap());
+        }
+        let has_reason =
+            |accepted: &[Protocol], run: &Run| run.protocol_reason.is_some() == (accepted.len() != 1);
+        assert!(
+            has_reason(garblers, &garbler) && has_reason(evaluators, &evaluator),
+            "{garbler:?} {evaluator:?}"
+        );
+    }
+}
+
+/// A peer that may not be trusted to follow a protocol gets none that needs it, unless its user says so.
+#[test]
+fn without_a_word_no_protocol_runs_that_a_cheater_breaks() {
+    for (garblers, evaluators) in [
+        (&[Protocol::SemiHonest][..], &[][..]),
+        (&[], &[Protocol::SemiHonest]),
+        (&[], &[Protocol::CompGc, Protocol::SemiHonest]),
+        (&[Protocol::Lego], &[Protocol::Jimu]),
+    ] {
+        for result in meet(garblers, evaluators) {
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Mismatch, "{error}");
+            assert!(error.message().contains("the garbler has --protocol"), "{error}");
+        }
+    }
+}
+
+/// The garbler prefers one that it predicts to be no slower than the others, by more than predictions err.
+#[test]
+fn the_fastest_is_taken() {
+    let [garbler, evaluator] = run_local(&program(), ("input1", 1u32), ("input2", 2u32)).unwrap();
+    assert_eq!(garbler.protocol, evaluator.protocol);
+    assert!(garbler.promise.bound_log2 <= -40.0 && evaluator.promise.bound_log2 <= -40.0);
+    assert!(garbler.protocol_reason.is_some_and(|reason| reason.starts_with("predicted to take ")));
+}
