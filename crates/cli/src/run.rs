@@ -158,7 +158,7 @@ pub fn fastest(
     Ok((chosen.parameters, ways.reason))
 }
 
-/// What both parties are to do.
+/// The task of both parties.
 #[derive(Clone, Copy)]
 pub struct Both<'a> {
     pub program: &'a ProgramArguments,

@@ -17,13 +17,11 @@ use std::time::{Duration, Instant};
 use brickwork_base::quota::Quota;
 use tracing::warn;
 
-use super::MAX_LANES;
-
 /// Connections that may wait at a time for their handshake to begin.
 pub(super) const MAX_SILENT: usize = 256;
 
 /// Handshakes that may be under way at a time. An honest peer opens all its lanes at once.
-pub(super) const MAX_HANDSHAKES: usize = MAX_LANES as usize;
+pub(super) const MAX_HANDSHAKES: usize = 64;
 
 /// Longest record that a ClientHello comes in. A party's own has less than half of this.
 const MAX_HELLO_BYTES: usize = 4 << 10;

@@ -47,6 +47,9 @@ pub use identity::{Identity, PublicKey};
 /// Largest number of lanes of a channel.
 pub const MAX_LANES: u8 = 64;
 
+// All lanes of a peer find room to shake hands at once.
+const _: () = assert!(lobby::MAX_HANDSHAKES >= MAX_LANES as usize);
+
 /// Version of what stands in this module and in the frames; the protocols have their own.
 const VERSION: u16 = 1;
 
