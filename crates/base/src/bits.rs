@@ -1,4 +1,4 @@
-//! Bits as bytes on the wire: least significant first, the rest of the last byte 0.
+//! Bits packed into bytes for messages: least significant bit first, unused bits of the last byte are 0.
 
 use crate::Malformed;
 
@@ -24,8 +24,8 @@ pub fn pack(bits: impl IntoIterator<Item = u8>) -> Vec<u8> {
 /// Returns the first `count` bits of the bytes.
 ///
 /// # Errors
-/// [`Malformed::UnexpectedMessage`] if there are not as many bytes as `count` bits take, or the rest of the
-/// last one is not 0.
+/// [`Malformed::UnexpectedMessage`] if the number of bytes does not fit `count` bits, or an unused bit of the
+/// last byte is not 0.
 pub fn unpack(bytes: &[u8], count: usize) -> Result<Vec<u8>, Malformed> {
     let unused =
         (8 * bytes.len()).checked_sub(count).filter(|u| *u < 8).ok_or(Malformed::UnexpectedMessage)?;
@@ -39,7 +39,7 @@ pub fn unpack(bytes: &[u8], count: usize) -> Result<Vec<u8>, Malformed> {
     Ok(bits)
 }
 
-/// A row of bits, each at a place of its own.
+/// A fixed-length row of bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bits {
     words: Vec<u64>,
@@ -47,28 +47,28 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Makes so many zeros.
+    /// Makes this many zeros.
     pub fn zeros(len: usize) -> Self {
         Bits { words: vec![0; len.div_ceil(64)], len }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns one of them, 0 or 1.
+    /// Returns bit `k`, 0 or 1.
     #[inline]
     pub fn get(&self, k: usize) -> u8 {
         (self.words[k / 64] >> (k % 64)) as u8 & 1
     }
 
-    /// Sets one of them to 1 if `bit` is 1, and leaves it if `bit` is 0.
+    /// Sets bit `k` to 1 if `bit` is 1, and does not change it if `bit` is 0.
     #[inline]
     pub fn add(&mut self, k: usize, bit: u8) {
         self.words[k / 64] |= u64::from(bit & 1) << (k % 64);

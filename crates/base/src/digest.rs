@@ -1,5 +1,6 @@
-//! Digests by which the two parties compare what they mean. The bytes that are hashed are written out here:
-//! no change of a serialiser, of the order of a struct's fields or of a type's width changes a digest unseen.
+//! Digests by which the two parties compare their data. The hashed bytes are defined here explicitly. So a
+//! change of a serialiser, of the order of a struct's fields or of a type's width cannot silently change a
+//! digest.
 //!
 //! ```text
 //!   number    8 bytes, little endian
@@ -7,14 +8,14 @@
 //!   bytes     their number, then the bytes
 //! ```
 //!
-//! Lists begin with their length, and what comes in several shapes with a number that says which: so what was
-//! written can be read in one way only.
+//! Lists begin with their length, and variants begin with a number. So each sequence of bytes has only one
+//! meaning.
 
-/// A digest in the making. Each has a domain of its own.
+/// A digest that is being computed. Each kind of digest has its own domain.
 pub struct Digest(blake3::Hasher);
 
 impl Digest {
-    /// Begins a digest over nothing yet, in this domain.
+    /// Begins an empty digest in this domain.
     pub fn of(domain: &'static str) -> Self {
         Digest(blake3::Hasher::new_derive_key(domain))
     }
@@ -36,14 +37,14 @@ impl Digest {
         self
     }
 
-    /// Appends any number of bytes, behind their number.
+    /// Appends any number of bytes, after their length.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.length(bytes.len());
         self.0.update(bytes);
         self
     }
 
-    /// Returns what all of it comes to.
+    /// Returns the digest.
     pub fn done(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }

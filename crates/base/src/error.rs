@@ -1,10 +1,10 @@
-//! The errors of the library, and whose fault each of them is.
+//! The errors of the library, by the party or the thing that is at fault.
 
 use thiserror::Error;
 
 use crate::stop::Stopped;
 
-/// Why a call failed. The command line maps each kind to an exit code.
+/// The reason why a call failed. The command line maps each kind to an exit code.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The peer broke the protocol. Nothing that was derived from this session's secrets may be used again.
@@ -16,33 +16,32 @@ pub enum Error {
     /// The peers do not agree on version, parameters or program.
     #[error("the peers do not agree: {0}")]
     Mismatch(String),
-    /// The peer said so in the place of its greeting: nothing has begun, and nothing that depends on a secret
-    /// was sent.
+    /// The peer refused in its first message: no run has begun, and nothing that depends on a secret was
+    /// sent.
     #[error("the peers do not agree: the peer refuses: {0}")]
     Refused(String),
-    /// A program, an input or a file is not what it must be.
+    /// A program, an input or a file is malformed or does not fit.
     #[error("{0}")]
     Input(String),
     /// The caller asked for something that does not exist or does not fit.
     #[error("{0}")]
     Usage(String),
-    /// More at once than a program or a session can hold.
+    /// A request is larger than a program or a session can be.
     #[error("{0}")]
     Limit(String),
-    /// The stock does not hold what is asked for, or cannot be trusted any more.
+    /// The stock lacks something, or cannot be trusted any more.
     #[error("stock: {0}")]
     Stock(String),
-    /// Something of a store is not where it belongs, such as its index. Nothing was changed.
+    /// A part of a store is missing, such as its index. Nothing was changed.
     #[error("stock: {0}")]
     Incomplete(String),
     /// The parties' stores do not belong together. Nothing was burned.
     #[error("stock: {0}")]
     Strangers(Strangers),
-    /// Another session of this process, or of the peer's, has what this one wants. Nothing was taken.
+    /// Another session of this process, or of the peer's, uses the requested stock. Nothing was taken.
     #[error("stock: {0}")]
     Busy(String),
-    /// So much that was begun with this peer came to nothing that nothing more is begun until the user says
-    /// so.
+    /// The peer has made too many unused attempts, so nothing more is begun until the user allows it.
     #[error("stock: {0}")]
     Vain(String),
     /// Memory, disk, threads or randomness ran out.
@@ -53,9 +52,9 @@ pub enum Error {
 /// Two stores that do not belong together. Nothing was burned, and nothing written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strangers {
-    /// The pair that this party's store is of.
+    /// The pair to which this party's store belongs.
     pub mine: Option<[u8; 32]>,
-    /// The pair that the peer says its own is of.
+    /// The pair to which the peer's store belongs, according to the peer.
     pub theirs: Option<[u8; 32]>,
 }
 
@@ -92,8 +91,8 @@ impl std::fmt::Display for Strangers {
     }
 }
 
-/// A connection that ended where the peer may have seen, before this party could, that a check of it would
-/// fail. Nobody can tell this from an accident, so another run is another attempt of a cheater's.
+/// An error of a connection that ended when the peer could already see, before this party, that a check would
+/// fail. This cannot be distinguished from an accident, so another run gives a cheater another attempt.
 #[derive(Debug)]
 pub struct Deniable(std::io::Error);
 
@@ -112,8 +111,8 @@ impl From<Strangers> for Error {
 }
 
 impl Error {
-    /// Marks an end of the connection as one that a cheating peer may have chosen because it would have been
-    /// caught. This party's own wish to stop, and other errors, stay what they are.
+    /// Marks the end of the connection as one that a cheating peer may have caused to hide its cheat. A stop
+    /// that this party requested, and other errors, stay unchanged.
     #[must_use]
     pub fn deniable(self) -> Self {
         match self {
@@ -126,20 +125,20 @@ impl Error {
         }
     }
 
-    /// Returns whether the peer may have ended the connection because it would have been caught. Then another
-    /// run adds as much as this one to what is left to chance.
+    /// Returns whether the peer may have ended the connection to hide its cheat. Then another run adds its
+    /// risk to that of this one.
     pub fn is_deniable(&self) -> bool {
         matches!(self, Error::Io(why) if why.get_ref().is_some_and(|inner| inner.is::<Deniable>()))
     }
 
-    /// Returns whether it says that the peer failed this check.
+    /// Returns whether the error says that the peer failed this check.
     pub fn is_cheat(&self, check: impl Into<Cheat>) -> bool {
         matches!(self, Error::Peer(cheat) if *cheat == check.into())
     }
 }
 
-/// A check that the peer failed. Each part of the house, and each protocol, has an enum of its checks, which
-/// [`cheats!`](crate::cheats) defines; this is one of any of them.
+/// A check that the peer failed. Each part of the project, and each protocol, has an enum of its checks,
+/// which [`cheats!`](crate::cheats) defines; this type can hold any of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cheat {
     part: &'static str,
@@ -148,12 +147,12 @@ pub struct Cheat {
 }
 
 impl Cheat {
-    /// Names a check of a part of the house; `says` tells people what was wrong.
+    /// Names a check of a part; `says` is its description for people.
     pub const fn new(part: &'static str, check: &'static str, says: &'static str) -> Self {
         Cheat { part, check, says }
     }
 
-    /// Returns the part whose check it is.
+    /// Returns the part to which the check belongs.
     pub fn part(&self) -> &'static str {
         self.part
     }
@@ -178,7 +177,7 @@ impl std::fmt::Debug for Cheat {
 
 impl std::error::Error for Cheat {}
 
-/// The text of a check: a sentence, or a check of another part that is one of this part's as well.
+/// The text of a check: a sentence, or a check of another part that this part shares.
 pub trait Says {
     /// Returns the check with this name in this part.
     fn cheat(self, part: &'static str, check: &'static str) -> Cheat;
@@ -190,8 +189,8 @@ impl Says for &'static str {
     }
 }
 
-/// Defines the enum of all checks of a part of the house or of a protocol. Each is given a sentence, or the
-/// check of a part below that it is.
+/// Defines the enum of all checks of a part or of a protocol. Each check has a sentence, or refers to a check
+/// of a lower part.
 #[macro_export]
 macro_rules! cheats {
     (
@@ -206,10 +205,10 @@ macro_rules! cheats {
         }
 
         impl $name {
-            /// Every check.
+            /// All checks.
             pub const ALL: &'static [$name] = &[$($name::$check),*];
 
-            /// Returns which of these checks it is, if it is one.
+            /// Returns the variant for a check, if it is one of these.
             pub fn of(cheat: $crate::Cheat) -> Option<Self> {
                 Self::ALL.iter().copied().find(|&check| cheat == check)
             }
@@ -252,7 +251,7 @@ macro_rules! cheats {
 cheats! {
     /// Faults that any message of a cheater can have.
     pub enum Malformed of "messages" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message that is not expected at this point, or has a length that the protocol does not allow.
         UnexpectedMessage = "a message out of place or of the wrong length",
     }
 }

@@ -1,5 +1,5 @@
 //! Types that every part of Brickwork uses: errors and cheats, promises, the two parties, labels, randomness,
-//! bits as bytes, digests, private files, the pool of threads, quotas, and how a waiting thread is stopped.
+//! packed bits, digests, private files, the pool of threads, quotas, and requests to stop a thread.
 #![forbid(unsafe_code)]
 
 pub mod bits;

@@ -1,8 +1,8 @@
 /// One of the two parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Party {
-    /// Garbles, commits, sends OTs.
+    /// The party that garbles, commits, and is the sender of OTs.
     Garbler,
-    /// Checks and evaluates.
+    /// The party that checks and evaluates.
     Evaluator,
 }

@@ -1,21 +1,21 @@
-//! Reading and writing at a place of a file, whatever the system calls it.
+//! Reading and writing at an offset of a file, on all systems.
 
 use std::fs::File;
 use std::io;
 
-/// Writes all of these bytes at a place of a file.
+/// Writes all of these bytes at an offset of a file.
 #[cfg(unix)]
 pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
-/// Reads so many bytes from a place of a file.
+/// Reads bytes from an offset of a file until the buffer is full.
 #[cfg(unix)]
 pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
 }
 
-/// Writes all of these bytes at a place of a file.
+/// Writes all of these bytes at an offset of a file.
 #[cfg(windows)]
 pub fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
@@ -25,7 +25,7 @@ pub fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()
     Ok(())
 }
 
-/// Reads so many bytes from a place of a file.
+/// Reads bytes from an offset of a file until the buffer is full.
 #[cfg(windows)]
 pub fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {

@@ -1,12 +1,12 @@
-//! The threads that compute for a party. Its own thread talks to the peer and waits; what takes time it
-//! computes on a pool, which may serve several parties. So no thread of a pool ever waits for a peer, a
-//! sleeping disk or a clock, and a pool of one thread serves many sessions.
+//! The threads that compute for a party. A party's own thread communicates with the peer and waits. It gives
+//! long computations to a pool, which may serve several parties. So no thread of a pool ever waits for a
+//! peer, a disk or a clock, and a pool of one thread can serve many sessions.
 //!
-//! A thread [enters](Pool::enter) a pool, as one enters a runtime: all [`compute`]s that it reaches then run
-//! there. A session that starts within a pool runs on that pool.
+//! A thread [enters](Pool::enter) a pool, like an asynchronous runtime: then all its calls of [`compute`] run
+//! in that pool. A session that starts within a pool runs on that pool.
 //!
-//! Threads of a pool hear of a wish to stop ([`crate::stop`]) from the thread whose work they do, and look
-//! between two tasks.
+//! Threads of a pool learn of a request to stop ([`crate::stop`]) from the thread for which they work, and
+//! check it between two tasks.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -16,11 +16,11 @@ use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use crate::{Error, stop};
 
 thread_local! {
-    /// The pool that this thread has entered. Threads of a pool have entered none.
+    /// The pool that this thread has entered. Threads of a pool have entered no pool.
     static ENTERED: RefCell<Option<Pool>> = const { RefCell::new(None) };
 }
 
-/// Threads that compute. Clones are the same threads.
+/// Threads that compute. Clones share the same threads.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<ThreadPool>);
 
@@ -31,19 +31,20 @@ impl From<Arc<ThreadPool>> for Pool {
 }
 
 impl Pool {
-    /// Makes a pool of so many threads, at least one.
+    /// Makes a pool with this number of threads, at least one.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system has no threads.
     pub fn new(threads: usize) -> Result<Self, Error> {
         let build = || ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-        // The state that its threads share is built on the stack and moved to the heap. Bytes that lay
-        // between its fields move along, such as secrets of the caller's. So it is built where nothing lies.
+        // Rayon builds the state that its threads share on the stack and moves it to the heap. Padding bytes
+        // between its fields move with it, and could contain the caller's secrets. So a new thread with an
+        // empty stack builds it.
         let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect("building does not panic");
         Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
     }
 
-    /// Returns the pool that this thread has entered, or else a new one of so many threads.
+    /// Returns the pool that this thread has entered, or else a new one with this number of threads.
     ///
     /// # Errors
     /// As [`Pool::new`].
@@ -51,14 +52,14 @@ impl Pool {
         Pool::entered().map_or_else(|| Pool::new(threads), Ok)
     }
 
-    /// Returns the pool that this thread has entered, for whoever hands work to another thread.
+    /// Returns the pool that this thread has entered, for passing it to another thread.
     pub fn entered() -> Option<Pool> {
         ENTERED.with_borrow(Clone::clone)
     }
 
-    /// Calls `work` on this thread; what it computes meanwhile, it computes on these threads.
+    /// Calls `work` on this thread; its computations run on the pool's threads.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Puts back what was entered before, also when `work` panics.
+        /// Restores the pool that was entered before, also when `work` panics.
         struct Back(Option<Pool>);
         impl Drop for Back {
             fn drop(&mut self) {
@@ -70,8 +71,8 @@ impl Pool {
     }
 }
 
-/// Calls `work` on the threads of the pool that this thread has entered, and waits for it. `work` may not
-/// wait for anything but them. On a thread of a pool, and where no pool was entered, it is called at once.
+/// Calls `work` on the pool that this thread has entered, and waits for it. `work` may wait only for threads
+/// of the pool. On a thread of a pool, or without a pool, it is called directly.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     stop::look();
     let Some(pool) = Pool::entered() else { return work() };
@@ -80,16 +81,15 @@ pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     made.expect("it was called")
 }
 
-/// Calls `work` on these threads, and waits for it. Rayon instantiates this closure only, and not each that
-/// is computed: otherwise that would be a fifth of the code to compile of a protocol.
+/// Calls `work` on the pool's threads, and waits for it. Rayon's generic code is instantiated only for this
+/// closure; otherwise it would be a fifth of the compile time of a protocol.
 fn install(pool: &Pool, work: &mut (dyn FnMut() + Send)) {
     pool.0.install(work);
 }
 
-/// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
-/// task's number. Returns what it returns, in the order of the tasks. A thread that has entered a pool takes
-/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake
-/// them.
+/// Calls `work` for each of the tasks, with the task's number and a workspace that consecutive tasks share.
+/// Returns the results in the order of the tasks. A thread that has entered a pool takes part in the work,
+/// together with all threads of the pool except one: most of this work is shorter than waking a thread.
 pub fn map<T: Send, R, U: Send>(
     tasks: Vec<T>,
     room_of: impl Fn() -> R + Send + Sync,
@@ -109,8 +109,8 @@ pub fn map<T: Send, R, U: Send>(
     made.into_iter().map(|made| made.expect("each task is taken")).collect()
 }
 
-/// Calls `work` on this thread and on so many others, and waits for all. On a thread of a pool the others are
-/// of that pool, and it does other work of the pool's while it waits.
+/// Calls `work` on this thread and on this many others, and waits for all. A thread of a pool uses other
+/// threads of that pool, and does other work of the pool while it waits.
 fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
     fn all<'scope>(scope: &Scope<'scope>, helpers: usize, work: &'scope (dyn Fn() + Sync)) {
         (0..helpers).for_each(|_| scope.spawn(|_| work()));
@@ -125,8 +125,8 @@ fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
     }
 }
 
-/// Adds up what `count` tasks give: `work` adds the task of a number to a sum, which begins as `zero`, and
-/// `add` joins two sums, in any order. Runs where [`map`] does.
+/// Sums up the results of `count` tasks: `work` adds the result of a task to a sum, which begins as `zero`,
+/// and `add` joins two sums in any order. It runs on the same threads as [`map`].
 pub fn sum<A: Send>(
     count: usize,
     zero: impl Fn() -> A + Send + Sync,
@@ -143,13 +143,13 @@ pub fn sum<A: Send>(
     sums.into_iter().reduce(add).expect("there is a run")
 }
 
-/// Threads that [`compute`] has.
+/// Returns the number of threads for [`compute`].
 pub fn threads() -> usize {
     Pool::entered().map_or_else(rayon::current_num_threads, |pool| pool.0.current_num_threads())
 }
 
-/// Calls `work` on this thread, which may talk and wait; what it spawns is computed meanwhile, and is done
-/// when this returns.
+/// Calls `work` on this thread, which may communicate and wait. Work that it spawns is computed meanwhile,
+/// and is complete when this returns.
 pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
     match Pool::entered() {
         Some(pool) => pool.0.in_place_scope(work),
@@ -157,19 +157,20 @@ pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
     }
 }
 
-/// Calls `here` on this thread, which may talk and wait, while `work` is computed. Returns what both return.
+/// Calls `here` on this thread, which may communicate and wait, while `work` is computed. Returns both
+/// results.
 ///
 /// # Panics
-/// If one of them does.
+/// If one of them panics.
 pub fn beside<H, W: Send>(here: impl FnOnce() -> H, work: impl FnOnce() -> W + Send) -> (H, W) {
     let (mut here, mut said) = (Some(here), None);
     let (mut work, mut made) = (Some(stop::carried(work)), None);
     both(&mut || said = here.take().map(|here| here()), &mut || made = work.take().map(|work| work()));
-    // A scope ends when all that it spawned is done.
+    // A scope ends when all spawned work is complete.
     (said.expect("it was called"), made.expect("it was called"))
 }
 
-/// Calls `here` on this thread while `work` is computed, as [`beside`] does.
+/// Calls `here` on this thread while `work` is computed, like [`beside`].
 fn both(here: &mut dyn FnMut(), work: &mut (dyn FnMut() + Send)) {
     scope(|scope| {
         scope.spawn(|_| work());
@@ -187,8 +188,8 @@ mod tests {
         rayon::current_thread_index()
     }
 
-    /// Computation runs on the pool that was entered, also on that of an inner session; the thread that
-    /// entered it talks; and afterwards all is as before.
+    /// Computations run in the pool that was entered, also those of an inner session. The thread that entered
+    /// it communicates, and afterwards the previous state is restored.
     #[test]
     fn computing_leaves_the_thread_and_talking_stays() {
         let (one, three) = (Pool::new(1).unwrap(), Pool::new(3).unwrap());
@@ -208,8 +209,8 @@ mod tests {
         assert!(Pool::entered().is_none());
     }
 
-    /// Both sides of a pool of one thread go on at once: the thread that talks waits for the one that
-    /// computes, which would wait forever if it had to talk first.
+    /// With a pool of one thread, the thread that communicates can wait for the one that computes. This would
+    /// block forever if communication had to come first.
     #[test]
     fn one_thread_computes_while_another_talks() {
         let (tell, told) = std::sync::mpsc::channel();
@@ -218,8 +219,8 @@ mod tests {
         assert_eq!(heard, Ok(7));
     }
 
-    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give
-    /// the same.
+    /// A single task stays on its thread, and so do all tasks if there is one thread; several are
+    /// distributed. All ways give the same results.
     #[test]
     fn little_work_is_not_handed_over() {
         let alone = Pool::new(1).unwrap().enter(|| map(vec![(); 3], || (), |_, i, ()| (here(), i)));
@@ -229,7 +230,7 @@ mod tests {
             assert_eq!(places(1), [(None, 0)]);
             let many = places(9);
             assert!(many.iter().enumerate().all(|(i, &(_, made))| made == 2 * i));
-            // Two tasks that wait for each other: neither the pool nor this thread has both.
+            // Two tasks that wait for each other: neither the pool nor this thread gets both.
             let meet = std::sync::Barrier::new(2);
             let both = map(vec![(); 2], || (), |_, _, ()| _ = meet.wait());
             assert_eq!(both.len(), 2);
@@ -238,8 +239,8 @@ mod tests {
         });
     }
 
-    /// Of very many tasks only those are done that began before somebody asked: on a pool, on its threads,
-    /// and without one.
+    /// Among very many tasks, only those run that began before the request to stop: in a pool, on its
+    /// threads, and without one.
     #[test]
     fn what_is_asked_to_stop_begins_no_other_task() {
         const MANY: usize = 1 << 40;
@@ -252,7 +253,7 @@ mod tests {
             &|work| _ = two.enter(|| beside(|| (), || sums(work))),
             &|work| {
                 let tasks = vec![(); 1 << 20];
-                // One thread of a pool hands them to others that have entered nothing by themselves.
+                // One thread of a pool gives them to others, which have entered nothing by themselves.
                 two.enter(|| compute(|| map(tasks, || (), |(), i, ()| work(i))));
             },
         ];
@@ -265,7 +266,7 @@ mod tests {
             });
             assert_eq!(ended, Err(stop::Stopped));
         }
-        // A stop that was asked for before stops before the first task.
+        // A stop that was requested before prevents the first task.
         stop.ask();
         assert_eq!(stop.run(|| two.enter(|| sums(&|_| unreachable!("none begins")))), Err(stop::Stopped));
         assert_eq!(two.enter(|| compute(|| 3)), 3);

@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Returns options that write to a file, which gets mode 0600 if they make it.
+/// Returns options for writing to a file; a new file gets mode 0600.
 pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -13,7 +13,7 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// Makes a folder of mode 0700, and those above it that are missing. A folder that is there stays as it is.
+/// Makes a folder with mode 0700, and its missing parents. An existing folder stays unchanged.
 ///
 /// # Errors
 /// If one cannot be made, or a file has its name.

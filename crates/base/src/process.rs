@@ -1,24 +1,24 @@
-//! The process that made something which is used once: a key that numbers its records, labels, what is in
-//! stock. A fork of that process has a copy of it all, down to the state of every generator, and a second
-//! use is the worst that can happen to any of them. So whatever is used once is noted with its process
-//! ([`Process`]), and a copy of it is neither used nor ended ([`Owned`]).
+//! The process to which a value belongs that must be used only once: a key that numbers its records, labels,
+//! stock. A forked process has a copy of everything, including the state of every generator. A second use of
+//! such a value breaks security. Therefore such a value records its process ([`Process`]), and a copy in
+//! another process is neither used nor dropped ([`Owned`]).
 //!
-//! A process is told from its forks by its number. As the number of a fork can be the same, in a namespace
-//! of its own, who can hear of a fork says so ([`forked`]).
+//! A process and its forks are distinguished by their process numbers. A fork in a namespace of its own can
+//! have the same number, so a caller that notices a fork reports it ([`forked`]).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Error;
 
-/// How often somebody has said that this process is a fork.
+/// The number of reports that this process is a fork.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// Says that this process was forked a moment ago: all that was made before is another one's.
+/// Reports that this process was just forked: all earlier values belong to another process.
 pub fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A process, as it sees itself.
+/// The identity of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     number: u32,
@@ -26,17 +26,17 @@ pub struct Process {
 }
 
 impl Process {
-    /// Returns the process that asks.
+    /// Returns the identity of the calling process.
     pub fn here() -> Self {
         Process { number: std::process::id(), forks: FORKS.load(Ordering::Relaxed) }
     }
 
-    /// Returns whether this is the process that asks, and not one that it was forked from.
+    /// Returns whether this is the calling process, and not one from which it was forked.
     pub fn is_here(&self) -> bool {
         *self == Process::here()
     }
 
-    /// Refuses in a fork of this process.
+    /// Returns an error in a fork of this process.
     ///
     /// # Errors
     /// [`Error::Usage`] there.
@@ -48,27 +48,27 @@ impl Process {
     }
 }
 
-/// A value that one process alone may use. A fork of it gets nothing of its copy, and does not drop it
-/// either: whatever that would write, unlock or tell a peer is the process's own.
+/// A value that only one process may use. A fork can neither use its copy nor drop it, because dropping could
+/// write, unlock or send something for the original process.
 #[derive(Debug)]
 pub struct Owned<T> {
     process: Process,
-    /// None once it is dropped.
+    /// None after it was dropped.
     inner: Option<T>,
 }
 
 impl<T> Owned<T> {
-    /// Makes this the own of the process that calls.
+    /// Makes a value that belongs to the calling process.
     pub fn new(inner: T) -> Self {
         Owned { process: Process::here(), inner: Some(inner) }
     }
 
-    /// Returns the process whose own it is.
+    /// Returns the process to which it belongs.
     pub fn process(&self) -> Process {
         self.process
     }
 
-    /// Returns it, in the process that made it.
+    /// Returns the value, only in the process that made it.
     ///
     /// # Errors
     /// [`Error::Usage`] in a fork.
@@ -77,7 +77,7 @@ impl<T> Owned<T> {
         Ok(self.inner.as_ref().expect("it is there until it is dropped"))
     }
 
-    /// Returns it, in the process that made it.
+    /// Returns the value, only in the process that made it.
     ///
     /// # Errors
     /// [`Error::Usage`] in a fork.
@@ -113,8 +113,8 @@ mod tests {
         }
     }
 
-    /// A value that was made before a fork is neither given out nor dropped in the child; one that is made
-    /// there is. (That a real fork is seen the tests of the Python package show, which can fork.)
+    /// A value from before a fork is neither returned nor dropped in the child; one that is made there is.
+    /// (The tests of the Python package check a real fork.)
     #[test]
     fn row_26_a_fork_has_nothing_of_its_process() {
         let dropped = AtomicU32::new(0);

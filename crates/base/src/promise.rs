@@ -1,7 +1,7 @@
-//! The promise of a run: how little is left to chance, and the parameters from which that follows.
+//! The promise of a run: its security bound, and the parameters that give it.
 //!
-//! Every protocol makes a [`Promise`], and everybody who shows one (the command, pages, Python) reads this
-//! type. A field that a protocol has no use for is empty, and is left out of the JSON form.
+//! Every protocol makes a [`Promise`], and all code that shows one (the command, pages, Python) reads this
+//! type. A field that a protocol does not use is empty, and is left out of the JSON form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::at_most;
 
-/// The peer that a protocol holds against, the weaker one first.
+/// The kind of peer against which a protocol is secure, the weaker one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// A peer that follows the protocol.
     SemiHonest,
-    /// A peer that does as it likes.
+    /// A peer that may do anything.
     Malicious,
 }
 
 impl Model {
-    /// Names it as users and reports do.
+    /// Returns the name for users and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Model::SemiHonest => "semi-honest",
@@ -30,7 +30,7 @@ impl Model {
     }
 }
 
-/// The cheater whose success a bound is about. Against another one a protocol holds up to its computational
+/// The cheater whose success the bound limits. Against the other party a protocol has its computational
 /// security.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,37 +42,38 @@ pub enum Cheater {
     Either,
 }
 
-/// The promise of a run, with the parameters that it follows from.
+/// The promise of a run, with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
-    /// The peer that it holds against. A malicious one may abort, so that nobody else has an output.
+    /// The kind of peer against which it is secure. A malicious peer may still abort, so that nobody else
+    /// gets an output.
     pub model: Model,
-    /// s, as it was asked for; 0 if nothing is promised against a cheater.
+    /// The requested statistical security s; 0 for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub statistical_bits: u32,
-    /// The cheater whom the bound is about; `either` if nothing is promised against one.
+    /// The cheater of the bound; `either` for protocols without such security.
     #[serde(default, skip_serializing_if = "is_either")]
     pub cheater: Cheater,
-    /// Base-2 logarithm of the probability that a cheater succeeds, all checks of the run together. It is 0,
-    /// which is certainty, if nothing is promised against one.
+    /// Base-2 logarithm of the probability that a cheater succeeds, for all checks of the run together. It is
+    /// 0, which means certainty, for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_certain")]
     pub bound_log2: f64,
-    /// The same of all programs together that take from the same part of a stock. It is more than 2^-s, if
-    /// much was made in it.
+    /// The same for all programs together that take from the same part of a stock. It may exceed -s if much
+    /// was made in that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_bound_log2: Option<f64>,
     /// Computational security in bits: kappa minus the loss by all uses in this run.
     pub computational_bits: f64,
-    /// The probability that each check leaves; their sum is the bound of the run.
+    /// The remaining probability of each check; the bound of the run is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Spent>,
-    /// A warning that everybody who runs the protocol is to read.
+    /// A warning that everybody who runs the protocol must read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<Cow<'static, str>>,
     /// The commitments to labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commitments: Option<Commitments>,
-    /// Cut-and-choose of each kind of item; of a program from stock, of each batch that it took from.
+    /// The cut-and-choose of each kind of item; for a program from stock, of each batch that it took from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Batch>,
     /// The triples that authenticate AND gates.
@@ -103,13 +104,13 @@ pub struct Batch {
     pub slots: u64,
     /// B: the items in a bucket.
     pub bucket_size: u64,
-    /// L: the items that were made.
+    /// L: the number of items that were made.
     pub copies: u64,
-    /// c: the items that were opened and checked.
+    /// c: the number of items that were opened and checked.
     pub opened: u64,
 }
 
-/// The items that a cut-and-choose is about.
+/// The kind of items of a cut-and-choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemKind {
@@ -125,16 +126,16 @@ pub enum ItemKind {
     InputAuthenticator,
 }
 
-/// Triples for AND gates, made of leaky ones.
+/// Triples for AND gates, made from leaky AND triples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Triples {
-    /// Triples that the program uses: its AND gates.
+    /// Triples that the program uses: one per AND gate.
     pub used: u64,
-    /// Leaky ANDs that they are made of.
+    /// Leaky ANDs from which they are made.
     pub leaky_ands: u64,
     /// Leaky ANDs in the smallest bucket.
     pub bucket_size: u64,
-    /// The correlated OTs that masks are made of, by the name that users choose them by.
+    /// The correlated OTs of the masks, by their name for users.
     pub cot: Cow<'static, str>,
     /// Base-2 logarithm of the cost of the best known attack on the LPN instance of the OTs, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +151,7 @@ pub struct Linking {
     pub garbled: Cow<'static, str>,
 }
 
-/// The probability that one check leaves to a cheater.
+/// The probability that a cheater passes one check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     /// The check, in words.
@@ -160,7 +161,7 @@ pub struct Spent {
 }
 
 impl Promise {
-    /// Makes the promise of a run that holds against a cheater up to a bound, as yet of no batch.
+    /// Makes the promise of a run with a bound against a cheater, without batches.
     pub fn malicious(
         cheater: Cheater,
         statistical_bits: u32,
@@ -273,7 +274,7 @@ fn is_certain(bound_log2: &f64) -> bool {
 mod tests {
     use super::*;
 
-    /// A semi-honest promise has no bound, in words neither.
+    /// A semi-honest promise has no bound, and its text mentions none.
     #[test]
     fn nothing_is_promised_against_a_cheater() {
         let promise = Promise::semi_honest(111.0, "careful");
@@ -281,7 +282,7 @@ mod tests {
         assert!(text.contains("SEMI-HONEST ONLY") && text.contains("111-bit") && !text.contains("2^-"));
     }
 
-    /// Bounds that people read are rounded to the worse side, and every parameter has its line.
+    /// Bounds for people are rounded up, and every parameter has its line.
     #[test]
     fn parameters_are_said() {
         let batch = Batch {

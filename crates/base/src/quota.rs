@@ -1,20 +1,21 @@
-//! A bound on how often something is done in a span of time, and a count of what the bound left out.
+//! A limit on the number of events in a time span, and a count of the events beyond it.
 
 use std::time::{Duration, Instant};
 
-/// So many in each span, for lines of a log that another party can cause. Spans begin with their first line.
+/// A number of events per time span, for log lines that another party can cause. A span begins with its first
+/// event.
 #[derive(Debug)]
 pub struct Quota {
     most: u32,
     span: Duration,
-    /// When the present span began, if one did.
+    /// The time when the current span began, if there is one.
     begun: Option<Instant>,
     taken: u32,
     left_out: u64,
 }
 
 impl Quota {
-    /// Makes a quota of `most` in each `span`.
+    /// Makes a quota of `most` events in each `span`.
     pub fn new(most: u32, span: Duration) -> Self {
         Quota { most, span, begun: None, taken: 0, left_out: 0 }
     }
@@ -23,7 +24,7 @@ impl Quota {
         self.begun.is_some_and(|begun| now.saturating_duration_since(begun) >= self.span)
     }
 
-    /// Returns whether one more passes at this time. One that does not is counted.
+    /// Returns whether one more event is allowed at this time. An event that is not allowed is counted.
     pub fn takes(&mut self, now: Instant) -> bool {
         if self.begun.is_none() || self.left_out == 0 && self.is_over(now) {
             (self.begun, self.taken) = (Some(now), 0);
@@ -36,8 +37,8 @@ impl Quota {
         passes
     }
 
-    /// Returns how many did not pass in the span that is over at this time, if there were any. Then the next
-    /// span begins.
+    /// Returns the number of events that were not allowed in the span that has ended at this time, if there
+    /// were any. The next span can begin after this.
     pub fn left_out(&mut self, now: Instant) -> Option<u64> {
         if !self.is_over(now) || self.left_out == 0 {
             return None;
@@ -61,11 +62,11 @@ mod tests {
         assert_eq!(quota.left_out(start + span), Some(998));
         assert_eq!(quota.left_out(start + span), None, "it is told once");
         assert!(quota.takes(start + span) && quota.takes(start + span) && !quota.takes(start + span));
-        // Nobody has asked for the count yet: no new span begins before.
+        // Nobody has asked for the count yet, so no new span begins.
         assert!(!quota.takes(start + 3 * span));
         assert_eq!(quota.left_out(start + 3 * span), Some(2));
         assert!(quota.takes(start + 3 * span));
-        // A span in which all passed is over by itself.
+        // A span in which all events were allowed ends by itself.
         assert!(quota.takes(start + 3 * span) && quota.takes(start + 5 * span));
     }
 }

@@ -1,9 +1,10 @@
 //! Randomness: one generator for each purpose, seeded by the operating system.
 //!
-//! A generator is made where it is needed and is gone when the step is over. It cannot be cloned and there is
-//! no global one, so that no two purposes, parties or processes ever draw from the same stream. A forked
-//! process has the state of every generator of its parent: what holds one longer than a call is the own of
-//! its process ([`process`](crate::process)). A child started by [`std::process::Command`] begins anew.
+//! A generator is made where it is needed and dropped when the step ends. It cannot be cloned and there is no
+//! global one. So no two purposes, parties or processes ever draw from the same stream. A forked process has
+//! the state of every generator of its parent. Therefore a value that holds a generator for longer than a
+//! call belongs to its process ([`process`](crate::process)). A child started by [`std::process::Command`]
+//! has new generators.
 
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -15,12 +16,12 @@ use crate::label::{Delta, Label};
 /// Number of bytes of a [`Seed`].
 pub const SEED_BYTES: usize = 16;
 
-/// Contexts of BLAKE3's key derivation: a stream from the operating system and one that both parties expand
-/// never meet.
+/// Contexts of BLAKE3's key derivation: streams from the operating system and streams that both parties
+/// expand are always different.
 const PRIVATE: &str = "brickwork 2026-11 random stream seeded by the operating system";
 const PUBLIC: &str = "brickwork 2026-11 public stream expanded from a seed";
 
-/// A 128-bit seed: of a generator that both parties run, or a key that came out of an oblivious transfer.
+/// A 128-bit seed for a generator that both parties run, or a key from an oblivious transfer.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Seed([u8; SEED_BYTES]);
 
@@ -35,7 +36,7 @@ impl Seed {
         &self.0
     }
 
-    /// Returns the seed as an integer, little endian: a key of a block cipher.
+    /// Returns the seed as an integer, little endian, for use as a key of a block cipher.
     pub fn bits(&self) -> u128 {
         u128::from_le_bytes(self.0)
     }
@@ -47,18 +48,17 @@ impl std::fmt::Debug for Seed {
     }
 }
 
-/// A stream of random bytes for one purpose: ChaCha20 under a key of its own, erased when dropped.
+/// A stream of random bytes for one purpose: ChaCha20 with its own key, erased when dropped.
 pub struct Rng(ChaCha20Rng);
 
-/// Fails to compile if the cipher is built without the erasure of its state.
+/// Fails to compile if the cipher does not erase its state.
 const _: fn() = || {
     fn erased_when_dropped<T: ZeroizeOnDrop>() {}
     erased_when_dropped::<ChaCha20Rng>();
 };
 
 impl Rng {
-    /// Makes a generator for the purpose that `domain` names, seeded with 256 fresh bits from the operating
-    /// system.
+    /// Makes a generator for the purpose `domain`, seeded with 256 fresh bits from the operating system.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness. There is no fallback.
@@ -66,10 +66,11 @@ impl Rng {
         Self::seeded_by(domain, getrandom::fill)
     }
 
-    /// Makes the generator of what a test of this crate draws; others have `brickwork_testing::Replayable`.
+    /// Makes a replayable generator for tests of this crate; other crates use
+    /// `brickwork_testing::Replayable`.
     ///
     /// # Panics
-    /// On threads that tests start.
+    /// If it is called on another thread than the test's own.
     #[cfg(test)]
     pub(crate) fn replayable(domain: &'static str) -> Self {
         Self::expand(&Seed::from_bytes(brickwork_testing::seed()), domain)
@@ -88,13 +89,13 @@ impl Rng {
         Ok(Self::derive(PRIVATE, &*seed, domain))
     }
 
-    /// Makes the generator that anybody who knows `seed` can run: for challenges, which the verifier draws as
-    /// a seed and both parties expand. Never a source of secrets.
+    /// Makes the generator that anybody who knows `seed` can run, for challenges: the verifier draws a seed,
+    /// and both parties expand it. It must never be a source of secrets.
     pub fn expand(seed: &Seed, domain: &'static str) -> Self {
         Self::derive(PUBLIC, seed.as_bytes(), domain)
     }
 
-    /// `seed` has one length per context, so seed and domain cannot run into each other.
+    /// `seed` has one length per context, so seed and domain cannot be confused.
     fn derive(context: &str, seed: &[u8], domain: &str) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key(context);
         hasher.update(seed).update(domain.as_bytes());
@@ -103,7 +104,7 @@ impl Rng {
         Rng(ChaCha20Rng::from_seed(*key))
     }
 
-    /// Fills `bytes` with random ones.
+    /// Fills `bytes` with random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
     }
@@ -122,7 +123,7 @@ impl Rng {
         Label::from_bits(self.block())
     }
 
-    /// Returns a random offset: 127 random bits over a 1.
+    /// Returns a random offset: 127 random bits and a least significant bit of 1.
     pub fn delta(&mut self) -> Delta {
         Delta::new(self.block())
     }
@@ -134,14 +135,15 @@ impl Rng {
         seed
     }
 
-    /// Returns a number below `bound`, each with the same probability (Lemire's multiplication with
-    /// rejection). For public draws: its time depends on the stream.
+    /// Returns a uniform number below `bound` (Lemire's multiplication with rejection). It is for public
+    /// numbers, because its time depends on the stream.
     ///
     /// # Panics
     /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
-        // 2^64 mod bound: as many low parts are refused, so that every result keeps equally many draws.
+        // 2^64 mod bound is the number of low parts that are rejected, so that every result has equally many
+        // draws.
         let surplus = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(bound);
@@ -176,14 +178,14 @@ mod tests {
         assert_ne!(a.block(), a.block());
     }
 
-    /// Where 2^64 draws do not divide evenly among the numbers, some are refused: else every third number
-    /// here would come twice as often as the others.
+    /// If 2^64 draws cannot be divided evenly among the numbers, some are rejected. Otherwise every third
+    /// number here would be twice as frequent as the others.
     #[test]
     fn row_26_no_number_comes_more_often_than_others() {
         let mut rng = Rng::replayable("test");
         let mut counts = [0u32; 3];
         (0..9000).for_each(|_| counts[(rng.below(3 << 62) % 3) as usize] += 1);
-        // 3000 each, by 45 more or less; 4500 if nothing were refused.
+        // 3000 of each are expected, up to about 45 more or less; without rejection it would be 4500.
         assert!(counts.iter().all(|count| count.abs_diff(3000) < 450), "{counts:?}");
     }
 
@@ -193,9 +195,10 @@ mod tests {
         assert_eq!(block(1, "a"), block(1, "a"));
         assert_ne!(block(1, "a"), block(1, "b"));
         assert_ne!(block(1, "a"), block(2, "a"));
-        // Both parties of different builds must expand a challenge alike: a known answer.
+        // Both parties with different builds must expand a challenge in the same way, so this compares with
+        // known values.
         assert_eq!(block(0, "known answer"), KNOWN);
-        // A private generator on the same bytes is another one.
+        // A private generator with the same seed bytes gives another stream.
         let mut private = Rng::seeded_by::<&str>("a", |seed| {
             seed.fill(1);
             Ok(())
@@ -219,7 +222,8 @@ mod tests {
         }
     }
 
-    /// The draws of a test come one after the other, and on no other thread, where their order would vary.
+    /// The draws of a test are in sequence and on its own thread, because the order on other threads would
+    /// vary.
     #[test]
     fn replayable_draws_are_fresh() {
         let block = || Rng::replayable("test").block();

@@ -1,4 +1,4 @@
-//! How much may be left to chance.
+//! Levels of statistical security.
 
 use std::fmt;
 
@@ -6,45 +6,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The statistical security of a session: a cheater may succeed in it with probability at most `2^-s`, or,
-/// where the session is one of several that make good on one promise, with an equal share of that.
+/// The statistical security of a session: a cheater succeeds with probability at most `2^-s`. If several
+/// sessions share one promise, each has an equal part of it.
 ///
-/// Shares add up: sessions of as many shares as there are keep `2^-s` together, whatever each of them was
-/// for.
+/// Parts add up: all sessions with parts of a promise keep `2^-s` together, whatever each of them is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Security {
     bits: u32,
     shares: u32,
 }
 
-/// The levels that codes and checks are made for, in bits.
+/// The levels for which codes and checks are made, in bits.
 const LEVELS: [u32; 3] = [40, 64, 80];
 
 impl Security {
-    /// Most shares of a promise: jobs of a thousand lanes have retries.
+    /// The largest number of parts of a promise: jobs of a thousand lanes have retries.
     pub const MAX_SHARES: u32 = 1 << 20;
 
-    /// Returns all of `2^-bits`.
+    /// Returns the security with the whole probability `2^-bits`.
     pub const fn of(bits: u32) -> Self {
         Security { bits, shares: 1 }
     }
 
-    /// Returns one of `shares` equal shares of it; `None` if there are none, or too many.
+    /// Returns one of `shares` equal parts of it; `None` if there are none, or too many.
     pub fn shared(bits: u32, shares: u32) -> Option<Self> {
         (1..=Self::MAX_SHARES).contains(&shares).then_some(Security { bits, shares })
     }
 
-    /// Returns s, of the whole promise.
+    /// Returns s of the whole promise.
     pub const fn bits(self) -> u32 {
         self.bits
     }
 
-    /// Returns how many shares the promise has.
+    /// Returns the number of parts of the promise.
     pub const fn shares(self) -> u32 {
         self.shares
     }
 
-    /// Returns s, for a protocol whose sessions keep promises whole.
+    /// Returns s, for a protocol whose sessions always have a whole promise.
     ///
     /// # Errors
     /// [`Error::Usage`] if this is a share.
@@ -55,23 +54,23 @@ impl Security {
         }
     }
 
-    /// Returns whether this is one of several shares.
+    /// Returns whether this is one of several parts.
     pub const fn is_share(self) -> bool {
         self.shares > 1
     }
 
-    /// Returns the base-2 logarithm of what may be left to chance: at most `-s`.
+    /// Returns the base-2 logarithm of the allowed probability: at most `-s`.
     pub fn log2(self) -> f64 {
         -f64::from(self.bits) - f64::from(self.shares).log2()
     }
 
-    /// Returns what may be left to chance in units of 2^-128, rounded down.
+    /// Returns the allowed probability in units of 2^-128, rounded down.
     pub fn units(self) -> u128 {
         (128.0 + self.log2()).exp2() as u128
     }
 
-    /// Returns the level in bits that codes and checks have which cost next to nothing: the least that is
-    /// offered and leaves room for the share. Of a whole promise it is s itself.
+    /// Returns the level in bits for codes and checks that cost almost nothing: the lowest level that is
+    /// within this part. For a whole promise it is s itself.
     pub fn level(self) -> u32 {
         if !self.is_share() {
             return self.bits;
@@ -80,7 +79,7 @@ impl Security {
         LEVELS.into_iter().find(|level| *level >= least).unwrap_or(least)
     }
 
-    /// Names it as the flag of the command does that asks for it.
+    /// Returns the value of the command's flag for it.
     pub fn flag(self) -> String {
         match self.shares {
             1 => format!("--security {}", self.bits),
@@ -104,8 +103,8 @@ impl fmt::Display for Security {
     }
 }
 
-/// Writes `2^log2` with two decimals of the exponent, rounded towards the worse side: the bound that is read
-/// is never below the one that holds. Every bound that people read is written by this.
+/// Writes `2^log2` with two decimals of the exponent, rounded up, so that the displayed bound is never below
+/// the true one. Every bound for people is written by this function.
 pub fn at_most(log2: f64) -> String {
     if log2 == f64::NEG_INFINITY {
         return "0".into();
@@ -135,7 +134,7 @@ mod tests {
         assert_eq!(Security::from(64), Security::shared(64, 1).unwrap());
     }
 
-    /// A level that is offered for a share leaves at least the share: a code of as many bits is within it.
+    /// The level for a part is within the part: so is a code with as many bits.
     #[test]
     fn the_level_covers_the_share() {
         for shares in 1..5000 {
@@ -144,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The bound that is read is never below the one that holds, and close to it.
+    /// The displayed bound is never below the true one, and close to it.
     #[test]
     fn a_bound_is_written_rounded_up() {
         for hundredths in -30_000..0 {

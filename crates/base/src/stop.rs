@@ -1,13 +1,14 @@
-//! A wish that what a thread does should end. A thread [enters](Stop::enter) a stop, as it enters a pool
-//! ([`crate::pool`]), and looks now and then whether another thread has [asked](Stop::ask): what waits for
-//! the peer [checks](check) between two slices of waiting, and what computes [looks](look) between two tasks.
+//! Requests to stop the work of a thread. A thread [enters](Stop::enter) a stop, as it enters a pool
+//! ([`crate::pool`]), and looks regularly whether another thread has [requested](Stop::ask) it. A thread that
+//! waits for the peer [checks](check) between two slices of waiting, and one that computes [looks](look)
+//! between two tasks.
 //!
-//! Code that computes returns values and no errors, so it ends by unwinding, as a panic does but without a
-//! message. The unwinding ends at [`Stop::run`], by which a caller says that it may be stopped. On the way
-//! all that is held is dropped. Some secrets are erased a line further on, and not by being dropped: whoever
-//! asks lets the allocator erase meanwhile (`brickwork_kernels::Erasing`). Threads that help take the wish
-//! along ([`carried`]), and pools do so by themselves. Nothing that was burned or made durable is undone, and
-//! the peer sees a closed connection, as after any other end.
+//! Computing code returns values and no errors, so it ends by unwinding, like a panic but without a message.
+//! The unwinding ends at [`Stop::run`], with which a caller allows that it is stopped. All values on the way
+//! are dropped. Some secrets are erased by a later line and not by a destructor. Therefore the requesting
+//! thread lets the allocator erase freed memory meanwhile (`brickwork_kernels::Erasing`). Helping threads
+//! take the stop along ([`carried`]), and pools do so by themselves. Nothing that was burned or made durable
+//! is undone. The peer sees a closed connection, as after any other end.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,7 +21,7 @@ thread_local! {
     static ENTERED: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
-/// Somebody asked this thread to stop.
+/// The error of a thread that was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -38,35 +39,35 @@ impl From<Stopped> for io::Error {
     }
 }
 
-/// A wish that can be spoken once. Clones are the same wish.
+/// A request to stop, which can be made once. Clones are the same request.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
-    /// Says that somebody above catches the unwinding of computation.
+    /// True if a caller catches the unwinding of computations.
     caught: bool,
 }
 
 impl Stop {
-    /// Makes one that nobody has asked yet.
+    /// Makes a stop that nobody has requested yet.
     pub fn new() -> Self {
         Stop::default()
     }
 
-    /// Asks whoever has entered this to stop. A thread that waits for a peer ends within a tenth of a second,
-    /// and one that computes after its present task.
+    /// Requests all threads that have entered this to stop. A thread that waits for a peer ends within a
+    /// tenth of a second, and one that computes ends after its current task.
     pub fn ask(&self) {
         self.asked.store(true, Ordering::Release);
     }
 
-    /// Returns whether somebody has asked.
+    /// Returns whether the stop was requested.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Calls `work` on this thread; what waits in it does so until somebody asks. Computation goes on, unless
-    /// [`Stop::run`] stands around it.
+    /// Calls `work` on this thread; waiting in it ends when the stop is requested. Computations continue,
+    /// unless [`Stop::run`] was called around this.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Puts back what was entered before, also when `work` panics.
+        /// Restores the stop that was entered before, also when `work` panics.
         struct Back(Option<Stop>);
         impl Drop for Back {
             fn drop(&mut self) {
@@ -77,14 +78,14 @@ impl Stop {
         work()
     }
 
-    /// Calls `work` on this thread; what waits and what computes in it does so until somebody asks.
+    /// Calls `work` on this thread; waiting and computing in it end when the stop is requested.
     ///
     /// # Errors
-    /// [`Stopped`] if that ended it while it computed. Its values are dropped. Where it waited `work` returns
-    /// an error of its own.
+    /// [`Stopped`] if the request ended a computation. Its values are dropped. If it ended a wait, `work`
+    /// returns its own error.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
         let caught = Stop { caught: true, ..self.clone() };
-        // State that `work` shares with others is shared under locks, as before a panic.
+        // State that `work` shares with other threads is under locks, so it is valid as after a panic.
         match catch_unwind(AssertUnwindSafe(|| caught.enter(work))) {
             Ok(done) => Ok(done),
             Err(payload) if payload.is::<Stopped>() => Err(Stopped),
@@ -93,10 +94,10 @@ impl Stop {
     }
 }
 
-/// Looks whether this thread is to stop: between two slices of waiting.
+/// Checks for a request to stop, between two slices of waiting.
 ///
 /// # Errors
-/// [`io::ErrorKind::ConnectionAborted`] if somebody asked it to.
+/// [`io::ErrorKind::ConnectionAborted`] if a stop was requested.
 pub fn check() -> io::Result<()> {
     match ENTERED.with_borrow(|stop| stop.as_ref().is_some_and(Stop::is_asked)) {
         false => Ok(()),
@@ -104,19 +105,19 @@ pub fn check() -> io::Result<()> {
     }
 }
 
-/// Looks whether this thread is to stop: between two tasks of what it computes. If somebody asked it to, this
-/// does not return, but unwinds up to [`Stop::run`].
+/// Looks for a request to stop, between two tasks of a computation. If there is one, this does not return,
+/// but unwinds up to [`Stop::run`].
 pub fn look() {
     let ends = |stop: &Stop| stop.caught && stop.is_asked();
-    // A destructor on the way may compute, too.
+    // A destructor that runs during the unwinding may compute, too.
     if ENTERED.with_borrow(|stop| stop.as_ref().is_some_and(ends)) && !thread::panicking() {
         resume_unwind(Box::new(Stopped));
     }
 }
 
-/// Passes these on and [looks](look) now and then: for loops over gates and wires, of which there are many.
+/// Passes the items on and [looks](look) regularly: for loops over many gates or wires.
 pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    /// Of the cheapest, some microseconds.
+    /// For the cheapest items, this is some microseconds.
     const EVERY: usize = 1 << 12;
     items.into_iter().enumerate().map(|(place, item)| {
         if place.is_multiple_of(EVERY) {
@@ -126,17 +127,17 @@ pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T>
     })
 }
 
-/// The stop that a thread has entered, for others that help it.
+/// The stop that a thread has entered, for other threads that help it.
 #[derive(Clone, Debug)]
 pub struct Carried(Option<Stop>);
 
-/// Returns what this thread has entered.
+/// Returns the stop that this thread has entered.
 pub fn carry() -> Carried {
     Carried(ENTERED.with_borrow(Clone::clone))
 }
 
 impl Carried {
-    /// Calls `work` on this thread, as on the one that this is of.
+    /// Calls `work` on this thread with that stop.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(stop) => stop.enter(work),
@@ -145,14 +146,14 @@ impl Carried {
     }
 }
 
-/// Returns `work` for another thread that helps this one: what this one has entered, that one enters.
+/// Returns `work` for another thread that helps this one: it enters the same stop.
 pub fn carried<'w, T>(work: impl FnOnce() -> T + 'w) -> impl FnOnce() -> T + 'w {
     let carried = carry();
     move || carried.enter(work)
 }
 
-/// Passes on what a thread that helped gave, once it was joined. If it was stopped so is this one, and this
-/// does not return.
+/// Returns the result of a helping thread that was joined. If that thread was stopped, this one stops too,
+/// and this does not return.
 ///
 /// # Errors
 /// Those of [`thread::JoinHandle::join`].
@@ -180,7 +181,7 @@ mod tests {
                 scope.spawn(|| mine.ask());
             });
             assert_eq!(check().unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
-            // Nobody catches what would unwind here.
+            // Nobody catches the unwinding here.
             look();
             std::thread::scope(|scope| {
                 scope.spawn(|| assert!(check().is_ok(), "a thread that has not entered it"));
@@ -189,13 +190,14 @@ mod tests {
         assert!(check().is_ok() && mine.is_asked());
     }
 
-    /// Computation ends where it looks, on this thread and on those that help it, and its values are dropped.
+    /// A computation ends where it looks, on this thread and on those that help it, and its values are
+    /// dropped.
     #[test]
     fn what_computes_stops_between_two_tasks() {
         struct Held<'a>(&'a AtomicBool);
         impl Drop for Held<'_> {
             fn drop(&mut self) {
-                // It may compute, too, and is not stopped at that.
+                // A destructor may compute, too, and is not stopped.
                 look();
                 self.0.store(true, Ordering::Relaxed);
             }

@@ -1,4 +1,4 @@
-//! A ledger on disk: written once, entry by entry, and read when a job goes on.
+//! A ledger on disk, which is written entry by entry and read when a job continues.
 //!
 //! ```text
 //! DIR/lock     locked by the process that keeps the ledger
@@ -7,9 +7,9 @@
 //!              entry = length u32  postcard  head [u8; 32]
 //! ```
 //!
-//! What an entry is about begins when it is durable: so a last entry that was cut off is no entry. A file
-//! that does not tell its own hash chain is damaged, and refused. That it is not an old copy only the peer's
-//! ledger tells ([`crate::control`]). Nothing in it is secret.
+//! The action of an entry begins when the entry is durable. So an incomplete last entry is no entry. A file
+//! that does not match its own hash chain is damaged and refused. Only the peer's ledger can show that it is
+//! not an old copy ([`crate::control`]). It contains no secrets.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -27,10 +27,10 @@ use crate::terms::{JobId, Terms};
 const MAGIC: &[u8; 8] = b"brickwl\x01";
 const HEADER_BYTES: usize = 8 + 1 + 32 + 32;
 
-/// Most bytes of an entry as it is written: none has more than four numbers.
+/// The largest number of bytes of an entry: none has more than four numbers.
 const MAX_ENTRY_BYTES: usize = 32;
 
-/// The ledger of a job at one party. After an error of the disk nothing more is written to it.
+/// The ledger of a job at one party. After an error of the disk it cannot be written any more.
 #[derive(Debug)]
 pub struct Book {
     file: File,
@@ -39,7 +39,7 @@ pub struct Book {
     state: State,
     poisoned: bool,
     words: Words,
-    /// Whose it is: a fork has a copy of the file and of what stands in it, and would write over what comes.
+    /// The process that opened it: a fork has a copy of the file, and would overwrite later entries.
     process: Process,
     _lock: File,
 }
@@ -48,7 +48,7 @@ fn damaged(path: &Path, why: &str) -> Error {
     Error::Input(format!("{}: {why}; it is no ledger that this job can go on with", path.display()))
 }
 
-/// Locks a folder of a ledger, which is made if there is none.
+/// Locks the folder of a ledger, and makes it if it does not exist.
 fn lock(directory: &Path) -> Result<File, Error> {
     private::create_folders(directory)?;
     let lock = private::options().create(true).truncate(false).open(directory.join("lock"))?;
@@ -73,8 +73,8 @@ impl Book {
     /// Opens the ledger of a job in this folder, if there is one.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is of another job, of other terms, or damaged; [`Error::Busy`] if another
-    /// process has it; [`Error::Io`] if it cannot be read.
+    /// [`Error::Input`] if it belongs to another job or other terms, or is damaged; [`Error::Busy`] if
+    /// another process uses it; [`Error::Io`] if it cannot be read.
     pub fn open(directory: &Path, party: Party, terms: &Terms) -> Result<Option<Self>, Error> {
         let path = directory.join("ledger");
         if !path.exists() {
@@ -106,7 +106,7 @@ impl Book {
             entries.push(entry);
             good += length;
         }
-        // What was cut off was never acted on; only one entry can be.
+        // Nobody has acted on the incomplete entry, and there can be only one.
         if rest.len() - good >= 4 + MAX_ENTRY_BYTES + 32 {
             return Err(damaged(&path, "an entry in the middle cannot be read"));
         }
@@ -115,7 +115,7 @@ impl Book {
             file.sync_all()?;
         }
         file.seek(SeekFrom::End(0))?;
-        // Where nothing happened nothing was said, and another job may be about to begin.
+        // If the ledger is empty, the workers have reported nothing, and another job may be about to begin.
         let words = match entries.is_empty() {
             true => Words::begin(directory, &job)?,
             false => Words::open(directory, &job)?,
@@ -124,17 +124,17 @@ impl Book {
         Ok(Some(Book { file, job, entries, state, poisoned: false, words, process, _lock: lock }))
     }
 
-    /// Begins the ledger of a job. One that is there, and in which nothing happened, is replaced.
+    /// Begins the ledger of a job. An existing ledger without entries is replaced.
     ///
     /// # Errors
-    /// [`Error::Usage`] if something happened in one that is there; [`Error::Incomplete`] if only what
-    /// workers said is there; [`Error::Io`] if it cannot be written, or as [`Book::open`].
+    /// [`Error::Usage`] if an existing ledger has entries; [`Error::Incomplete`] if only the workers' reports
+    /// exist; [`Error::Io`] if it cannot be written, or as [`Book::open`].
     pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &Terms) -> Result<Self, Error> {
         if Book::open(directory, party, terms)?.is_some_and(|book| !book.entries.is_empty()) {
             return Err(Error::Usage(format!("{} holds a job that was begun", directory.display())));
         }
         let lock = lock(directory)?;
-        // Whatever ledger there is, its words are there first.
+        // The file of reports is made before the ledger.
         let words = Words::begin(directory, job)?;
         let (path, new) = (directory.join("ledger"), directory.join("ledger.new"));
         let mut file = private::options().read(true).create(true).truncate(true).open(&new)?;
@@ -146,11 +146,11 @@ impl Book {
         Ok(Book { file, job: *job, entries, state, poisoned: false, words, process, _lock: lock })
     }
 
-    /// Writes entries, durably, all or none of them as far as the ledger's rules go.
+    /// Writes entries durably: all or none, as far as the rules of the ledger are concerned.
     ///
     /// # Errors
     /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, or in a fork of the process that opened it,
-    /// and nothing is written; [`Error::Io`] if the disk fails, and nothing more will be.
+    /// and then nothing is written. [`Error::Io`] if the disk fails, and then nothing more can be written.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
         self.process.check()?;
         if self.poisoned {
@@ -177,10 +177,11 @@ impl Book {
         Ok(())
     }
 
-    /// Makes what a worker of this party said, or a look into its stock, durable, before the leader hears it.
+    /// Makes a report of this party's worker, or the result of reading its stock's log, durable before the
+    /// leader learns of it.
     ///
     /// # Errors
-    /// [`Error::Io`] if the disk fails; then nothing more is written. [`Error::Usage`] in a fork.
+    /// [`Error::Io`] if the disk fails; then nothing more can be written. [`Error::Usage`] in a fork.
     pub fn hear(&mut self, news: &News) -> Result<(), Error> {
         self.process.check()?;
         let heard = self.words.hear(news);
@@ -188,12 +189,12 @@ impl Book {
         heard
     }
 
-    /// Returns what this party's workers have said, and what was seen of their stocks.
+    /// Returns the reports of this party's workers, and the results of reading their stocks' logs.
     pub fn said(&self) -> &Said {
         self.words.said()
     }
 
-    /// Returns the job.
+    /// Returns the identifier of the job.
     pub fn job(&self) -> &JobId {
         &self.job
     }
@@ -203,14 +204,14 @@ impl Book {
         &self.entries
     }
 
-    /// Returns where the job stands.
+    /// Returns the state of the job.
     pub fn state(&self) -> &State {
         &self.state
     }
 }
 
-/// Reads the next entry: itself, the head behind it, and its bytes in the file. `None` where the file ends,
-/// or was cut off in an entry.
+/// Reads the next entry: the entry, the head after it, and its bytes in the file. It returns `None` at the
+/// end of the file, or if the entry is incomplete.
 fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
@@ -248,7 +249,7 @@ mod tests {
         ]
     }
 
-    /// Wherever a file ends, what is read is what was written whole, and the job goes on from there.
+    /// Wherever a file is cut off, the complete entries are read, and the job continues from there.
     #[test]
     fn rows_20_and_21_a_ledger_that_was_cut_off_has_its_whole_entries() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
@@ -280,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Each bit of the file counts; it is of one role and one job, and of one process.
+    /// Every bit of the file is checked; it belongs to one role, one job, and one process.
     #[test]
     fn rows_23_and_24_a_ledger_that_was_altered_is_refused() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
@@ -296,8 +297,8 @@ mod tests {
                 let mut altered = whole.clone();
                 altered[at] ^= 1 << bit;
                 std::fs::write(&path, &altered).unwrap();
-                // A length that points behind the end makes the last entry one that was cut off: the peer's
-                // ledger, which is one entry ahead, tells.
+                // A length that points beyond the end makes the last entry look incomplete; the peer's
+                // ledger, which is one entry ahead, shows it.
                 match Book::open(folder.path(), Party::Garbler, &terms) {
                     Err(Error::Input(_)) => {}
                     Ok(Some(book)) => assert!(

@@ -1,4 +1,4 @@
-//! The line between the two coordinators of a job, and the life of one.
+//! The connection between the two coordinators of a job, and the main loop of a coordinator.
 //!
 //! ```text
 //! both   JOB      version, job, terms, a nonce; where the ledger stands                       145
@@ -8,11 +8,10 @@
 //!                 of its workers                                                             <= 128 Ki
 //! ```
 //!
-//! The leader waits for each answer, so its ledger is ahead by one proposal at most. A ledger that is further
-//! behind, or has another head, is an old copy, and refused. Nothing that passes here is secret, and nothing
-//! of it is believed where a partition might run twice ([`crate::coordinator`]). When a check fails, this
-//! party writes that down, ends its workers and closes the line without a word, as when it breaks off for any
-//! other cause.
+//! The leader waits for each answer, so its ledger is ahead by at most one proposal. A ledger that is further
+//! behind, or has a different head, is an old copy and refused. No message here is secret, and none is
+//! trusted for a decision that could run a partition twice ([`crate::coordinator`]). When a check fails, this
+//! party records it, ends its workers and closes the connection without a message, as after any other error.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ use crate::terms::{JobId, Lane, Partition, Terms};
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Both: which job, and where the ledger stands.
+    /// Both: the identifier of the job, and the position of the ledger.
     pub const JOB: Tag = Tag(240);
     /// Leader: entries of its ledger, and news.
     pub const PROPOSE: Tag = Tag(241);
@@ -45,87 +44,86 @@ pub mod msg {
 /// Most bytes of a message.
 const MAX_BYTES: usize = 128 << 10;
 
-/// Most bytes of an address.
+/// The largest number of bytes of an address.
 const MAX_ADDRESS_BYTES: usize = 256;
 
-/// How long the leader waits for news before it says something in any case.
+/// The time for which the leader waits for news before it sends a message in any case.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Bytes of the first message.
 const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
-/// A party's workers, wherever they live.
+/// A party's workers, wherever they run.
 pub trait Crew {
-    /// Does what is ordered, without waiting for it: what becomes of it is news. [`Order::Look`] is none of
-    /// these.
+    /// Obeys an order without waiting for its result, which comes as news. It is never [`Order::Look`].
     ///
     /// # Errors
     /// If the crew cannot work at all any more.
     fn obey(&mut self, order: Order) -> Result<(), Error>;
 
-    /// Looks into the log of a lane's stock, of which no worker of this crew is left. `attempt` is the lane's
-    /// last one: what another one has had is another stock.
+    /// Reads the log of a lane's stock, when the lane has no worker of this crew left. `attempt` is the
+    /// lane's last attempt; a store of another attempt is another stock.
     fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence;
 
-    /// Waits for news, so long at most.
+    /// Waits for news, at most for this time.
     ///
     /// # Errors
     /// If the crew cannot work at all any more.
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error>;
 
-    /// Returns the partitions of which results lie where they belong.
+    /// Returns the partitions whose results exist.
     ///
     /// # Errors
-    /// If that cannot be seen.
+    /// If that cannot be determined.
     fn kept(&mut self) -> Result<BTreeSet<Partition>, Error>;
 
-    /// Returns something that a worker of a job has left where this job's lanes live, if there is anything.
+    /// Returns a file that a worker of some job has left in the folders of this job, if there is one.
     ///
     /// # Errors
-    /// If that cannot be seen.
+    /// If that cannot be determined.
     fn left_behind(&self) -> Result<Option<PathBuf>, Error>;
 
-    /// Hears which job it works for, whose ledger it has to itself, before it is ordered anything.
+    /// Receives the job for which it works, before any order.
     ///
     /// # Errors
     /// If it cannot work for it.
     fn begins(&mut self, job: &JobId) -> Result<(), Error>;
 
-    /// Hears where the job stands.
+    /// Receives the state of the job.
     fn stands(&mut self, _state: &State) {}
 
-    /// Ends all workers, and waits until they are gone.
+    /// Ends all workers, and waits until they have ended.
     fn end(&mut self);
 }
 
-/// What a job has come to.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Outcome {
     /// The job.
     pub job: JobId,
-    /// Where its ledger stands.
+    /// The state of its ledger.
     pub state: State,
-    /// Partitions that are done, whose results are not where they belong any more.
+    /// Completed partitions whose results do not exist any more.
     pub missing: BTreeSet<Partition>,
 }
 
-/// What the leader sends.
+/// A message of the leader.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// Whether the job is over.
+    /// True if the job is over.
     pub over: bool,
-    /// Entries, durable in its ledger.
+    /// Entries that are durable in its ledger.
     pub entries: Vec<Entry>,
-    /// Of its workers.
+    /// News of its workers.
     pub news: Vec<News>,
 }
 
-/// What the follower answers.
+/// An answer of the follower.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The head of its ledger.
     pub head: [u8; 32],
-    /// Of its workers.
+    /// News of its workers.
     pub news: Vec<News>,
 }
 
@@ -137,7 +135,7 @@ fn bounded(news: &[News]) -> bool {
     news.len() <= MAX_NEWS && news.iter().all(fits)
 }
 
-/// Reads a message, all of it and no more than there may be.
+/// Reads a message of limited size, without trailing bytes.
 fn read<T: for<'d> Deserialize<'d>>(bytes: &[u8], fits: impl Fn(&T) -> bool) -> Result<T, Malformed> {
     match postcard::take_from_bytes::<T>(bytes) {
         Ok((message, [])) if fits(&message) => Ok(message),
@@ -146,20 +144,20 @@ fn read<T: for<'d> Deserialize<'d>>(bytes: &[u8], fits: impl Fn(&T) -> bool) -> 
 }
 
 impl Proposal {
-    /// Reads one.
+    /// Reads a proposal.
     ///
     /// # Errors
-    /// [`Malformed::UnexpectedMessage`] if it is anything else, or too much.
+    /// [`Malformed::UnexpectedMessage`] if it is malformed or too long.
     pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
         read(bytes, |proposal: &Self| proposal.entries.len() <= MAX_PROPOSED && bounded(&proposal.news))
     }
 }
 
 impl Answer {
-    /// Reads one.
+    /// Reads an answer.
     ///
     /// # Errors
-    /// [`Malformed::UnexpectedMessage`] if it is anything else, or too much.
+    /// [`Malformed::UnexpectedMessage`] if it is malformed or too long.
     pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
         read(bytes, |answer: &Self| bounded(&answer.news))
     }
@@ -223,8 +221,8 @@ fn old_copy(whose: &str) -> Error {
     ))
 }
 
-/// Sees that nothing lies about that this ledger knows nothing of: stores of a job whose ledger is lost, or
-/// results of another one.
+/// Checks that no files exist of which this ledger knows nothing: stores of a job whose ledger is lost, or
+/// results of another job.
 fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
     if begun.is_none()
         && let Some(path) = crew.left_behind()?
@@ -250,11 +248,11 @@ fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
     }
 }
 
-/// Both parties' coordinators meet, and agree on which job it is and where it stands.
+/// Lets both coordinators meet, and agree on the job and its state.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer means another job, [`Error::Stock`] if a ledger is an old copy or lost,
-/// [`Error::Usage`] if results of another job lie where this one's belong.
+/// [`Error::Usage`] if results of another job exist.
 fn meet(
     channel: &mut Channel,
     party: Party,
@@ -292,7 +290,7 @@ fn meet(
             compare(party, &book, &theirs, terms)?;
             Ok((book, theirs.entries))
         }
-        // The leader writes first: a follower without an entry may belong to a leader that has its first
+        // The leader writes first, so a follower without entries may belong to a leader that has the first
         // ones.
         (Some(_), None, Some(book)) if party == Party::Garbler => {
             resumed(&book, mine.entries)?;
@@ -334,7 +332,7 @@ fn resumed(book: &Book, entries: u64) -> Result<(), Error> {
     }
 }
 
-/// Compares where two ledgers of one job stand: the leader's is ahead by one proposal at most.
+/// Compares two ledgers of one job: the leader's may be ahead by one proposal.
 fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(), Error> {
     let mine = book.state().entries();
     let ahead = match party {
@@ -351,7 +349,7 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
                 book.entries()[..theirs.entries as usize].iter().try_for_each(|entry| state.apply(entry))?;
                 if *state.head() == theirs.head { Ok(()) } else { Err(old_copy("one party's")) }
             }
-            // What it lacks comes, and then the heads are compared.
+            // The leader sends the missing entries, and then the heads are compared.
             Party::Evaluator => Ok(()),
         },
         Some(_) => Err(old_copy(whose(party == Party::Evaluator))),
@@ -359,12 +357,11 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
     }
 }
 
-/// Runs a job to its end, or as far as it goes, as this party's coordinator.
+/// Runs a job as this party's coordinator, to its end or as far as possible.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer means another job or says what is not so, [`Error::Stock`] if a ledger is
-/// an old copy, [`Error::Io`] if the line breaks: what was begun then goes on where it stands when both start
-/// again.
+/// [`Error::Mismatch`] if the peer means another job or reports something false; [`Error::Stock`] if a ledger
+/// is an old copy; [`Error::Io`] if the connection breaks, and then the job continues when both start again.
 pub fn coordinate(
     mut channel: Channel,
     party: Party,
@@ -381,7 +378,7 @@ pub fn coordinate(
     }
     let result = run(channel, party, &mut book, theirs as usize, terms, manner, crew);
     crew.end();
-    // Whatever ended it, and whoever: what a worker saw before it was ended counts.
+    // In any case, everything that a worker saw before its end counts.
     match is_caught(crew) {
         true => failed(&mut book)?,
         false => result?,
@@ -392,7 +389,7 @@ pub fn coordinate(
         .filter(|(_, stands)| **stands == PartitionState::Done)
         .map(|(partition, _)| partition)
         .collect();
-    // Where nothing runs nobody says where results belong.
+    // Without workers nobody knows the folder of the results.
     match manner.only_fills {
         true => missing.clear(),
         false => crew.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),
@@ -417,7 +414,7 @@ fn run(
     }
 }
 
-/// Reads all that is left of the news of a crew whose workers have ended. Returns whether a check failed.
+/// Reads the remaining news of a crew whose workers have ended. Returns whether a check failed.
 fn is_caught(crew: &mut dyn Crew) -> bool {
     let mut is_caught = false;
     while let Ok(news) = crew.news(Duration::ZERO)
@@ -428,7 +425,7 @@ fn is_caught(crew: &mut dyn Crew) -> bool {
     is_caught
 }
 
-/// Writes down that a check failed, if that does not stand there: nothing follows.
+/// Records that a check failed, unless it is already recorded; no entry follows.
 fn failed(book: &mut Book) -> Result<(), Error> {
     match book.state().has_failed() {
         true => Ok(()),
@@ -436,8 +433,8 @@ fn failed(book: &mut Book) -> Result<(), Error> {
     }
 }
 
-/// Lets lanes rest that are lost again and again before anything comes of them: the cause may go away by
-/// itself, and each stock that is begun is paid for.
+/// Delays lanes that are lost several times without success: the cause may disappear by itself, and each new
+/// stock uses a part of the promise.
 #[derive(Default)]
 struct Rest {
     losses: u32,
@@ -445,12 +442,12 @@ struct Rest {
 }
 
 impl Rest {
-    /// What lanes rest for at first; each time it is twice as long.
+    /// The first delay; each further one is twice as long.
     const FIRST: Duration = Duration::from_millis(100);
-    /// What they rest for at most.
+    /// The longest delay.
     const LONGEST: Duration = Duration::from_secs(30);
 
-    /// Whether they rest still.
+    /// Returns whether the delay is still active.
     fn is_on(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() < until)
     }
@@ -480,7 +477,7 @@ fn obey_all(crew: &mut dyn Crew, orders: Vec<Order>) -> Result<Vec<News>, Error>
     Ok(found)
 }
 
-/// The garbler's coordinator.
+/// Runs the garbler's coordinator.
 fn lead(
     channel: &mut Channel,
     book: &mut Book,
@@ -490,7 +487,7 @@ fn lead(
     crew: &mut dyn Crew,
 ) -> Result<(), Error> {
     let mut leader = Leader::new(terms, book.state(), manner);
-    // Nothing is over before the follower has said what it knows, and what its people want.
+    // The job is not over before the follower has reported all its news and the requests of its user.
     let (mut answered, mut over, mut rest) = (false, false, Rest::default());
     loop {
         let is_behind = acknowledged < book.entries().len();
@@ -531,7 +528,7 @@ fn lead(
     }
 }
 
-/// The evaluator's coordinator. Its lanes rest as the leader's do, whatever that proposes.
+/// Runs the evaluator's coordinator. It delays its lanes like the leader, whatever the leader proposes.
 fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn Crew) -> Result<(), Error> {
     let mut follower = Follower::new(book.state(), book.said().clone(), listens);
     let mut rest = Rest::default();
@@ -552,7 +549,7 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
             wait = TICK;
         }
         rest.wrote(&proposal.entries);
-        // Before a doubt is written that nobody here has seen.
+        // This happens before a doubt is recorded that nobody here has seen.
         follower.forget_consents(book.state());
         for entry in proposal.entries {
             follower.check(&entry, book.state())?;
@@ -571,7 +568,7 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
             follower.hear(&news);
         }
         let news = if proposal.over { Vec::new() } else { follower.tell(book.state()) };
-        // Durable before the leader hears of it, and can write what rests on it.
+        // It is durable before the leader learns of it and can write an entry that depends on it.
         news.iter().try_for_each(|news| book.hear(news))?;
         channel.send(msg::WROTE, &encoded(&Answer { head: *book.state().head(), news })?)?;
         channel.flush()?;
@@ -585,7 +582,7 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
 mod tests {
     use super::*;
 
-    /// Lanes that are lost rest, longer each time, until something comes of one.
+    /// Lost lanes are delayed, longer each time, until one of them succeeds.
     #[test]
     fn lanes_that_are_lost_rest() {
         let mut rest = Rest::default();

@@ -1,11 +1,11 @@
-//! What the two coordinators of a job decide, without a line and without workers: what comes in is given, and
-//! what goes out is returned.
+//! The decisions of a job's two coordinators, without connections and workers: functions receive news and
+//! return orders.
 //!
-//! The garbler's coordinator *leads*: it writes entries into its own ledger, durably, and then proposes them.
-//! The evaluator's *follows*: it looks at each, and writes those that agree with what its own workers say. So
-//! the leader's ledger is ahead of the follower's or equal to it. Neither believes the other where it
-//! matters: that a partition may run again (`Free`), each has seen in its own stock's log; that one is done,
-//! from its own worker.
+//! The garbler's coordinator *leads*: it writes entries durably into its own ledger, and then proposes them.
+//! The evaluator's coordinator *follows*: it checks each entry, and writes those that agree with the reports
+//! of its own workers. So the leader's ledger is ahead of the follower's or equal to it. Neither trusts the
+//! other for what matters. Each must have seen in its own stock's log that a partition may run again
+//! (`Free`), and heard from its own worker that one is done.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ use crate::terms::{Lane, Partition, Terms};
 use crate::workers::{At, Waiting, Workers};
 pub use crate::workers::{Cause, Evidence, News, Order, Said};
 
-/// What a party does about an entry that is durable.
+/// Returns the orders that follow from a durable entry.
 fn orders_of(entry: &Entry) -> Vec<Order> {
     match *entry {
         Entry::Fill { lane, attempt, partitions } => {
@@ -28,20 +28,20 @@ fn orders_of(entry: &Entry) -> Vec<Order> {
     }
 }
 
-/// Most entries of one proposal: by so many the leader's ledger may be ahead.
+/// The largest number of entries of one proposal, and so the largest lead of the leader's ledger.
 pub const MAX_PROPOSED: usize = 64;
 
-/// Most news of one message; more go with the next.
+/// The largest number of news of one message; the rest goes with the next one.
 pub const MAX_NEWS: usize = 256;
 
-/// How a coordinator goes about a job.
+/// The settings of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Manner {
-    /// Whether this party's workers listen for the peer's; exactly one party's do.
+    /// True if this party's workers listen for the peer's; exactly one party's workers listen.
     pub listens: bool,
-    /// Whether stock is made and nothing is run: what the leader says counts.
+    /// True if stock is made and nothing runs; the leader decides.
     pub only_fills: bool,
-    /// How many lanes have work or stock at a time, if not all: what the leader says counts.
+    /// The number of lanes that have work or stock at the same time, if not all; the leader decides.
     pub at_once: Option<u32>,
 }
 
@@ -53,9 +53,9 @@ pub struct Leader {
     peer: Workers,
     manner: Manner,
     waiting: Waiting,
-    /// Lanes whose stock did not serve any more: they are filled anew.
+    /// Lanes whose stock was not usable any more: they are filled again.
     worn_out: BTreeSet<Lane>,
-    /// What the peer is to hear.
+    /// News for the peer.
     outbox: VecDeque<News>,
 }
 
@@ -69,7 +69,7 @@ pub struct Follower {
     said: Said,
 }
 
-/// What is known of a party's workers when its coordinator begins anew: none is there.
+/// Returns the news of a party's workers when its coordinator starts again: no worker is left.
 fn none_left(state: &State) -> VecDeque<News> {
     let begun = (0..).zip(state.lanes()).filter(|(_, book)| book.attempts > 0);
     begun.map(|(lane, book)| News::Gone { lane, attempt: book.attempts - 1, cause: Cause::Line }).collect()
@@ -80,8 +80,8 @@ fn taken(outbox: &mut VecDeque<News>) -> Vec<News> {
 }
 
 impl Leader {
-    /// Begins, or goes on where the ledger stands. No worker is left of before; of the peer's it is not
-    /// known.
+    /// Begins a job, or continues it from the ledger's state. No worker from before is left; whether the
+    /// peer's are is unknown.
     pub fn new(terms: &Terms, state: &State, manner: Manner) -> Self {
         Leader {
             terms: terms.clone(),
@@ -94,26 +94,26 @@ impl Leader {
         }
     }
 
-    /// Hears of this party's workers, or of its people.
+    /// Receives news of this party's workers or its user.
     pub fn hear(&mut self, news: &News) {
         self.own.hear(news);
-        // The rest the ledger tells.
+        // The ledger has the rest.
         if matches!(news, News::Listens { .. } | News::Gone { .. }) {
             self.outbox.push_back(news.clone());
         }
     }
 
-    /// Returns what the peer is to hear next of this party's workers.
+    /// Returns the next news for the peer about this party's workers.
     pub fn tell(&mut self) -> Vec<News> {
         taken(&mut self.outbox)
     }
 
-    /// Returns whether a check failed at one of this party's workers: the job is over.
+    /// Returns whether a check failed at one of this party's workers: then the job is over.
     pub fn caught(&self) -> bool {
         self.own.caught
     }
 
-    /// Hears of the peer's workers, and returns what this party's are to do about it.
+    /// Receives news of the peer's workers, and returns orders for this party's workers.
     pub fn hear_of_peer(&mut self, news: &News) -> Vec<Order> {
         self.peer.hear(news);
         match news {
@@ -134,7 +134,7 @@ impl Leader {
         }
     }
 
-    /// Decides what is written next. While lanes `rest` none begins that was lost.
+    /// Decides the next entries. During a delay (`rest`) no lost lane begins again.
     pub fn decide(&mut self, state: &State, rest: bool) -> Vec<Entry> {
         let mut after = state.clone();
         let mut entries = Vec::new();
@@ -148,7 +148,8 @@ impl Leader {
             write(&mut after, &mut entries, Entry::Rerun { partition });
         }
         for lane in 0..self.terms.lanes {
-            // Several entries of a lane may follow at once: a loss, and what became of what it ran.
+            // Several entries of a lane may follow at once: its loss, and the result of the partition that it
+            // ran.
             while entries.len() < MAX_PROPOSED
                 && let Some(entry) = self.about(lane, &after)
             {
@@ -161,7 +162,7 @@ impl Leader {
         entries
     }
 
-    /// What there is to write about a lane.
+    /// Returns the next entry about a lane.
     fn about(&mut self, lane: Lane, state: &State) -> Option<Entry> {
         let book = state.lanes()[lane as usize];
         let both = |at: At| {
@@ -172,7 +173,7 @@ impl Leader {
         match book.state {
             LaneState::Filling if both(At::Filled) => Some(Entry::Filled { lane }),
             LaneState::Running(partition) if both(At::Done(partition)) => Some(Entry::Done { partition }),
-            // One that is done is not lost.
+            // A completed lane is not lost.
             LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             LaneState::Filling | LaneState::Ready | LaneState::Running(_) if is_lost => {
                 if gone.contains(&Some(Cause::Stock)) {
@@ -201,7 +202,7 @@ impl Leader {
             {
                 Some(Entry::Resume { lane, attempt: book.attempts })
             }
-            // Its stock is there still, and another day will go on with it.
+            // Its stock still exists, and a later start continues with it.
             LaneState::Lost { filled: true, ran: None } if self.manner.only_fills && book.stock > 0 => None,
             LaneState::New | LaneState::Lost { ran: None, .. } => self.fill(lane, state),
             _ => None,
@@ -232,8 +233,7 @@ impl Leader {
         Some(Entry::Fill { lane, attempt, partitions: self.terms.stock(remaining) })
     }
 
-    /// Takes note of entries that are durable at this party, and returns what its workers are to do about
-    /// them.
+    /// Notes entries that are durable at this party, and returns the orders for its workers.
     pub fn wrote(&mut self, entries: &[Entry]) -> Vec<Order> {
         for entry in entries {
             self.own.follow(entry);
@@ -243,15 +243,15 @@ impl Leader {
         if self.manner.listens { orders } else { self.waiting.hold(orders) }
     }
 
-    /// Returns what this party's workers are to do where the job stands now. It is asked at every turn: after
-    /// a restart both ledgers may be equal, and then no entry comes that would lead to it.
+    /// Returns the orders for this party's workers in the current state. It is called in every round: after a
+    /// restart both ledgers may be equal, and then no entry would lead to these orders.
     pub fn due(&mut self, state: &State) -> Vec<Order> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
         due(&self.own, Some(&self.peer), state)
     }
 
-    /// Returns whether nothing is left to be done, if [`Leader::decide`] found nothing while no lane rested:
-    /// a check failed, or no lane is at work, can begin a partition or has one that is not settled.
+    /// Returns whether the job is over, if [`Leader::decide`] found nothing outside a delay: a check failed,
+    /// or no lane works, can begin a partition or has an unsettled one.
     pub fn is_over(&self, state: &State) -> bool {
         let runs = !self.manner.only_fills && state.tally().open > 0;
         let goes_on = |book: &LaneBook| match book.state {
@@ -263,7 +263,7 @@ impl Leader {
     }
 }
 
-/// Writes an entry, if it can follow.
+/// Adds an entry, if it can follow.
 fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
     let follows = state.apply(&entry).is_ok();
     if follows {
@@ -272,8 +272,8 @@ fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
     follows
 }
 
-/// Returns what workers are to do that no entry says: stop where the peer's are gone, or the job has failed,
-/// and tell what became of a partition. It follows from the state alone.
+/// Returns orders that no entry requires: to stop if the peer's workers are gone or the job has failed, and
+/// to find out what happened to a partition. They depend only on the state.
 fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
     let mut orders = Vec::new();
     for (lane, book) in (0..).zip(state.lanes()) {
@@ -281,7 +281,7 @@ fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
             && own.gone(lane, book.attempts).is_none()
             && book.attempts > 0;
         let of_peer = peer.is_some_and(|peer| peer.gone(lane, book.attempts).is_some());
-        // One that is done makes room: on the disk, too.
+        // A completed lane makes room, also on the disk.
         let is_done = book.state == LaneState::Ready && book.stock == 0;
         if is_there && (of_peer || is_done || state.has_failed()) {
             orders.push(Order::Stop { lane });
@@ -295,41 +295,41 @@ fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
     orders
 }
 
-/// The lane that was lost with a partition.
+/// Returns the lane that was lost with a partition.
 fn lane_of(partition: Partition, state: &State) -> Option<Lane> {
     state.unsettled().into_iter().find(|(_, of)| *of == partition).map(|(lane, _)| lane)
 }
 
 impl Follower {
-    /// Begins, or goes on where the ledger stands. No worker is left of before; of what they have said is
-    /// `said`.
+    /// Begins a job, or continues it from the ledger's state. No worker from before is left; `said` has their
+    /// reports.
     pub fn new(state: &State, said: Said, listens: bool) -> Self {
         let own = Workers::of(state, At::Gone(Cause::Line));
         Follower { own, listens, waiting: Waiting::default(), outbox: none_left(state), said }
     }
 
-    /// Hears of this party's workers, or of its people.
+    /// Receives news of this party's workers or its user.
     pub fn hear(&mut self, news: &News) {
         self.own.hear(news);
-        // Its worker may be gone before the leader has written that.
+        // Its worker may be gone before the leader has written that entry.
         self.said.hear(news);
         self.outbox.push_back(news.clone());
     }
 
-    /// Drops what this party's people said of partitions that are not in doubt: before anything that the
-    /// leader proposes is looked at, and when what it proposed is written.
+    /// Drops the user's requests about partitions that are not in doubt. This happens before an entry of the
+    /// leader is checked, and after its proposal is written.
     pub fn forget_consents(&mut self, state: &State) {
         self.own.forget_consents(state);
     }
 
-    /// Returns what the leader is to hear next of this party's workers, and of its people, now that it has
-    /// proposed what it had to.
+    /// Returns the next news for the leader about this party's workers and from its user, after the leader's
+    /// proposal.
     pub fn tell(&mut self, state: &State) -> Vec<News> {
         self.forget_consents(state);
         taken(&mut self.outbox)
     }
 
-    /// Hears of the peer's workers, and returns what this party's are to do about it.
+    /// Receives news of the peer's workers, and returns orders for this party's workers.
     pub fn hear_of_peer(&mut self, news: &News, state: &State) -> Vec<Order> {
         match news {
             News::Listens { lane, attempt, address }
@@ -352,8 +352,8 @@ impl Follower {
         }
     }
 
-    /// Looks at an entry that the leader proposes: whether it agrees with what this party's workers say.
-    /// (That it can follow, the ledger sees.)
+    /// Checks whether an entry that the leader proposes agrees with the reports of this party's workers. (The
+    /// ledger checks that it can follow.)
     ///
     /// # Errors
     /// [`Error::Mismatch`] with what this party knows otherwise.
@@ -368,7 +368,7 @@ impl Follower {
             ))),
         };
         match *entry {
-            // It may be gone by now; then it is lost with what it has.
+            // The worker may be gone by now; then its lane is lost with its partition.
             Entry::Filled { lane } => {
                 let filled = |attempt| self.said.filled(lane, attempt);
                 knows(attempt(lane).is_some_and(filled), "a lane has its stock")
@@ -390,33 +390,33 @@ impl Follower {
             Entry::Rerun { partition } => {
                 knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
             }
-            // Stock that did not serve any more, or whose worker was killed before it could say what it saw,
-            // is spent: another is begun, and paid for.
+            // If stock was not usable any more, or its worker was killed before it could report, this stock
+            // is not used again. A new one is begun, which uses a part of the promise.
             Entry::Resume { lane, .. } => {
                 knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane serves still")
             }
-            // What begins something, or gives something up, the ledger's rules allow.
+            // Entries that begin or give up something only need the rules of the ledger.
             Entry::Fill { .. } | Entry::Claim { .. } | Entry::Doubt { .. } => Ok(()),
             Entry::Failed => Ok(()),
         }
     }
 
-    /// Takes note of an entry that is durable at this party, and returns what its workers are to do about it.
+    /// Notes an entry that is durable at this party, and returns the orders for its workers.
     pub fn wrote(&mut self, entry: &Entry) -> Vec<Order> {
         self.own.follow(entry);
         let orders = orders_of(entry);
         if self.listens { orders } else { self.waiting.hold(orders) }
     }
 
-    /// Returns what this party's workers are to do where the job stands now, as [`Leader::due`]: asked at
-    /// every turn, whether or not the leader proposed anything. The leader may be waiting for the answer.
+    /// Returns the orders for this party's workers in the current state, like [`Leader::due`]. It is called
+    /// in every round, also without a proposal of the leader. The leader may be waiting for the result.
     pub fn due(&mut self, state: &State) -> Vec<Order> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
         due(&self.own, None, state)
     }
 
-    /// Returns whether a check failed at one of this party's workers: the job is over, whatever the leader
-    /// says.
+    /// Returns whether a check failed at one of this party's workers: then the job is over, whatever the
+    /// leader says.
     pub fn caught(&self) -> bool {
         self.own.caught
     }
@@ -448,7 +448,7 @@ mod tests {
         ]
     }
 
-    /// A stock of a lane is for the lane's part of the job, however much of it the peer proposes.
+    /// A lane's stock is for the lane's part of the job, even if the peer proposes more.
     #[test]
     fn row_18_a_stock_is_for_a_part_of_the_job() {
         let (_, state) = begun(&[]);
@@ -458,7 +458,7 @@ mod tests {
         }
     }
 
-    /// What a peer says of lanes, attempts and partitions that there are not is not kept.
+    /// Reports of a peer about unknown lanes, attempts and partitions are not kept.
     #[test]
     fn row_18_what_is_kept_of_the_peers_words_is_bounded() {
         let (terms, state) = begun(&[]);
@@ -486,7 +486,8 @@ mod tests {
         assert_eq!(leader.peer.kept(), 2);
     }
 
-    /// That a partition may run again counts while it is in doubt, and not when it comes to be.
+    /// A request to run a partition again is valid while the partition is in doubt, and not for a later
+    /// doubt.
     #[test]
     fn row_16_a_consent_is_about_the_doubt_that_was_seen() {
         let consent = News::Consent { partition: 1 };
@@ -505,8 +506,8 @@ mod tests {
         }
     }
 
-    /// The follower goes on with no stock that did not serve any more, or of whose worker nobody knows what
-    /// it was about to see: also where the leader proposes it.
+    /// The follower does not continue with stock that was not usable any more, or whose worker was killed
+    /// before it could report, even if the leader proposes it.
     #[test]
     fn row_16_stock_that_is_spent_does_not_go_on() {
         let (_, state) = begun(&in_doubt(1));
@@ -514,7 +515,7 @@ mod tests {
         for (cause, may) in [(Cause::Stock, false), (Cause::Line, true), (Cause::Stopped, true)] {
             let (_, before) = begun(&in_doubt(1)[..3]);
             let mut follower = Follower::new(&before, Said::default(), false);
-            // Its worker is there: the last attempt began behind this coordinator.
+            // Its worker is there: the last attempt began after this coordinator.
             follower.own = Workers::of(&before, At::Working);
             follower.hear(&News::Gone { lane: 0, attempt: 0, cause });
             in_doubt(1)[3..].iter().for_each(|entry| follower.own.follow(entry));
@@ -522,8 +523,8 @@ mod tests {
         }
     }
 
-    /// A lane goes on as long as something is left of its stock and something comes of it, and not for ever;
-    /// then another stock is begun, if one is paid for.
+    /// A lane continues as long as its stock is not used up and it makes progress, but not forever; then a
+    /// new stock is begun, if the job has one left.
     #[test]
     fn row_18_a_lane_does_not_go_on_for_ever() {
         let (terms, mut state) = begun(&in_doubt(1));
@@ -552,7 +553,7 @@ mod tests {
         }
     }
 
-    /// While lanes rest no stock is begun, and none goes on.
+    /// During a delay no stock is begun, and no lane continues.
     #[test]
     fn nothing_begins_while_lanes_rest() {
         for entries in [&[][..], &in_doubt(1)] {
@@ -563,7 +564,7 @@ mod tests {
         }
     }
 
-    /// A worker that never was has taken nothing, and nobody need look.
+    /// A worker that never existed has taken nothing, so nobody needs to read a log.
     #[test]
     fn what_a_worker_took_that_never_was_is_known() {
         let (terms, mut state) = begun(&in_doubt(1));

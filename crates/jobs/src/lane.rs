@@ -1,4 +1,4 @@
-//! A lane's worker: a session with stock of its own, which makes stock once and runs partitions from it.
+//! A lane's worker: a session with its own stock, which it makes once and from which it runs partitions.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Lane {
     job: JobId,
 }
 
-/// What a lane's worker may use of its machine.
+/// The resources of this machine for a lane's worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Means {
     /// Threads that compute.
@@ -33,7 +33,7 @@ impl Default for Means {
     }
 }
 
-/// Returns what a lane's two workers agree on: its stock has one share of what the job may leave to chance.
+/// Returns the terms of a lane's two workers: its stock has one part of the job's allowed probability.
 ///
 /// # Errors
 /// [`Error::Usage`] if there are too many lanes.
@@ -47,13 +47,13 @@ pub fn session_terms(terms: &Terms, means: Means) -> Result<brickwork_session::T
     })
 }
 
-/// Returns the step that runs a partition, whose rows are executions of this program side by side.
+/// Returns the step that runs a partition, whose rows are parallel executions of this program.
 pub fn step(job: &JobId, partition: Partition, rows: &Arc<Program>) -> Step {
     Step::from(rows).for_purpose(terms::partition_name(job, partition))
 }
 
 impl Lane {
-    /// Greets the peer's worker, which must be of the same attempt, and then compares both stores.
+    /// Greets the peer's worker, which must belong to the same attempt, and then compares both stores.
     ///
     /// # Errors
     /// As [`Stocked::open_for`].
@@ -70,7 +70,7 @@ impl Lane {
         Ok(Lane { session, job: attempt.job })
     }
 
-    /// Makes stock for so many executions of a program, in an epoch of its own.
+    /// Makes stock for this many executions of a program, in a new epoch.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Limit`] if it is too much for one lane.
@@ -80,7 +80,7 @@ impl Lane {
         Ok(Lane { session, ..self })
     }
 
-    /// Runs a partition, all of whose rows `program` is, from stock.
+    /// Runs a partition from stock; `program` contains all its rows.
     ///
     /// # Errors
     /// As [`Stocked::run`].
@@ -95,7 +95,7 @@ impl Lane {
         Ok((done, Lane { session, ..self }))
     }
 
-    /// Ends the session. Returns what each phase took.
+    /// Ends the session. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.

@@ -1,13 +1,13 @@
-//! The ledger of a job: what it has begun and what came of it. Both coordinators have one, with the same
-//! entries in the same order; a hash chain runs over them. An entry is durable at either party before it acts
-//! on it.
+//! The ledger of a job: the actions that it has begun and their results. Both coordinators have one, with the
+//! same entries in the same order; a hash chain runs over them. An entry is durable at a party before the
+//! party acts on it.
 //!
-//! Two things follow from it and from nothing else. What a cheater can have got away with: **every stock of a
-//! lane that is begun takes a share of the promise**, so whoever does not like a challenge and dies has spent
-//! it. And what may run: **a partition is claimed before its lane starts it, and once stock may have been
-//! taken for it, it does not run again** but ends in doubt, until both parties' people say otherwise. For a
-//! run that broke off behind its inputs may have shown the peer an output, and with another input it would
-//! show another one.
+//! The ledger alone determines two things. The first is the risk: **every stock of a lane that is begun uses
+//! a part of the promise**. So a party that does not like a challenge and breaks off has used that part. The
+//! second is what may run: **a partition is claimed before its lane starts it**. **Once stock may have been
+//! taken for it, it does not run again.** It is then in doubt until the users of both parties decide
+//! otherwise. The reason is that a run that broke off after its inputs may have shown the peer an output, and
+//! with another input it would show another output.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,17 @@ use crate::terms::{JobId, Lane, Partition, Terms};
 /// Hash over all entries so far.
 pub type Head = [u8; 32];
 
-/// What happened in a job.
+/// An event in a job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// A lane's stock is about to be made, for so many partitions. It takes a share, whatever becomes of it.
+    /// A lane's stock is about to be made, for this many partitions. It uses a part of the promise, whatever
+    /// the result.
     Fill {
         /// The lane.
         lane: Lane,
-        /// Its attempts are numbered from 0.
+        /// The number of the attempt, from 0.
         attempt: u32,
-        /// Partitions that the stock is for.
+        /// The partitions for which the stock is made.
         partitions: u32,
     },
     /// The lane has its stock, at both parties.
@@ -37,16 +38,16 @@ pub enum Entry {
         /// The lane.
         lane: Lane,
     },
-    /// The lane is gone: a worker, its line or its stock.
+    /// The lane is lost: its worker, its connection or its stock.
     Lost {
         /// The lane.
         lane: Lane,
     },
-    /// A lane that was lost goes on with the stock that it has: nothing is made, so nothing is charged.
+    /// A lost lane continues with its existing stock: nothing is made, so nothing is charged.
     Resume {
         /// The lane.
         lane: Lane,
-        /// The next number.
+        /// The number of the next attempt.
         attempt: u32,
     },
     /// A lane is about to run a partition.
@@ -56,34 +57,33 @@ pub enum Entry {
         /// The lane.
         lane: Lane,
     },
-    /// Both parties have what the partition gives them.
+    /// Both parties have their results of the partition.
     Done {
         /// The partition.
         partition: Partition,
     },
-    /// The lane is gone, and neither party had taken stock for the partition: it may run as if it had never
-    /// been claimed.
+    /// The lane is lost, and neither party had taken stock for the partition: it may run again.
     Free {
         /// The partition.
         partition: Partition,
     },
-    /// The lane is gone, and stock may have been taken for the partition.
+    /// The lane is lost, and stock may have been taken for the partition.
     Doubt {
         /// The partition.
         partition: Partition,
     },
-    /// People of both parties have said that a partition in doubt is to run again.
+    /// The users of both parties have decided that a partition in doubt runs again.
     Rerun {
         /// The partition.
         partition: Partition,
     },
-    /// A check failed: the peer may have learnt something about what this job's stocks are made with, so
-    /// nothing follows.
+    /// A check failed: the peer may have learnt something about the secrets of this job's stocks, so no entry
+    /// follows.
     Failed,
 }
 
 impl Entry {
-    /// Names all that the entry says.
+    /// Returns a digest of the whole entry.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 job entry");
         match self {
@@ -104,23 +104,23 @@ impl Entry {
     }
 }
 
-/// Where a lane stands.
+/// The state of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LaneState {
-    /// Nothing was begun.
+    /// Nothing has begun.
     #[default]
     New,
     /// Its stock is being made.
     Filling,
-    /// It has stock, and waits for a partition.
+    /// It has stock and waits for a partition.
     Ready,
     /// It runs a partition.
     Running(Partition),
-    /// It is gone; whether it ever had stock, and the partition that it ran, if that is not settled yet.
+    /// It is lost; with whether it ever had stock, and the partition that it ran, if that is not settled yet.
     Lost {
-        /// Whether there may be stock to go on with.
+        /// True if there may be stock with which it can continue.
         filled: bool,
-        /// What it ran.
+        /// The partition that it ran.
         ran: Option<Partition>,
     },
 }
@@ -128,43 +128,42 @@ pub enum LaneState {
 /// A lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaneBook {
-    /// Where it stands.
+    /// The state of the lane.
     pub state: LaneState,
     /// Attempts that were begun.
     pub attempts: u32,
-    /// Partitions that its stock is for still.
+    /// Partitions for which its stock is still enough.
     pub stock: u32,
-    /// How often it has gone on with this stock since something came of that.
+    /// How often it has continued with this stock since it last made progress.
     pub resumed: u32,
 }
 
-/// How often a lane may go on with its stock, with nothing coming of it. With the rests between that takes
-/// hours; without an end to it a peer could let the ledgers grow for ever.
+/// How often a lane may continue with its stock without progress. With the delays in between, this takes
+/// hours; without a limit, a peer could let the ledgers grow forever.
 pub const MAX_RESUMED: u32 = 1000;
 
 impl LaneBook {
-    /// Returns whether it may go on with its stock, if it is lost: something is left of it, and this was not
-    /// tried too often.
+    /// Returns whether a lost lane may continue with its stock: some is left, and it has not tried too often.
     pub fn may_resume(&self) -> bool {
         self.stock > 0 && self.resumed < MAX_RESUMED
     }
 }
 
-/// Where a partition stands.
+/// The state of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartitionState {
     /// It may run.
     #[default]
     Open,
-    /// A lane has it, or had it and was lost with it.
+    /// A lane runs it, or ran it and was lost.
     Claimed(Lane),
-    /// Its results are there.
+    /// Its results exist.
     Done,
-    /// It may have run, and does not run again unless both say so.
+    /// It may have run, and does not run again unless both parties' users decide so.
     InDoubt,
 }
 
-/// Where a job stands: all that follows from its entries.
+/// The state of a job, which follows from its entries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     head: Head,
@@ -176,16 +175,16 @@ pub struct State {
     failed: bool,
 }
 
-/// How many partitions stand where.
+/// The number of partitions in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// May run.
+    /// Partitions that may run.
     pub open: u32,
-    /// Are claimed.
+    /// Claimed partitions.
     pub claimed: u32,
-    /// Are done.
+    /// Completed partitions.
     pub done: u32,
-    /// Are in doubt.
+    /// Partitions in doubt.
     pub in_doubt: u32,
 }
 
@@ -194,7 +193,7 @@ fn out_of_order(what: &str) -> Error {
 }
 
 impl State {
-    /// Begins a job.
+    /// Makes the state of a new job.
     pub fn new(job: &JobId, terms: &Terms) -> Self {
         State {
             head: Digest::of("brickwork 2026-11 job").digest(job).digest(&terms.digest()).done(),
@@ -207,10 +206,10 @@ impl State {
         }
     }
 
-    /// Makes of the state what the entry says.
+    /// Applies an entry to the state.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the entry cannot follow; then the state is as it was.
+    /// [`Error::Usage`] if the entry cannot follow; then the state is unchanged.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
         if self.failed {
             return Err(out_of_order("a check failed, and nothing follows"));
@@ -279,14 +278,14 @@ impl State {
                 self.shares
             )));
         }
-        // What the terms give each lane, no more: a peer that proposes more would have it made.
+        // At most the lane's part by the terms: otherwise a peer could make this party produce more.
         if partitions == 0 || partitions as usize > self.partitions.len().div_ceil(self.lanes.len()) {
             return Err(out_of_order("stock for nothing, or for more than a lane's part of the job"));
         }
         let book = self.lane_mut(lane)?;
         let may = match book.state {
             LaneState::New | LaneState::Lost { ran: None, .. } => true,
-            // What is used up.
+            // The stock is used up.
             LaneState::Ready => book.stock == 0,
             _ => false,
         };
@@ -311,8 +310,8 @@ impl State {
         Ok(())
     }
 
-    /// Settles what became of a partition whose lane was lost. The stock that was meant for it is not counted
-    /// on any more, whether it was taken or not.
+    /// Settles the result of a partition whose lane was lost. The stock that was meant for it does not count
+    /// any more, whether it was taken or not.
     fn settle(&mut self, partition: Partition, to: PartitionState) -> Result<(), Error> {
         let lane = self.claimed(partition)?;
         let book = self.lane_mut(lane)?;
@@ -354,12 +353,12 @@ impl State {
         &self.lanes
     }
 
-    /// Returns where each partition stands, in order.
+    /// Returns the state of each partition, in order.
     pub fn partitions(&self) -> &[PartitionState] {
         &self.partitions
     }
 
-    /// Returns how many partitions there is stock for.
+    /// Returns the number of partitions for which there is stock.
     pub fn stock(&self) -> u32 {
         let has = |book: &&LaneBook| {
             !matches!(book.state, LaneState::New | LaneState::Filling | LaneState::Lost { filled: false, .. })
@@ -367,12 +366,12 @@ impl State {
         self.lanes.iter().filter(has).map(|book| book.stock).sum()
     }
 
-    /// Returns how many shares of the promise are spent.
+    /// Returns the number of used parts of the promise.
     pub fn spent(&self) -> u32 {
         self.spent
     }
 
-    /// Returns how many shares there are.
+    /// Returns the number of all parts.
     pub fn shares(&self) -> u32 {
         self.shares
     }
@@ -395,13 +394,13 @@ impl State {
         })
     }
 
-    /// Returns the base-2 logarithm of the bound on a cheater's success in all that was begun, of a promise
-    /// of `security` bits: the shares that were spent. None was spent: minus infinity.
+    /// Returns the base-2 logarithm of the bound on a cheater's success in everything that was begun, for a
+    /// promise of `security` bits: the used parts. It is minus infinity if none was used.
     pub fn bound_log2(&self, security: u32) -> f64 {
         (f64::from(self.spent) / f64::from(self.shares)).log2() - f64::from(security)
     }
 
-    /// Returns the lanes that are lost while they ran a partition that is not settled, and the partition.
+    /// Returns the lost lanes that ran an unsettled partition, with the partition.
     pub fn unsettled(&self) -> BTreeMap<Lane, Partition> {
         let lanes = (0..).zip(&self.lanes);
         lanes

@@ -1,8 +1,8 @@
-//! Jobs of many lanes, of which either party is a cluster: stock and tables at the scale of many machines.
+//! Jobs of many lanes, in which either party is a cluster: stock and tables for many machines.
 //!
-//! A *lane* is a worker of either party with a session, a store and secrets of its own. Two *coordinators*
-//! have a line of their own and a [ledger] each, which says what was begun and what came of it.
-//! `docs/guides/clusters.md` has the argument.
+//! A *lane* is a pair of workers, one of each party, with a session, stores and secrets of its own. Two
+//! *coordinators* have a connection of their own and a [ledger] each, which records the actions and their
+//! results. `docs/guides/clusters.md` explains why this is safe.
 #![forbid(unsafe_code)]
 
 pub mod book;

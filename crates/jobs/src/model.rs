@@ -1,12 +1,11 @@
-//! A job as a whole, explored: two coordinators, their ledgers, the line between them, lanes whose workers
-//! make stock and run partitions, and faults.
+//! A model check of a whole job: two coordinators, their ledgers, their connection, lanes whose workers make
+//! stock and run partitions, and faults.
 //!
 //! *Safety*: after any faults, in any order, neither party's stock is taken twice for a partition unless its
-//! people said so, and no more stock is begun than was paid for. *Liveness*: once faults stop, every job
-//! ends. The search keeps the graph of all states and looks for a strongly connected set of states in which a
-//! weakly fair run can stay for ever: one in which every process that can always act also does act. A
-//! deadlock shows as such a set, too, since coordinators that have nothing to say still exchange empty
-//! messages.
+//! user decided so, and no more stock is begun than the promise allows. *Liveness*: once faults stop, every
+//! job ends. The search builds the graph of all states. It looks for a strongly connected set of states in
+//! which a weakly fair run can stay forever: one in which every process that can always act does act. A
+//! deadlock is such a set, too, because idle coordinators still exchange empty messages.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
@@ -26,26 +25,26 @@ const EVALUATOR: usize = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Worker {
     attempt: u32,
-    /// Whether its coordinator is gone, so that nobody hears of it any more.
+    /// True if its coordinator has ended, so that nobody receives its reports.
     orphan: bool,
-    /// Whether it listens for its peer, and has said where.
+    /// True if it listens for its peer, and has reported its address.
     listens: bool,
     said: bool,
-    /// Whether it has met its peer.
+    /// True if it has met its peer.
     met: bool,
     fills: bool,
     filled: bool,
     runs: Option<Partition>,
-    /// Whether it has taken stock for what it runs, and has what that gives.
+    /// True if it has taken stock for its partition and has the results.
     took: bool,
     done: bool,
 }
 
-/// What one party has of a lane.
+/// A lane at one party.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct LanePlace {
     worker: Option<Worker>,
-    /// Whether there is stock, and for what it was taken.
+    /// The partition for which stock was taken; none if there is no stock.
     stock: bool,
     taken: BTreeSet<Partition>,
 }
@@ -57,7 +56,8 @@ enum Message {
     Wrote { over: bool, news: Vec<News> },
 }
 
-/// Where a ledger stands. Histories that lead to the same state have the same future, so they hash alike.
+/// The state of a ledger. Different histories with the same state have the same future, so they have the same
+/// hash.
 #[derive(Clone, Debug)]
 struct Book(State);
 
@@ -77,45 +77,45 @@ impl Book {
 struct World {
     leader: Option<Leader>,
     follower: Option<Follower>,
-    /// What is durable: the leader's ledger and the follower's, and the entries that only the leader has.
+    /// The durable state: the leader's ledger and the follower's, and the entries that only the leader has.
     books: [Book; 2],
     ahead: Vec<Entry>,
     line: Option<Message>,
-    /// Whether the follower has said all that it knew when both met.
+    /// True if the follower has reported all its news since both met.
     answered: bool,
-    /// Whether both coordinators have ended the job.
+    /// True if both coordinators have ended the job.
     ended: bool,
     places: [Vec<LanePlace>; 2],
-    /// How often stock was taken for each partition.
+    /// The number of times that stock was taken for each partition.
     uses: [Vec<u32>; 2],
-    /// Stocks that were begun.
+    /// The number of stocks that were begun.
     begun: [u32; 2],
-    /// What is durable of what the evaluator's workers said.
+    /// The durable reports of the evaluator's workers.
     said: Said,
-    /// Faults that may still happen.
+    /// The number of faults that may still happen.
     faults: u32,
 }
 
-/// In which world the jobs run: as it is, or with a flaw that the search is to find.
+/// The variant of the model: the real one, or one with a flaw that the search must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Workers end with their coordinator.
     Usual,
-    /// Workers outlive their coordinator, as on a machine that it lost sight of.
+    /// Workers outlive their coordinator, for example on a machine that it cannot reach any more.
     Zombies,
-    /// A flaw: the stock's log is not looked at, and a lane that is lost had taken nothing.
+    /// A flaw: the stock's log is not read, and a lost lane is assumed to have taken nothing.
     NoEvidence,
-    /// A flaw: the log of a stock is looked at that a worker has, which outlived its coordinator.
+    /// A flaw: the log of a stock is read while a worker that outlived its coordinator still uses it.
     NoLock,
-    /// A flaw: the follower does what is due only when the leader proposes something.
+    /// A flaw: the follower gives due orders only when the leader proposes something.
     DueWithEntries,
 }
 
-/// What is explored.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 struct Setting {
     terms: Terms,
-    /// How the garbler's coordinator goes about it; exactly one party's workers listen.
+    /// The settings of the garbler's coordinator; exactly one party's workers listen.
     manner: Manner,
     faults: u32,
     kind: Kind,
@@ -132,10 +132,10 @@ fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
     Terms { security: 40, lanes, retries, program: [0; 32], rows: vec![1; partitions], identities }
 }
 
-/// Who acts: one of the processes of the model, or a fault.
+/// The actor: one of the processes of the model, or a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    /// The two coordinators, whose messages alternate, and people who start them again.
+    /// The two coordinators, whose messages alternate, and the users who start them again.
     Coordinators,
     /// The worker of a party in a lane.
     Worker(usize, Lane),
@@ -143,7 +143,7 @@ enum Act {
 }
 
 impl Act {
-    /// Names the process in a set of 64 bits; none for a fault.
+    /// Returns the process as a bit in a set of 64; none for a fault.
     fn bit(self) -> u64 {
         match self {
             Act::Coordinators => 1,
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// Does what a coordinator orders.
+    /// Obeys a coordinator's orders.
     fn obey(&mut self, party: usize, orders: Vec<Order>, kind: Kind) {
         for order in orders {
             match order {
@@ -222,7 +222,7 @@ impl World {
         }
     }
 
-    /// A worker ends, and its coordinator, if it is there, sees it.
+    /// Ends a worker; its coordinator, if it is running, notices it.
     fn end(&mut self, party: usize, lane: Lane, cause: Cause) {
         if let Some(Worker { attempt, orphan, .. }) = self.places[party][lane as usize].worker.take()
             && !orphan
@@ -231,11 +231,11 @@ impl World {
         }
     }
 
-    /// The leader's turn: what the follower lacks, and what it decides now.
+    /// Makes the leader's step: it sends missing entries and decides.
     fn lead(&mut self, kind: Kind) {
         let Some(mut leader) = self.leader.clone() else { return };
         let mut over = false;
-        // One proposal at a time: what is not acknowledged is said once more.
+        // One proposal at a time: an unacknowledged proposal is sent again.
         if self.ahead.is_empty() {
             self.ahead = leader.decide(&self.books[GARBLER].0, false);
             self.ahead.iter().for_each(|entry| self.books[GARBLER].append(entry));
@@ -249,7 +249,7 @@ impl World {
         self.line = Some(Message::Propose { over, entries: self.ahead.clone(), news });
     }
 
-    /// The follower's turn. What was proposed is durable when it answers.
+    /// Makes the follower's step. The proposed entries are durable when it answers.
     fn follow(&mut self, over: bool, entries: &[Entry], news: &[News], kind: Kind) -> Result<(), String> {
         for entry in entries {
             let Some(follower) = &mut self.follower else { return Ok(()) };
@@ -275,7 +275,7 @@ impl World {
         Ok(())
     }
 
-    /// A message arrives.
+    /// Delivers a message.
     fn deliver(&mut self, kind: Kind) -> Result<(), String> {
         match self.line.take() {
             Some(Message::Propose { over, entries, news }) => self.follow(over, &entries, &news, kind)?,
@@ -291,7 +291,7 @@ impl World {
         Ok(())
     }
 
-    /// A coordinator is gone, its workers with it in most worlds, and the line between the two.
+    /// Ends a coordinator, in most variants together with its workers, and breaks the connection.
     fn crash(&mut self, party: usize, kind: Kind) {
         for place in &mut self.places[party] {
             match &mut place.worker {
@@ -306,7 +306,7 @@ impl World {
         (self.line, self.answered) = (None, false);
     }
 
-    /// Both begin anew from their ledgers. A coordinator that was still there ends its workers first.
+    /// Both start again from their ledgers. A coordinator that was still running ends its workers first.
     fn meet(&mut self, setting: &Setting) {
         self.crash(GARBLER, setting.kind);
         self.crash(EVALUATOR, setting.kind);
@@ -315,7 +315,7 @@ impl World {
         self.follower = Some(Follower::new(&evaluator.0, self.said.clone(), !setting.manner.listens));
     }
 
-    /// All that may happen next.
+    /// Returns all possible next states.
     fn next(&self, setting: &Setting) -> Result<Vec<(Act, World)>, String> {
         let mut worlds = Vec::new();
         if self.ended {
@@ -350,7 +350,7 @@ impl World {
         Ok(worlds)
     }
 
-    /// A worker dies, is killed before it can say what it saw, or loses its store.
+    /// A worker dies, is killed before it can report, or loses its store.
     fn worker_faults(&self, party: usize, lane: Lane, worlds: &mut Vec<(Act, World)>) {
         let mut then = |fault: &dyn Fn(&mut World)| {
             let mut world = self.clone();
@@ -371,7 +371,7 @@ impl World {
         }
     }
 
-    /// What the worker of a party in a lane does next, if it can do anything.
+    /// Returns the next steps of a party's worker in a lane.
     fn works(&self, party: usize, lane: Lane) -> Option<World> {
         let [own, peer] = [party, 1 - party].map(|party| &self.places[party][lane as usize]);
         let worker = own.worker.as_ref()?;
@@ -385,11 +385,11 @@ impl World {
             changed.said = true;
             News::Listens { lane, attempt, address: format!("{lane}-{attempt}") }
         } else if together.is_none() && (worker.met || !worker.listens) {
-            // The line to its peer is broken, or nobody listens where it calls.
+            // The connection to its peer is broken, or nobody listens at its address.
             world.end(party, lane, Cause::Line);
             return Some(world);
         } else if worker.fills && !worker.filled && together?.fills {
-            // Another epoch: what was taken was of the one before.
+            // A new epoch: earlier uses belong to the old one.
             (changed.filled, place.stock) = (true, true);
             News::Filled { lane, attempt }
         } else if worker.runs.is_some() && !own.stock {
@@ -426,7 +426,7 @@ impl World {
         }
     }
 
-    /// What must hold at any time.
+    /// Checks the conditions that must always hold.
     fn check(&self, setting: &Setting) -> Result<(), String> {
         if self.uses.iter().flatten().any(|uses| *uses > 1) {
             return Err("stock was taken twice for a partition".into());
@@ -438,7 +438,7 @@ impl World {
         if (garbler.0.head() == evaluator.0.head()) != self.ahead.is_empty() {
             return Err("the ledgers differ".into());
         }
-        // A job ends when nothing is left that it may do.
+        // A job ends when it may do nothing more.
         let tally = garbler.0.tally();
         let may_do = tally.open > 0 && garbler.0.spent() < setting.terms.shares();
         if self.ended && (tally.claimed > 0 || may_do && !setting.manner.only_fills) {
@@ -447,7 +447,7 @@ impl World {
         Ok(())
     }
 
-    /// What this world hashes to: worlds are large, and 128 bits stand for each.
+    /// Returns the hash of this state: states are large, and 128 bits stand for each.
     fn name(&self) -> [u8; 16] {
         struct Into(blake3::Hasher);
         impl Hasher for Into {
@@ -464,19 +464,19 @@ impl World {
     }
 }
 
-/// The graph of all worlds: those that may follow one, without faults, and who acts.
+/// The graph of all states: the possible successors of each without faults, with their actors.
 #[derive(Default)]
 struct Graph {
     names: HashMap<[u8; 16], u32>,
     next: Vec<Vec<(u32, Act)>>,
-    /// For each world the one by which it was found, and the number among all that may follow that one.
+    /// For each state, the state from which it was found, and the index among that state's successors.
     from: Vec<(u32, u32)>,
-    /// Partitions that are done in the best of all worlds.
+    /// The largest number of completed partitions in any state.
     done: u32,
 }
 
 impl Graph {
-    /// Explores all of it.
+    /// Searches all states.
     fn of(setting: &Setting) -> Result<Self, String> {
         let mut graph = Graph::default();
         let first = World::new(setting);
@@ -505,7 +505,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Returns the strongly connected sets of worlds, without faults (Tarjan 1972, without recursion).
+    /// Returns the strongly connected sets of states, without faults (Tarjan 1972, without recursion).
     fn components(&self) -> Vec<Vec<u32>> {
         const NEW: u32 = u32::MAX;
         let count = self.next.len();
@@ -544,9 +544,9 @@ impl Graph {
         found
     }
 
-    /// Returns a world from which a fair run goes on for ever, if there is one. In a strongly connected set a
-    /// run may visit all worlds again and again; it is fair if each process acts within the set, or cannot
-    /// act in one of its worlds.
+    /// Returns a state from which a fair run continues forever, if there is one. In a strongly connected set
+    /// a run may visit all states again and again. It is fair if each process acts within the set, or cannot
+    /// act in one of its states.
     fn goes_on(&self) -> Option<u32> {
         let mut member = vec![u32::MAX; self.next.len()];
         let components = self.components();
@@ -568,7 +568,7 @@ impl Graph {
         (0..).zip(&components).find_map(stays)
     }
 
-    /// Returns a world once more, by the choices that led to it.
+    /// Computes a state again, from the choices that led to it.
     fn world(&self, setting: &Setting, at: u32) -> World {
         let mut choices = Vec::new();
         let mut here = at;
@@ -584,8 +584,8 @@ impl Graph {
     }
 }
 
-/// Explores a setting. Returns how many worlds there are and how many partitions are done in the best of
-/// them, or what goes wrong.
+/// Searches with these parameters. Returns the number of states and the largest number of completed
+/// partitions, or a violation.
 fn explore(setting: &Setting) -> Result<(usize, u32), String> {
     let graph = Graph::of(setting)?;
     match graph.goes_on() {
@@ -599,7 +599,7 @@ fn explore(setting: &Setting) -> Result<(usize, u32), String> {
     }
 }
 
-/// One lane and two, two partitions or three, up to two faults.
+/// One lane or two, two partitions or three, up to two faults.
 #[test]
 fn rows_16_and_20_nothing_runs_twice_and_every_job_ends_whatever_breaks() {
     for (size, faults, kind) in [
@@ -620,7 +620,7 @@ fn rows_16_and_20_nothing_runs_twice_and_every_job_ends_whatever_breaks() {
     }
 }
 
-/// Jobs that only make stock, and jobs in which few lanes are at work at a time.
+/// Jobs that only make stock, and jobs in which few lanes work at the same time.
 #[test]
 fn every_job_of_another_manner_ends() {
     for manner in [
@@ -647,9 +647,9 @@ fn the_search_finds_what_goes_wrong() {
     }
 }
 
-/// What a party's stock was taken for, whose peer's coordinator says whatever it likes.
+/// The uses of a party's stock, when the peer's coordinator may say anything.
 struct Honest {
-    /// By lane: what its worker runs, if one is there.
+    /// By lane: the work of its worker, if there is one.
     workers: Vec<Option<(u32, Option<Partition>)>>,
     taken: Vec<u32>,
     consents: Vec<u32>,
@@ -662,8 +662,7 @@ impl Honest {
         Honest { workers: vec![None; terms.lanes as usize], taken: none.clone(), consents: none, begun: 0 }
     }
 
-    /// Does what is ordered. Stock is taken as soon as something runs: a peer that goes on does not make it
-    /// later.
+    /// Obeys orders. Stock is taken as soon as a partition runs: a peer cannot delay that.
     fn obey(&mut self, orders: Vec<Order>) -> Vec<News> {
         let mut news = Vec::new();
         for order in orders {
@@ -694,7 +693,7 @@ impl Honest {
         news
     }
 
-    /// Something happens to a worker by itself.
+    /// An event of a worker that nobody ordered.
     fn happens(&mut self, rng: &mut brickwork_base::random::Rng) -> Option<News> {
         let lane = rng.below(self.workers.len() as u64) as Lane;
         let (attempt, runs) = self.workers[lane as usize]?;
@@ -733,8 +732,8 @@ fn random_entry(rng: &mut brickwork_base::random::Rng, state: &State, terms: &Te
     }
 }
 
-/// A peer's coordinator that proposes anything at all: what the follower writes never lets its own stock be
-/// taken twice, nor more be begun than was paid for.
+/// A peer's coordinator may propose anything. With the entries that the follower writes, its own stock is
+/// never taken twice for a partition, and no more stock is begun than the promise allows.
 #[test]
 fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
     let rng = &mut Rng::replayable("test lies");
@@ -750,11 +749,11 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
             }
             if rng.below(40) == 0 {
                 let partition = rng.below(3) as Partition;
-                // Once for each time that it may.
+                // Once for each permitted use.
                 honest.consents[partition as usize] += 1;
                 follower.hear(&News::Consent { partition });
             }
-            // One that could follow, if one is found.
+            // An entry that could follow, if one is found.
             let mut entry = random_entry(rng, &state, &terms);
             for _ in 0..20 {
                 if state.clone().apply(&entry).is_ok() {
@@ -779,7 +778,7 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
     assert!(reruns > 100, "{reruns}");
 }
 
-/// The same for a leader whose follower says anything at all of its workers.
+/// The same for a leader whose follower may report anything about its workers.
 #[test]
 fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
     let rng = &mut Rng::replayable("test lies");

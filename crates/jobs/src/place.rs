@@ -1,13 +1,12 @@
-//! The folder of a lane: its store, and which attempt had it last.
+//! The folder of a lane: its store, and the attempt that used it last.
 //!
 //! ```text
 //! DIR/attempt   "brickwa\x01"  job [u8; 32]  terms [u8; 32]  lane u32  number u32
 //! ```
 //!
-//! That nothing was taken for a partition is said of a store in which that can be seen, and of no other: one
-//! that holds the stock that the lane ran from, in the folder that its last attempt entered. A folder that is
-//! gone, empty, of another machine or of an older attempt says nothing, and what says nothing may hold
-//! anything.
+//! A store may show that nothing was taken for a partition only if it would show the opposite. So it must be
+//! the store from which the lane ran, in the folder that its last attempt entered. A folder that is missing,
+//! empty, from another machine or of an older attempt proves nothing, so stock may have been taken.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -24,7 +23,7 @@ const MAGIC: &[u8; 8] = b"brickwa\x01";
 const NAME: &str = "attempt";
 const BYTES: usize = 8 + 32 + 32 + 4 + 4;
 
-/// A lane's store that an attempt has entered: what its worker greets with.
+/// A lane's store that an attempt has entered, which its worker uses for greetings.
 pub struct Place {
     store: Store,
 }
@@ -36,14 +35,14 @@ impl Place {
     }
 }
 
-/// What stands in the file of an attempt of a job with these terms, 80 bytes.
+/// Returns the content of the file for an attempt of a job with these terms, 80 bytes.
 fn written(attempt: &Attempt, terms: &[u8; 32]) -> [u8; BYTES] {
     let Attempt { job, lane, number } = attempt;
     let parts = [&MAGIC[..], job, terms, &lane.to_le_bytes(), &number.to_le_bytes()];
     parts.concat().try_into().expect("80 bytes")
 }
 
-/// Reads which attempt was here last, as it is written; none if none was.
+/// Reads the last attempt in its written form; none if there was none.
 fn last(directory: &Path) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(directory.join(NAME)) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -56,12 +55,12 @@ fn foreign(directory: &Path, why: &str) -> Error {
     Error::Stock(format!("{}: {why}; give the job a folder that nothing else has used", directory.display()))
 }
 
-/// Writes down, durably, that an attempt has a lane's folder, whose store is open: before its worker greets
+/// Records durably that an attempt uses a lane's folder, whose store is open, before its worker greets
 /// anybody. `terms` are [those](crate::terms::Terms::digest) of the job.
 ///
 /// # Errors
-/// [`Error::Stock`] if the folder is of another job or lane, or this attempt or a later one had it, or it
-/// cannot be written.
+/// [`Error::Stock`] if the folder belongs to another job or lane, this attempt or a later one has used it, or
+/// it cannot be written.
 pub fn enter(directory: &Path, store: Store, attempt: &Attempt, terms: &[u8; 32]) -> Result<Place, Error> {
     let now = written(attempt, terms);
     match last(directory)? {
@@ -92,8 +91,8 @@ fn write(directory: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Says whether stock may have been taken for a step: `attempt` is the last one of the lane, as the ledger
-/// has it, `terms` are those of the job, and the store is open in the lane's folder.
+/// Returns whether stock may have been taken for a step. `attempt` is the lane's last one by the ledger,
+/// `terms` are those of the job, and the store in the lane's folder is open.
 pub fn evidence(
     directory: &Path,
     store: &Store,
@@ -104,16 +103,16 @@ pub fn evidence(
     let is_last = matches!(last(directory), Ok(Some(last)) if last == written(attempt, terms));
     match (is_last, seen(store, step)) {
         (true, Ok(Seen { made: true, taken: false })) => Evidence::NotTaken,
-        // What is not there, or cannot be read, may hold anything.
+        // A missing or unreadable store may hold anything.
         _ => Evidence::PerhapsTaken,
     }
 }
 
-/// What the logs of a store say.
+/// The facts that the logs of a store show.
 struct Seen {
-    /// Whether there was stock ever.
+    /// True if there ever was stock.
     made: bool,
-    /// Whether something of it was taken for the step.
+    /// True if some of it was taken for the step.
     taken: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What this party's workers did, and that nothing was taken of a stock, on disk beside the ledger: durable
-//! before the peer hears of it. The peer's word never stands in its place.
+//! Reports of this party's workers, and of logs that show that nothing was taken. They are stored beside the
+//! ledger, durably before the peer learns of them. A report of the peer never replaces one of these.
 //!
 //! ```text
 //! DIR/said   "brickww\x01"  job [u8; 32]  word*
@@ -21,7 +21,7 @@ const NAME: &str = "said";
 const HEADER_BYTES: usize = 8 + 32;
 const WORD_BYTES: usize = 1 + 3 * 4 + 32;
 
-/// The words of this party's workers in a job.
+/// The reports of this party's workers in a job.
 #[derive(Debug)]
 pub struct Words {
     file: File,
@@ -36,7 +36,7 @@ fn word(job: &JobId, what: u8, [lane, attempt, partition]: [u32; 3]) -> [u8; WOR
     parts.concat().try_into().expect("45 bytes")
 }
 
-/// Returns what the news are as a word, if they are one.
+/// Returns the stored form of news, if they are to be stored.
 fn word_of(job: &JobId, news: &News) -> Option<[u8; WORD_BYTES]> {
     match *news {
         News::Filled { lane, attempt } => Some(word(job, 0, [lane, attempt, 0])),
@@ -48,7 +48,7 @@ fn word_of(job: &JobId, news: &News) -> Option<[u8; WORD_BYTES]> {
     }
 }
 
-/// Reads a word. `None` if it is none of this job.
+/// Reads a report. It returns `None` if the report does not belong to this job.
 fn read(job: &JobId, bytes: &[u8; WORD_BYTES]) -> Option<News> {
     let number = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("4 bytes"));
     let [lane, attempt, partition] = [1, 5, 9].map(number);
@@ -62,11 +62,10 @@ fn read(job: &JobId, bytes: &[u8; WORD_BYTES]) -> Option<News> {
 }
 
 impl Words {
-    /// Begins a file in which nothing is said.
+    /// Makes an empty file of reports.
     ///
     /// # Errors
-    /// [`Error::Incomplete`] if something is said in the one that is there; [`Error::Io`] if it cannot be
-    /// written.
+    /// [`Error::Incomplete`] if an existing file has reports; [`Error::Io`] if it cannot be written.
     pub fn begin(directory: &Path, job: &JobId) -> Result<Self, Error> {
         let (path, new) = (directory.join(NAME), directory.join("said.new"));
         match path.metadata() {
@@ -87,11 +86,11 @@ impl Words {
         Ok(Words { file, job: *job, said: Said::default() })
     }
 
-    /// Reads what was said in a job. A last word that was cut off was never told to anybody, and is removed.
+    /// Reads the reports of a job. An incomplete last report was never sent to anybody, and is removed.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is of another job or damaged, or is not there; [`Error::Io`] if it cannot be
-    /// read.
+    /// [`Error::Input`] if the file belongs to another job, is damaged or does not exist; [`Error::Io`] if it
+    /// cannot be read.
     pub fn open(directory: &Path, job: &JobId) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let damaged =
@@ -112,8 +111,8 @@ impl Words {
         for bytes in words {
             match read(job, bytes) {
                 Some(news) => _ = said.hear(&news),
-                // Each is durable before the next one begins.
-                // A disk that fails in the middle of a word may leave the rest of it empty.
+                // Each report is durable before the next one begins. If the disk fails in the middle of a
+                // report, its rest may be empty.
                 None if good + 1 == words.len() && bytes.ends_with(&[0; 8]) => break,
                 None => return Err(damaged("a word cannot be read")),
             }
@@ -125,7 +124,7 @@ impl Words {
         Ok(Words { file, job: *job, said })
     }
 
-    /// Makes what a worker said durable, if it is of that kind.
+    /// Makes a report of a worker durable, if it is of this kind.
     ///
     /// # Errors
     /// [`Error::Io`] if the disk fails.
@@ -139,7 +138,7 @@ impl Words {
         Ok(())
     }
 
-    /// Returns all that was said.
+    /// Returns all reports.
     pub fn said(&self) -> &Said {
         &self.said
     }
@@ -149,7 +148,7 @@ impl Words {
 mod tests {
     use super::*;
 
-    /// Wherever the file ends, what was said whole is there; what is altered is refused, and stays.
+    /// Wherever the file is cut off, complete reports are kept; an altered file is refused and stays.
     #[test]
     fn rows_20_and_21_words_are_whole_or_were_not_said() {
         let folder = tempfile::tempdir().unwrap();
@@ -161,7 +160,7 @@ mod tests {
         ];
         let mut file = Words::begin(folder.path(), &job).unwrap();
         words.iter().for_each(|news| file.hear(news).unwrap());
-        // What is known, and what is no word, is not written.
+        // Known reports, and news of another kind, are not written.
         file.hear(&words[1]).unwrap();
         file.hear(&News::Consent { partition: 1 }).unwrap();
         let perhaps = Evidence::PerhapsTaken;
@@ -180,7 +179,7 @@ mod tests {
             let mut expected = Said::default();
             words[..said / WORD_BYTES].iter().for_each(|news| _ = expected.hear(news));
             assert_eq!(*opened.said(), expected, "{length}");
-            // And it goes on from there.
+            // It continues from there.
             words.iter().for_each(|news| opened.hear(news).unwrap());
             drop(opened);
             assert_eq!(*Words::open(folder.path(), &job).unwrap().said(), all);
@@ -199,7 +198,7 @@ mod tests {
         assert_ne!(*Words::open(folder.path(), &job).unwrap().said(), all);
         std::fs::write(&path, &whole).unwrap();
         assert!(matches!(Words::open(folder.path(), &[8; 32]), Err(Error::Input(_))));
-        // Another job does not begin over it, nor the same one whose ledger is gone.
+        // Another job does not overwrite the file, nor does the same job whose ledger is missing.
         for job in [job, [8; 32]] {
             assert!(matches!(Words::begin(folder.path(), &job), Err(Error::Incomplete(_))));
         }

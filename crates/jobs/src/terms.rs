@@ -1,19 +1,19 @@
-//! What two parties agree on before a job begins.
+//! The agreement of two parties before a job begins.
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Security};
 use brickwork_session::PROTOCOL_VERSION;
 
-/// Names a job: a hash over both coordinators' nonces and the [terms](Terms).
+/// Identifies a job: a hash over both coordinators' nonces and the [terms](Terms).
 pub type JobId = [u8; 32];
 
-/// Names a lane of a job, from 0.
+/// The number of a lane of a job, from 0.
 pub type Lane = u32;
 
-/// Names a part of a job's rows, from 0.
+/// The number of a part of a job's rows, from 0.
 pub type Partition = u32;
 
-/// Which attempt of which lane of a job.
+/// An attempt of a lane of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The job.
@@ -24,23 +24,22 @@ pub struct Attempt {
     pub number: u32,
 }
 
-/// Most lanes of a job.
+/// The largest number of lanes of a job.
 pub const MAX_LANES: u32 = 1 << 12;
 
-/// Most partitions of a job.
+/// The largest number of partitions of a job.
 pub const MAX_PARTITIONS: usize = 1 << 20;
 
-/// What a job is: both parties must mean the same.
+/// The terms of a job, which must be the same at both parties.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     /// Statistical security s of the whole job, in bits.
     pub security: u32,
     /// Lanes that work side by side.
     pub lanes: u32,
-    /// Lanes' stocks that may be made besides, in the place of those that were lost: they are paid for in
-    /// advance.
+    /// Lost stocks of lanes that may be made again: the promise reserves a part for each of them.
     pub retries: u32,
-    /// Digest of the program that each row is an execution of.
+    /// Digest of the program; each row is an execution of it.
     pub program: [u8; 32],
     /// Rows of each partition.
     pub rows: Vec<u32>,
@@ -49,7 +48,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Checks that there can be such a job.
+    /// Checks that a job with these terms is possible.
     ///
     /// # Errors
     /// [`Error::Usage`] with what is too few or too much.
@@ -69,12 +68,12 @@ impl Terms {
         }
     }
 
-    /// Returns how many stocks of lanes the promise is divided among.
+    /// Returns the number of stocks among which the promise is divided.
     pub fn shares(&self) -> u32 {
         self.lanes + self.retries
     }
 
-    /// Returns what each lane's stock may leave to chance.
+    /// Returns the allowed probability of each lane's stock.
     ///
     /// # Errors
     /// [`Error::Usage`] if there are too many lanes.
@@ -83,18 +82,18 @@ impl Terms {
             .ok_or_else(|| Error::Usage("a job has more lanes and retries than shares".into()))
     }
 
-    /// Returns how many partitions a lane's stock is made for, if so many are to be done still: lanes share
-    /// them equally.
+    /// Returns the number of partitions for which a lane's stock is made, if `remaining` are left: lanes take
+    /// equal parts.
     pub fn stock(&self, remaining: u32) -> u32 {
         (self.rows.len() as u32).div_ceil(self.lanes).min(remaining)
     }
 
-    /// Returns the most rows that a partition has.
+    /// Returns the largest number of rows of a partition.
     pub fn most_rows(&self) -> u32 {
         self.rows.iter().copied().max().unwrap_or(0)
     }
 
-    /// Names the job's terms.
+    /// Returns a digest of the job's terms.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 job terms");
         digest.number(PROTOCOL_VERSION).number(self.security).number(self.lanes).number(self.retries);
@@ -105,13 +104,13 @@ impl Terms {
     }
 }
 
-/// Names an attempt of a lane: what the greetings of its two workers compare before anything else.
+/// Returns the name of an attempt of a lane, which the greetings of its two workers compare first.
 pub fn attempt_name(job: &JobId, lane: Lane, attempt: u32) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job lane").digest(job).number(lane).number(attempt).done()
 }
 
-/// Names a partition: the entry of a lane's log that takes stock for it has this purpose, whichever attempt
-/// it is, so that a partition is found in the log of any stock.
+/// Returns the name of a partition. It is the purpose in the log entry that takes stock for it, in any
+/// attempt, so that the log of any stock shows it.
 pub fn partition_name(job: &JobId, partition: Partition) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job partition").digest(job).number(partition).done()
 }

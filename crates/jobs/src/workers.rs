@@ -1,4 +1,4 @@
-//! What coordinators know of workers, and what workers are to do.
+//! The coordinators' knowledge of workers, and the orders for workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,38 +7,40 @@ use serde::{Deserialize, Serialize};
 use crate::ledger::{Entry, LaneBook, PartitionState, State};
 use crate::terms::{Lane, Partition};
 
-/// Why a worker ended.
+/// The reason why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Cause {
-    /// Its line, its process or its machine.
+    /// Its connection, its process or its machine.
     Line,
-    /// A check that the peer failed: the job is over. The peer is not told: to it every end looks alike.
+    /// The peer failed a check: the job is over. The peer is not told the reason: to it all ends look the
+    /// same.
     Check,
-    /// Its stock: there is none that it could go on with.
+    /// Its stock cannot be used any more.
     Stock,
     /// It was told to.
     Stopped,
 }
 
-/// What the log of a lane's stock says of a partition.
+/// The facts about a partition in the log of a lane's stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Evidence {
-    /// Nothing was taken for it: no input has met any stock.
+    /// Nothing was taken for it: no input has been used with any stock.
     NotTaken,
-    /// Something was taken, or nobody can tell: the stock is gone, or another process has it.
+    /// Something was taken, or this cannot be determined because the stock is gone or another process uses
+    /// it.
     PerhapsTaken,
 }
 
-/// What becomes known of a party's workers.
+/// News about a party's workers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum News {
-    /// A worker waits there for its peer.
+    /// A worker waits for its peer at this address.
     Listens {
         /// Its lane.
         lane: Lane,
         /// Its attempt.
         attempt: u32,
-        /// Where.
+        /// The address.
         address: String,
     },
     /// A worker has made its stock, durably.
@@ -48,7 +50,7 @@ pub enum News {
         /// Its attempt.
         attempt: u32,
     },
-    /// A worker has run a partition, and what it gives this party is durable.
+    /// A worker has run a partition, and this party's results are durable.
     Done {
         /// Its lane.
         lane: Lane,
@@ -57,16 +59,16 @@ pub enum News {
         /// The partition.
         partition: Partition,
     },
-    /// A worker has ended: its process is gone, and its store is nobody's.
+    /// A worker has ended: its process is gone, and no process uses its store.
     Gone {
         /// Its lane.
         lane: Lane,
         /// Its attempt.
         attempt: u32,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
-    /// The log of a lane's stock was looked at, when no worker of the lane was left.
+    /// The log of a lane's stock was read after the lane's last worker had ended.
     Found {
         /// The lane.
         lane: Lane,
@@ -74,17 +76,17 @@ pub enum News {
         attempt: u32,
         /// The partition.
         partition: Partition,
-        /// What it says.
+        /// The result.
         evidence: Evidence,
     },
-    /// A partition that is in doubt is to run again, says somebody who may.
+    /// The user has decided that a partition in doubt runs again.
     Consent {
         /// The partition.
         partition: Partition,
     },
 }
 
-/// What a party's workers are to do.
+/// An order for a party's worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Start a worker, which meets its peer at this address, or listens.
@@ -93,14 +95,14 @@ pub enum Order {
         lane: Lane,
         /// Its attempt.
         attempt: u32,
-        /// Where the peer listens; `None` if this party does.
+        /// The address at which the peer listens; `None` if this party listens.
         address: Option<String>,
     },
-    /// Make stock for so many partitions.
+    /// Make stock for this many partitions.
     Fill {
         /// The lane.
         lane: Lane,
-        /// Partitions.
+        /// The number of partitions.
         partitions: u32,
     },
     /// Run a partition.
@@ -110,11 +112,11 @@ pub enum Order {
         /// The partition.
         partition: Partition,
     },
-    /// Look into the log of a lane's stock, whose worker is gone.
+    /// Read the log of a lane's stock, after its worker has ended.
     Look {
         /// The lane.
         lane: Lane,
-        /// Its last attempt, as the ledger has it: the stock is in the store that this one had.
+        /// Its last attempt by the ledger, whose store has the stock.
         attempt: u32,
         /// The partition.
         partition: Partition,
@@ -126,7 +128,7 @@ pub enum Order {
     },
 }
 
-/// Where a worker is, as far as a coordinator knows.
+/// The state of a worker, as far as a coordinator knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum At {
     #[default]
@@ -140,25 +142,25 @@ pub(crate) enum At {
 /// The workers of one party.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Workers {
-    /// By lane: the attempt, and where it is.
+    /// By lane: the attempt, and its state.
     at: Vec<(u32, At)>,
-    /// By lane: what was found of the partition that it ran last.
+    /// By lane: the fact about the partition that it ran last.
     found: BTreeMap<Lane, (Partition, Evidence)>,
     pub(crate) consents: BTreeSet<Partition>,
-    /// Whether a check failed at one of them, of whatever attempt: nobody takes that back.
+    /// True if a check failed at one of them, in any attempt: nothing reverses that.
     pub(crate) caught: bool,
-    /// Lanes whose last attempt never had a worker here: the peer's was gone before.
+    /// Lanes whose last attempt never had a worker here, because the peer's worker had already ended.
     pub(crate) unborn: BTreeSet<Lane>,
 }
 
 impl Workers {
-    /// Makes those of a job that goes on, all of which are there.
+    /// Makes the workers of a continued job, all in this state.
     pub(crate) fn of(state: &State, at: At) -> Self {
         let at = |book: &LaneBook| (book.attempts.saturating_sub(1), at);
         Workers { at: state.lanes().iter().map(at).collect(), ..Workers::default() }
     }
 
-    /// Returns where the worker of an attempt is.
+    /// Returns the state of an attempt's worker.
     pub(crate) fn of_attempt(&self, lane: Lane, attempts: u32) -> At {
         match self.at.get(lane as usize) {
             Some((attempt, at)) if attempt.checked_add(1) == Some(attempts) => *at,
@@ -166,28 +168,27 @@ impl Workers {
         }
     }
 
-    /// Returns whether there may be something to hear of an attempt: the lane's last one, or the one after
-    /// it, of which one party hears before the other.
+    /// Returns whether there may be news about an attempt: the lane's last one, or the next one, which one
+    /// party knows before the other.
     pub(crate) fn expects(&self, lane: Lane, attempt: u32) -> bool {
         let next = |last: u32| attempt == last || last.checked_add(1) == Some(attempt);
         self.at.get(lane as usize).is_some_and(|(last, _)| next(*last))
     }
 
-    /// Returns what was found of a partition.
+    /// Returns the fact about a partition.
     pub(crate) fn found(&self, lane: Lane, partition: Partition) -> Option<Evidence> {
         self.found.get(&lane).filter(|(of, _)| *of == partition).map(|(_, evidence)| *evidence)
     }
 
-    /// Drops what people said of partitions that are not in doubt: it is about the doubt that they saw, and
-    /// none that comes later.
+    /// Drops the user's decisions about partitions that are not in doubt: a decision is about the doubt that
+    /// the user saw, and not about a later one.
     pub(crate) fn forget_consents(&mut self, state: &State) {
         let is_in_doubt =
             |p: &Partition| state.partitions().get(*p as usize) == Some(&PartitionState::InDoubt);
         self.consents.retain(is_in_doubt);
     }
 
-    /// Takes note; what is about an attempt that is over, or of no lane, is left aside, but for a check that
-    /// failed.
+    /// Notes news. News about an old attempt or an unknown lane are ignored, except a failed check.
     pub(crate) fn hear(&mut self, news: &News) {
         let mut is_at = |lane: Lane, attempt: u32, to: At| {
             if let Some(known) = self.at.get_mut(lane as usize)
@@ -207,7 +208,7 @@ impl Workers {
             News::Found { lane, attempt, partition, evidence }
                 if self.at.get(*lane as usize).is_some_and(|(last, _)| last == attempt) =>
             {
-                // Whoever once said that something may be taken does not take that back.
+                // A report that something may be taken is never reversed.
                 let known = self.found.entry(*lane).or_insert((*partition, *evidence));
                 if known.0 != *partition || *evidence == Evidence::PerhapsTaken {
                     *known = (*partition, *evidence);
@@ -218,7 +219,7 @@ impl Workers {
         }
     }
 
-    /// Makes of them what an entry says.
+    /// Updates the workers for an entry.
     pub(crate) fn follow(&mut self, entry: &Entry) {
         match entry {
             Entry::Fill { lane, attempt, .. } | Entry::Resume { lane, attempt } => {
@@ -227,7 +228,7 @@ impl Workers {
                 self.unborn.remove(lane);
             }
             Entry::Claim { lane, .. } => match &mut self.at[*lane as usize].1 {
-                // It may be gone by now: then the lane is lost with the partition.
+                // The worker may be gone by now; then the lane is lost with the partition.
                 At::Gone(_) => {}
                 at => *at = At::Working,
             },
@@ -236,14 +237,14 @@ impl Workers {
         }
     }
 
-    /// Returns how much is known of what was found, and of what people said.
+    /// Returns the amount of stored facts and decisions.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.found.len() + self.consents.len()
     }
 
-    /// Returns what is known without a look of partitions whose lanes are lost: a worker that never was took
-    /// nothing.
+    /// Returns facts that are known without reading a log, about partitions whose lanes are lost: a worker
+    /// that never existed took nothing.
     pub(crate) fn known(&self, state: &State) -> Vec<News> {
         let unsettled = state.unsettled().into_iter();
         let unknown = unsettled.filter(|(lane, partition)| {
@@ -256,7 +257,7 @@ impl Workers {
         unknown.map(found).collect()
     }
 
-    /// Returns why the worker of an attempt ended, if it did.
+    /// Returns the reason why the worker of an attempt ended, if it did.
     pub(crate) fn gone(&self, lane: Lane, attempts: u32) -> Option<Cause> {
         match self.of_attempt(lane, attempts) {
             At::Gone(cause) => Some(cause),
@@ -265,17 +266,17 @@ impl Workers {
     }
 }
 
-/// Orders as a party carries them out that connects: a worker starts when its peer's address is known, and
-/// what it is to do waits until then.
+/// Orders of a party whose workers connect: a worker starts when its peer's address is known, and its other
+/// orders wait until then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Waiting {
     orders: BTreeMap<Lane, (u32, Vec<Order>)>,
-    /// By lane: the attempt of the peer's that listens, and where.
+    /// By lane: the attempt of the peer's listening worker, and its address.
     addresses: BTreeMap<Lane, (u32, String)>,
 }
 
 impl Waiting {
-    /// Keeps back what waits for an address, and returns the rest.
+    /// Keeps the orders that wait for an address, and returns the others.
     pub(crate) fn hold(&mut self, orders: Vec<Order>) -> Vec<Order> {
         let mut at_once = Vec::new();
         for order in orders {
@@ -295,18 +296,18 @@ impl Waiting {
         at_once
     }
 
-    /// Returns where the peer's workers are said to listen.
+    /// Returns the reported addresses of the peer's workers.
     #[cfg(test)]
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
         self.addresses.values().map(|(_, address)| &**address)
     }
 
-    /// Gives up what waits for the address of a worker that is gone. Returns whether something did.
+    /// Drops the orders that wait for the address of a worker that has ended. Returns whether there were any.
     pub(crate) fn cancel(&mut self, lane: Lane) -> bool {
         self.orders.remove(&lane).is_some()
     }
 
-    /// Lets go of what waited for this address.
+    /// Returns the orders that waited for this address.
     pub(crate) fn heard(&mut self, lane: Lane, attempt: u32, address: &str) -> Vec<Order> {
         self.addresses.insert(lane, (attempt, address.into()));
         match self.orders.get(&lane) {
@@ -320,9 +321,9 @@ impl Waiting {
     }
 }
 
-/// The words of a party's own workers, and of its own looks into their stocks, on which it writes what the
-/// leader proposes. They are durable before the leader hears of them: the leader may have written an entry
-/// that rests on them when both begin anew, and a store may be lost meanwhile.
+/// The reports of a party's own workers and the facts from their stocks' logs. The party checks the leader's
+/// proposals against them. They are durable before the leader learns of them. The leader may have written an
+/// entry that depends on them when both start again, and a store may be lost meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Said {
     filled: BTreeSet<(Lane, u32)>,
@@ -331,7 +332,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Takes note of news. Returns whether they are to be durable, and were not known.
+    /// Takes note of news. Returns whether they must be made durable and are new.
     pub fn hear(&mut self, news: &News) -> bool {
         match *news {
             News::Filled { lane, attempt } => self.filled.insert((lane, attempt)),

@@ -1,4 +1,5 @@
-//! Row 26: a ledger in a fork of its process. Alone in a file: it says that this process is a fork.
+//! Row 26: a ledger in a forked process cannot be written. This test has a file of its own because it marks
+//! the whole process as a fork.
 
 use brickwork_base::{Error, Party, process};
 use brickwork_jobs::book::Book;

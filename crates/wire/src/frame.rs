@@ -1,4 +1,4 @@
-//! Frames on one byte stream: a tag, a length, and at most [`MAX_FRAME_BYTES`] of payload.
+//! Frames on a byte stream: a tag, a length, and at most [`MAX_FRAME_BYTES`] of payload.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -7,42 +7,42 @@ use zeroize::Zeroize as _;
 
 use brickwork_base::{Error, Malformed};
 
-/// The kind of message in a frame. One tag for each message of the protocol, so that a message out of its
-/// place is seen. The values 254 and 255 are taken: a refusal and a sign of life, which never reach the
-/// protocol.
+/// The kind of message in a frame. Each message of the protocol has its own tag, so that a message at the
+/// wrong point is noticed. The values 254 and 255 are reserved for a refusal and a keep-alive frame, which
+/// never reach the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(pub u8);
 
-/// Bytes of a frame's header: the tag and the length of what follows, little endian.
+/// Bytes of a frame's header: the tag and the payload's length, little endian.
 pub const FRAME_HEADER_BYTES: usize = 5;
 
-/// Longest payload of one frame. Longer messages travel as several frames.
+/// Longest payload of one frame. Longer messages are sent as several frames.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
-/// The sign of life that an idle party sends so that the peer can tell "computing" from "gone": an empty
-/// frame of a tag of its own.
+/// The keep-alive frame of an idle party, an empty frame with its own tag. It tells the peer that this party
+/// is computing and not gone.
 pub(super) const SIGN_OF_LIFE: [u8; FRAME_HEADER_BYTES] = [0xff, 0, 0, 0, 0];
 
-/// A peer that only gives signs of life is given up after this time.
+/// A peer that sends only keep-alive frames is given up after this time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Buffered output is flushed once it is this long.
+/// Buffered output is flushed when it is this long.
 const OUT_BYTES: usize = 64 << 10;
 
-/// The peer must deliver at least this much in each period of the stream's deadline.
+/// The peer must deliver at least this many bytes in each period of the stream's deadline.
 const PACE_BYTES: usize = 64 << 10;
 
 /// A duplex byte stream: a TLS connection, or a pipe within the process.
 pub trait Stream: Read + Write + Send {
-    /// Starts the deadline anew: from now on the peer has the stream's timeout for whatever is read or
-    /// written until the next call; then an error of kind [`std::io::ErrorKind::TimedOut`] follows.
+    /// Restarts the deadline: the peer has the stream's timeout for all reads and writes until the next call;
+    /// after that they return an error of kind [`std::io::ErrorKind::TimedOut`].
     fn rearm(&mut self) {}
 
-    /// Gives the peer another timeout from now on; a stream without deadlines has none.
+    /// Changes the timeout of the peer; a stream without deadlines has none.
     fn set_timeout(&mut self, _timeout: Duration) {}
 
-    /// Writes `head` and then `body` with nothing in between.
+    /// Writes `head` and then `body` without anything in between.
     ///
     /// # Errors
     /// If the stream fails or the deadline passes.
@@ -52,32 +52,32 @@ pub trait Stream: Read + Write + Send {
     }
 }
 
-/// The message of a peer that does not want to begin: its reason, as text.
+/// The message of a peer that does not want to begin: its reason as text.
 pub(super) const REFUSAL: Tag = Tag(254);
 
-/// Longest reason.
+/// The longest reason.
 pub(super) const MAX_REFUSAL_BYTES: usize = 2048;
 
-/// A peer's words as they may stand on a terminal and in a log: on one line, and nothing that moves a cursor
-/// or turns the direction of writing.
+/// Makes a peer's text safe for a terminal and a log: one line, without characters that move the cursor or
+/// change the writing direction.
 fn printable(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || c.is_ascii_punctuation() || c == ' ';
     text.chars().map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
-/// A stream with frames on it.
+/// A stream that carries frames.
 pub(super) struct Framed {
     stream: Box<dyn Stream>,
     out: Vec<u8>,
-    /// Says that the stream may hold messages that the peer has not got.
+    /// True if the stream may hold messages that the peer has not received.
     unflushed: bool,
     pub sent: u64,
     pub received: u64,
-    /// How long signs of life alone are taken.
+    /// The time for which keep-alive frames alone are accepted.
     pub patience: Duration,
 }
 
-/// On a line within a party secrets have lain in it.
+/// The buffer is erased because on a connection within a party it has contained secrets.
 impl Drop for Framed {
     fn drop(&mut self) {
         self.out.zeroize();
@@ -116,8 +116,8 @@ impl Framed {
         }
     }
 
-    /// Sends what waits. Where no message does, nothing is written: a sign of life that the peer did not stay
-    /// for is no error of a run that has sent all it had to.
+    /// Sends buffered bytes. If no message waits, nothing is written: a keep-alive frame that a departed peer
+    /// did not receive is no error of a completed run.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.stream.rearm();
         if !self.out.is_empty() {
@@ -158,8 +158,8 @@ impl Framed {
         Ok(payload)
     }
 
-    /// Does what [`Framed::receive_into`] does, if the peer has not refused to begin: with its first frame,
-    /// and with no later one.
+    /// Does the same as [`Framed::receive_into`], if the peer has not refused with its first frame; later
+    /// frames cannot refuse.
     pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         let is_first = self.received == 0;
         let (next, length) = self.next()?;
@@ -174,13 +174,13 @@ impl Framed {
         self.body(payload)
     }
 
-    /// The length of the next frame, which must carry `tag`.
+    /// Reads the length of the next frame, which must have this tag.
     fn header(&mut self, tag: Tag) -> Result<usize, Error> {
         let (next, length) = self.next()?;
         if next == tag { Ok(length) } else { Err(Malformed::UnexpectedMessage.into()) }
     }
 
-    /// The tag and the length of the next frame.
+    /// Reads the tag and the length of the next frame.
     fn next(&mut self) -> Result<(Tag, usize), Error> {
         let start = Instant::now();
         let mut header = [0; FRAME_HEADER_BYTES];
@@ -201,7 +201,8 @@ impl Framed {
         Ok((Tag(tag), u32::from_le_bytes(length) as usize))
     }
 
-    /// The deadline holds for each part, so that a slow line is fine and a peer that trickles is not.
+    /// The deadline applies to each part, so a slow connection is allowed and a peer that sends very few
+    /// bytes is not.
     fn body(&mut self, payload: &mut [u8]) -> Result<(), Error> {
         for part in payload.chunks_mut(PACE_BYTES) {
             self.stream.rearm();

@@ -1,11 +1,12 @@
-//! How the parties talk: frames of known length over byte streams.
+//! Communication of the parties: frames of known length over byte streams.
 //!
-//! Almost every length in the protocol follows from public parameters, so a receiver says which message and
-//! how many bytes it expects; anything else is the peer's fault and is refused before a byte is allocated.
+//! Almost every length in the protocol follows from public parameters. So a receiver states the expected
+//! message and its number of bytes. Anything else is the peer's fault, and is refused before memory is
+//! allocated.
 //!
-//! A [`Channel`] has a main stream, on which the messages of the protocol travel in order. It may have
-//! further lanes over which bulk data of known length goes in parallel. [`tls`] makes channels over the
-//! network, [`memory_pair`] within the process, and [`over`] over a line of the caller's.
+//! A [`Channel`] has a main stream, which carries the messages of the protocol in order. It may have further
+//! lanes, which carry bulk data of known length in parallel. [`tls`] makes channels over the network,
+//! [`memory_pair`] within the process, and [`over`] over the caller's connection.
 #![forbid(unsafe_code)]
 
 mod frame;
@@ -22,28 +23,27 @@ pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 pub use memory::{Crossings, counting_pair, memory_lanes, memory_pair};
 pub use own::over;
 
-/// A hook that may alter a message on its way out; only cheaters in tests have one.
+/// A hook that may change an outgoing message; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
-/// Bulk data shorter than this for each lane is not worth a thread.
+/// Bulk data of fewer bytes per lane is not worth a thread.
 const MIN_LANE_BYTES: usize = 64 << 10;
 
-/// Flights that a channel remembers until they are [taken](Channel::take_flights).
+/// The number of flights that a channel remembers until they are [taken](Channel::take_flights).
 const MAX_FLIGHTS: usize = 1 << 10;
 
-/// Messages that go the same way, one after the other, with none between that goes the other way; as one of
-/// the parties sees them.
+/// Consecutive messages in one direction, as one of the parties sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// Says that they come from the peer.
+    /// True if they come from the peer.
     pub incoming: bool,
-    /// When this party began to send the first one, or to wait for it.
+    /// The time when this party began to send the first one, or to wait for it.
     pub began: Instant,
-    /// When it had handed the last one over, or had all of it.
+    /// The time when it had handed over the last one, or had received all of it.
     pub ended: Instant,
-    /// How long it did nothing but receive; it may have computed between the messages.
+    /// The time for which it only received; it may have computed between the messages.
     pub waited: Duration,
-    /// Payload and framing.
+    /// Bytes of payload and framing.
     pub bytes: u64,
 }
 
@@ -52,14 +52,14 @@ pub struct Channel {
     main: Framed,
     further: Vec<Framed>,
     tamper: Option<Tamper>,
-    /// Those that nobody has taken, at most [`MAX_FLIGHTS`]: what comes then is not remembered.
+    /// Flights that were not taken yet, at most [`MAX_FLIGHTS`]; later ones are not remembered.
     flights: Vec<Flight>,
-    /// True while the peer knows, before this party does, whether a check of it will fail.
+    /// True while the peer knows, before this party does, whether its next check fails.
     deniable: bool,
 }
 
 impl Channel {
-    /// Makes a channel over these streams, at least one; the first is the main one.
+    /// Makes a channel over these streams; the first is the main one.
     ///
     /// # Panics
     /// If there is no stream.
@@ -69,13 +69,13 @@ impl Channel {
         Channel { main, further: lanes.collect(), tamper: None, flights: Vec::new(), deniable: false }
     }
 
-    /// Lets `tamper` alter every outgoing message. For tests of what a cheater can do.
+    /// Lets `tamper` change every outgoing message. For tests of what a cheater can do.
     pub fn set_tamper(&mut self, tamper: Tamper) {
         self.tamper = Some(tamper);
     }
 
-    /// Says whether the peer knows more about this party's next check than this party. If the connection ends
-    /// meanwhile, its error is [deniable](Error::is_deniable).
+    /// Sets whether the peer knows more about this party's next check than this party. If the connection ends
+    /// in this state, its error is [deniable](Error::is_deniable).
     pub fn set_deniable(&mut self, deniable: bool) {
         self.deniable = deniable;
     }
@@ -84,7 +84,7 @@ impl Channel {
         if self.deniable { result.map_err(Error::deniable) } else { result }
     }
 
-    /// Gives the peer another timeout from now on, on all lanes: how long it may stall.
+    /// Sets the time for which the peer may stall, on all lanes.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.main.set_timeout(timeout);
         self.further.iter_mut().for_each(|lane| lane.set_timeout(timeout));
@@ -105,12 +105,12 @@ impl Channel {
         self.main.received + self.further.iter().map(|lane| lane.received).sum::<u64>()
     }
 
-    /// Returns the flights so far, or since they were last taken: the last of them may go on.
+    /// Returns the flights since they were last taken; the last one may still continue.
     pub fn take_flights(&mut self) -> Vec<Flight> {
         std::mem::take(&mut self.flights)
     }
 
-    /// Notes what goes one way and takes no longer than `act`.
+    /// Notes the messages in one direction during `act`.
     fn flight<T>(
         &mut self,
         incoming: bool,
@@ -143,7 +143,8 @@ impl Channel {
         self.flight(false, |channel| channel.main.send(tag, altered.as_deref().unwrap_or(payload)))
     }
 
-    /// Begins one message whose bytes come part after part. It is the same as if they came at once.
+    /// Begins one message whose bytes come in several parts. The peer receives the same bytes as if they came
+    /// at once.
     pub fn message(&mut self, tag: Tag) -> Message<'_> {
         Message { channel: self, tag, waiting: Vec::new(), sent: false }
     }
@@ -155,7 +156,7 @@ impl Channel {
         Some(altered)
     }
 
-    /// Hands everything that was sent to the network.
+    /// Sends all buffered messages.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -174,7 +175,7 @@ impl Channel {
         self.flight(true, |channel| channel.main.receive_into(tag, payload))
     }
 
-    /// Tells the peer, who waits for this party's first message, why this party does not begin.
+    /// Tells the peer, which waits for this party's first message, why this party does not begin.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -183,12 +184,12 @@ impl Channel {
         self.flush()
     }
 
-    /// Does what [`Channel::receive_into`] does, with the first message of a peer who may
-    /// [refuse](Channel::refuse) instead. Nowhere else is a refusal heard, and not here where something has
-    /// come before: it would be a way to end a run with another reason than the true one.
+    /// Does the same as [`Channel::receive_into`] for the first message of a peer, which may
+    /// [refuse](Channel::refuse) instead. A refusal is accepted only here, and only as the first message:
+    /// otherwise a peer could use it to end a run with a false reason.
     ///
     /// # Errors
-    /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's words if it refuses.
+    /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's text if it refuses.
     pub fn receive_first_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
         self.flight(true, |channel| channel.main.receive_unless_refused(tag, payload))
@@ -204,8 +205,7 @@ impl Channel {
         Ok(payload)
     }
 
-    /// Receives the message `tag`, whose length is the sender's choice up to `limit` bytes (at most one
-    /// frame).
+    /// Receives the message `tag`, whose length the sender chooses, up to `limit` bytes (at most one frame).
     ///
     /// # Errors
     /// As [`Channel::receive_into`].
@@ -214,8 +214,8 @@ impl Channel {
         self.flight(true, |channel| channel.main.receive_up_to(tag, limit))
     }
 
-    /// Sends one message of a length that the receiver knows, spread over all lanes, and hands it to the
-    /// network. The receiver calls [`Channel::receive_bulk_into`] at the same point of the protocol.
+    /// Sends one message of a length that the receiver knows, distributed over all lanes, and flushes it. The
+    /// receiver calls [`Channel::receive_bulk_into`] at the same point of the protocol.
     ///
     /// # Errors
     /// As [`Channel::send`].
@@ -240,7 +240,7 @@ impl Channel {
         })
     }
 
-    /// Receives the message `tag` of exactly `payload.len()` bytes that was sent by [`Channel::send_bulk`].
+    /// Receives the message `tag` of exactly `payload.len()` bytes that [`Channel::send_bulk`] sent.
     ///
     /// # Errors
     /// As [`Channel::receive_into`].
@@ -265,18 +265,19 @@ impl Channel {
     }
 }
 
-/// A message in the making. The peer waits for the rest of it, so it must be [finished](Message::finish).
+/// A message that is being sent in parts. The peer waits for the rest of it, so it must be
+/// [finished](Message::finish).
 #[must_use = "a message must be finished"]
 pub struct Message<'c> {
     channel: &'c mut Channel,
     tag: Tag,
-    /// Less than a frame; where a hook wants to alter the message, all of it.
+    /// Less than a frame; the whole message if a hook may change it.
     waiting: Vec<u8>,
     sent: bool,
 }
 
 impl Message<'_> {
-    /// Sends the next bytes, or lets them wait for more.
+    /// Sends the next bytes, or buffers them.
     ///
     /// # Errors
     /// As [`Channel::send`].
@@ -306,24 +307,24 @@ impl Message<'_> {
         Ok(())
     }
 
-    /// Sends what waits: the message is complete.
+    /// Sends the buffered bytes, which completes the message.
     ///
     /// # Errors
     /// As [`Channel::send`].
     pub fn finish(self) -> Result<(), Error> {
-        // A message without bytes is a frame, too.
+        // A message without bytes is also a frame.
         if self.waiting.is_empty() && self.sent { Ok(()) } else { self.channel.send(self.tag, &self.waiting) }
     }
 }
 
-/// Returns the bytes for each lane (the last one may get fewer) and the number of lanes that get any.
+/// Returns the bytes for each lane (the last one may get fewer) and the number of lanes that get any bytes.
 pub fn shares(length: usize, lanes: usize) -> (usize, usize) {
     let lanes = lanes.min(length / MIN_LANE_BYTES).max(1);
     let share = length.div_ceil(lanes);
     (share, lanes)
 }
 
-/// The first error of the lanes, the main one's first. No worker's error may get lost.
+/// Returns the first error of the lanes, the main one's first. Errors of other threads must not be lost.
 fn join(
     main: Result<(), Error>,
     workers: Vec<std::thread::ScopedJoinHandle<'_, Result<(), Error>>>,

@@ -10,13 +10,13 @@ use brickwork_base::stop;
 
 use super::{Channel, Stream};
 
-/// How long a read waits before it gives up: a protocol error in a test should fail it, not hang it.
+/// The time after which a read fails: a protocol error in a test must fail it instead of blocking it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How often a read that waits looks whether its thread is to stop.
+/// The interval at which a waiting read checks for a request to stop.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Bytes, and how many crossings of the link they and what they waited for took.
+/// Bytes, and the number of crossings in sequence that led to them.
 type Sent = (Vec<u8>, u64);
 
 struct Pipe {
@@ -68,18 +68,18 @@ impl Write for Pipe {
 
 impl Stream for Pipe {}
 
-/// How long the chain of messages is that one end of a pair has waited for: two crossings of the link are a
+/// The length of the longest chain of messages for which one end of a pair has waited: two crossings are a
 /// round trip.
 #[derive(Clone, Default)]
 pub struct Crossings(Arc<AtomicU64>);
 
 impl Crossings {
-    /// Returns the crossings since the pair was made or they were last [reset](Crossings::reset).
+    /// Returns the number of crossings since the pair was made or they were last [reset](Crossings::reset).
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Begins anew, while no message is under way.
+    /// Resets the count, while no message is in transit.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -104,7 +104,7 @@ pub fn memory_pair() -> (Channel, Channel) {
     memory_lanes(1)
 }
 
-/// Makes a [`memory_pair`], and counts the crossings that either end has waited for.
+/// Makes a [`memory_pair`], and counts the crossings for which either end has waited.
 pub fn counting_pair() -> (Channel, Channel, [Crossings; 2]) {
     let (left, right, crossings) = counting_pipes();
     (Channel::new(vec![left]), Channel::new(vec![right]), crossings)

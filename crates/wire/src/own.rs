@@ -1,4 +1,4 @@
-//! A channel over a line of the caller's: anything that reads, and anything that writes.
+//! A channel over the caller's connection: any reader and any writer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -11,30 +11,31 @@ use brickwork_base::Error;
 
 use crate::{Channel, Stream};
 
-/// Pieces that wait to be written, 64 MiB at most: more than the parties ever send each other before they
-/// listen.
+/// The number of pieces that wait to be written, 64 MiB at most: more than the parties ever send each other
+/// before they read.
 const PIECES: usize = 1024;
 
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How long a channel that is dropped waits until its last messages are written.
+/// The time for which a dropped channel waits until its last messages are written.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Both halves of a line. A thread writes, so that two parties that both write never block each other.
+/// Both halves of a connection. A thread does the writing, so two parties that write at the same time never
+/// block each other.
 struct Own<R> {
     reader: R,
-    /// Until it is dropped.
+    /// None when it is being dropped.
     pieces: Option<SyncSender<Zeroizing<Vec<u8>>>>,
-    /// Tells when all is written, or why it is not.
+    /// Receives a message when everything is written, or the error.
     written: Receiver<io::Result<()>>,
 }
 
-/// Makes a channel over a reader and a writer that are connected to the peer's. The line must be private and
-/// authenticated by itself. Both halves are dropped with the channel, as soon as its messages are written.
+/// Makes a channel over a reader and a writer that are connected to the peer's. The connection must be
+/// private and authenticated. Both halves are dropped with the channel, as soon as its messages are written.
 ///
-/// A reader that never returns hangs the run: the caller bounds how long it waits, for example by a timeout
-/// of its socket.
+/// A reader that never returns blocks the run forever, so the caller must limit how long it waits, for
+/// example by a timeout of its socket.
 ///
 /// # Errors
 /// [`Error::Resource`] if the system gives no thread.
@@ -46,7 +47,7 @@ pub fn over(
     let (tell, written) = channel();
     let write = move || {
         let written = write_behind(writer, &to_write);
-        // Pieces that come from now on are refused.
+        // Further pieces are refused.
         drop(to_write);
         let _ = tell.send(written);
     };
@@ -57,7 +58,7 @@ pub fn over(
 fn write_behind(mut writer: impl Write, pieces: &Receiver<Zeroizing<Vec<u8>>>) -> io::Result<()> {
     while let Ok(piece) = pieces.recv() {
         writer.write_all(&piece)?;
-        // An empty piece asks to flush.
+        // An empty piece requests a flush.
         if piece.is_empty() {
             writer.flush()?;
         }
@@ -70,7 +71,7 @@ impl<R> Own<R> {
         let sent = self.pieces.as_ref().map(|pieces| pieces.send(Zeroizing::new(piece)));
         match sent {
             Some(Ok(())) => Ok(()),
-            // The thread has ended, and tells why.
+            // The thread has ended, and has sent the reason.
             _ => match self.written.recv() {
                 Ok(Err(why)) => Err(why),
                 _ => Err(ErrorKind::BrokenPipe.into()),
@@ -82,7 +83,7 @@ impl<R> Own<R> {
 impl<R> Drop for Own<R> {
     fn drop(&mut self) {
         self.pieces = None;
-        // Of a peer that takes nothing, the thread ends when the line does.
+        // If the peer takes nothing, the thread ends when the connection does.
         let _ = self.written.recv_timeout(PATIENCE);
     }
 }
@@ -116,7 +117,8 @@ mod tests {
     use super::*;
     use crate::Tag;
 
-    /// Both parties write more than a socket holds before either reads; and a peer that is gone is an error.
+    /// Both parties write more than a socket buffers before either reads. A peer that has gone away causes an
+    /// error.
     #[test]
     fn both_may_write_first() {
         let (left, right) = UnixStream::pair().unwrap();
@@ -136,7 +138,7 @@ mod tests {
         assert!(matches!(right.receive(Tag(9), 1), Err(Error::Io(_))));
     }
 
-    /// A writer that fails is told of by its own error, once a message meets it.
+    /// An error of the writer is returned by the next call that sends a message.
     #[test]
     fn errors_of_a_writer_are_told() {
         struct Full;

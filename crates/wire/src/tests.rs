@@ -9,7 +9,7 @@ fn refused(result: Result<(), Error>) -> bool {
     matches!(result, Err(Error::Peer(cheat)) if cheat == Malformed::UnexpectedMessage)
 }
 
-/// A peer may refuse with its first message; behind another one it has begun.
+/// A peer may refuse with its first message; after another message it has begun.
 #[test]
 fn a_refusal_is_heard_only_as_the_first_message() {
     for heard in [0, 1] {
@@ -43,7 +43,7 @@ fn messages_arrive_and_are_counted() {
     assert_eq!((a.sent_bytes(), b.received_bytes()), (total, total));
 }
 
-/// A message is the same, to the byte, in whatever parts it comes, and also where a cheater alters it.
+/// A message is the same in any parts, also if a cheater changes it.
 #[test]
 fn a_message_in_parts_is_one_message() {
     let frame = MAX_FRAME_BYTES;
@@ -60,7 +60,7 @@ fn a_message_in_parts_is_one_message() {
                 let mut message = a.message(TAG);
                 for part in bytes.chunks(part) {
                     message.push(part).unwrap();
-                    // However long a message is, less than a frame of it lies in memory.
+                    // However long a message is, less than a frame of it is in memory.
                     assert!(altered || message.waiting.len() < frame, "{length} by {}", part.len());
                 }
                 message.finish().unwrap();
@@ -82,21 +82,21 @@ fn wrong_tags_and_lengths_are_the_peers_fault() {
         a.send(tag, &vec![1; sent]).unwrap();
         a.flush().unwrap();
         let first = b.receive(TAG, expected).map(drop);
-        // One byte too many shows as another message in the place of the next.
+        // One byte too many is noticed as a wrong next message.
         let next = first.and_then(|()| b.receive(Tag(9), 0).map(drop));
         assert!(refused(next), "{tag:?} {sent} {expected}");
     }
 }
 
-/// Only what is short waits for more: of the rest no copy is kept, however much is sent before the next
-/// answer.
+/// Only short messages wait in the buffer: no copy of longer ones is kept, however much is sent before the
+/// next answer.
 #[test]
 fn long_messages_do_not_wait_for_a_flush() {
     let (mut a, mut b) = memory_pair();
     let long = vec![3; MAX_FRAME_BYTES];
     a.send(TAG, b"short").unwrap();
     a.send(TAG, &long).unwrap();
-    // Nothing follows, so what still waits is lost.
+    // Nothing follows, so buffered bytes are lost.
     drop(a);
     assert_eq!(b.receive(TAG, 5).unwrap(), b"short");
     assert!(b.receive(TAG, long.len()).unwrap() == long);
@@ -116,7 +116,7 @@ fn a_message_may_be_as_long_as_its_limit() {
     assert!(refused(b.receive_up_to(TAG, 5).map(drop)));
 }
 
-/// A pipe is a stream of bytes: what was written at once may be read in parts, and the other way round.
+/// A pipe is a stream of bytes: reads may be shorter or longer than writes.
 #[test]
 fn reads_from_a_pipe_need_not_match_the_writes() {
     let (mut left, mut right) = memory::pipes();
@@ -146,7 +146,7 @@ fn signs_of_life_stay_below_the_messages() {
     right.write_all(&[0xff, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 7, 1, 0, 0, 0, 42]).unwrap();
     assert_eq!(channel.receive(TAG, 1).unwrap(), [42]);
     assert_eq!(channel.received_bytes(), 6);
-    // With a payload it is not one.
+    // With a payload it is not a keep-alive frame.
     right.write_all(&[0xff, 1, 0, 0, 0, 42]).unwrap();
     assert!(refused(channel.receive(TAG, 1).map(drop)));
 }
@@ -210,7 +210,7 @@ fn a_tampered_length_is_seen() {
     assert!(refused(b.receive_bulk_into(TAG, &mut data)));
 }
 
-/// The peer has what it needs and is gone: what then cannot be written is no message, so it fails nobody.
+/// The peer has everything and has gone away. A keep-alive frame that cannot be written then is no error.
 #[test]
 fn a_peer_that_left_after_the_last_message_is_no_error() {
     struct Leaving(bool);
@@ -233,7 +233,7 @@ fn a_peer_that_left_after_the_last_message_is_no_error() {
     channel.send(TAG, &[1; 9]).unwrap();
     channel.flush().unwrap();
     channel.flush().unwrap();
-    // A message that it is still to get is one.
+    // A message that the peer still needs is one.
     channel.send(TAG, &[2]).unwrap();
     assert!(matches!(channel.flush(), Err(Error::Io(_))));
     assert!(channel.send(TAG, &vec![3; 3 << 20]).and_then(|()| channel.flush()).is_err());

@@ -1,4 +1,5 @@
-//! Row 26: a connection in a fork of its process. Alone in a file: it says that this process is a fork.
+//! Row 26: a connection in a forked process cannot be used. This test has a file of its own because it marks
+//! the whole process as a fork.
 
 use std::time::Duration;
 
@@ -6,8 +7,7 @@ use brickwork_base::{Party, process};
 use brickwork_wire::tls::{self, Identity, Listener, Options};
 use brickwork_wire::{Channel, Tag};
 
-/// Neither what was read before is decrypted nor anything is written; that the process is another one is all
-/// that is said.
+/// A fork neither decrypts earlier bytes nor writes anything; it only returns an error that names the fork.
 #[test]
 fn row_26_a_fork_neither_reads_nor_writes() {
     let keys = [(); 2].map(|()| Identity::generate().unwrap().0);

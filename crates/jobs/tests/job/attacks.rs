@@ -1,4 +1,4 @@
-//! Attacks of a party whose coordinator and workers do what they like.
+//! Attacks of a party whose coordinator and workers may do anything.
 
 use super::*;
 
@@ -6,9 +6,9 @@ fn rng() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
 
-/// **Retry with another input.** The evaluator has an output, lets its worker die, says that no stock was
-/// taken, and comes back with another input: the garbler's own log says otherwise, and its partition is in
-/// doubt. That only the evaluator's people want it to run again changes nothing
+/// **Retry with another input.** The evaluator has an output, lets its worker die, reports that no stock was
+/// taken, and returns with another input. The garbler's own log shows the opposite, and its partition is in
+/// doubt. A decision of only the evaluator's user to run it again changes nothing
 /// (`cli::cluster::workers_may_die`).
 #[test]
 fn row_16_another_input_gets_no_other_output() {
@@ -25,8 +25,8 @@ fn row_16_another_input_gets_no_other_output() {
     assert_eq!(scene.uses(Party::Garbler, &again.job, 1), 1);
 }
 
-/// The garbler's only lane runs a partition, of which the evaluator has the output and says that no stock was
-/// taken; its store is lost before it is looked at.
+/// The garbler's only lane runs a partition. The evaluator has the output and reports that no stock was
+/// taken; the garbler's store is lost before its log is read.
 fn whose_store_is_lost(loss: Loss) -> Outcome {
     workers_die_quietly();
     let folder = tempfile::tempdir().unwrap();
@@ -50,8 +50,8 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// **A lost store.** A store that is not the one that the lane's last attempt had says nothing of a
-/// partition: neither an empty one in its place nor an older copy of it.
+/// **A lost store.** If the store is not the one that the lane's last attempt used, it proves nothing about a
+/// partition: neither an empty store nor an older copy does.
 #[test]
 fn row_16_a_lost_store_says_nothing() {
     for loss in [Loss::Empty, Loss::Old, Loss::Bare] {
@@ -60,7 +60,7 @@ fn row_16_a_lost_store_says_nothing() {
     }
 }
 
-/// A folder is entered by each attempt once, in order, and by one job alone.
+/// Each attempt enters a folder once, in order, and only attempts of one job do.
 #[test]
 fn row_16_a_lane_is_entered_by_the_next_attempt_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn row_16_a_lane_is_entered_by_the_next_attempt_alone() {
     assert!(matches!(enter(1, 2, 7, &terms), Err(Error::Stock(_))));
 }
 
-/// **A lost ledger.** Where lanes have left something and no ledger says what they ran, no job begins.
+/// **A lost ledger.** If lanes have left files and no ledger explains them, no job begins.
 #[test]
 fn row_16_a_lost_ledger_is_no_new_job() {
     for party in [Party::Garbler, Party::Evaluator] {
@@ -97,7 +97,8 @@ fn row_16_a_lost_ledger_is_no_new_job() {
     }
 }
 
-/// **Old results.** Files that lie where results belong pass for none of this job's: it does not begin.
+/// **Old results.** Existing files in the folder of results are not taken for results of this job: it does
+/// not begin.
 #[test]
 fn row_16_results_of_another_job_are_none_of_this_one() {
     for party in [Party::Garbler, Party::Evaluator] {
@@ -115,8 +116,9 @@ fn row_16_results_of_another_job_are_none_of_this_one() {
     }
 }
 
-/// **Dying after each challenge.** Whoever does not like what is to be opened lets its worker die, again and
-/// again: each stock that was begun is charged, and when all are spent none is begun any more.
+/// **Dying after each challenge.** A party that does not like a challenge lets its worker die, again and
+/// again. Each stock that was begun is charged, and when all parts of the promise are used, none begins any
+/// more.
 #[test]
 fn row_16_who_dislikes_a_challenge_has_paid_for_it() {
     workers_die_quietly();
@@ -130,7 +132,7 @@ fn row_16_who_dislikes_a_challenge_has_paid_for_it() {
             assert_eq!((outcome.state.tally().open, outcome.state.bound_log2(40)), (2, -40.0));
             check(&scene, &outcome.job, &outcome.state);
         }
-        // Three died while they made stock, and no fourth one was begun.
+        // Three died while they made stock, and no fourth stock was begun.
         assert_eq!(scene.kills.lock().unwrap().len(), 6, "at the {party:?}'s message {message}");
     }
 }
@@ -159,7 +161,7 @@ impl Lanes {
         lanes
     }
 
-    /// Lets workers meet, each of this lane and attempt, and do something.
+    /// Lets workers of these lanes and attempts meet, and do something.
     fn meet<T: Send>(
         &self,
         of: [(u32, u32); 2],
@@ -182,7 +184,7 @@ impl Lanes {
         })
     }
 
-    /// Runs partitions, each party the one that it wants. Returns what the parties learned.
+    /// Runs partitions; each party runs the one that it wants. Returns what the parties learned.
     fn run(&self, of: [(u32, u32); 2], partitions: [Partition; 2]) -> [Result<Vec<bool>, Error>; 2] {
         self.meet(of, |lane, party| {
             let partition = partitions[party as usize];
@@ -193,7 +195,7 @@ impl Lanes {
         })
     }
 
-    /// What stands in all logs.
+    /// Returns the entries of all logs.
     fn logs(&self) -> Vec<Vec<LogEntry>> {
         let of = |store: &Store| {
             let epochs = store.epochs().unwrap();
@@ -203,8 +205,8 @@ impl Lanes {
     }
 }
 
-/// **Swapped lanes.** Workers of two lanes, or of two attempts, that a coordinator sends to each other do not
-/// even compare their stores: nothing is burned, and both lanes go on.
+/// **Swapped lanes.** If a coordinator makes workers of two lanes or two attempts meet, they do not even
+/// compare their stores: nothing is burned, and both lanes continue.
 #[test]
 fn row_16_swapped_lanes_meet_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -220,8 +222,8 @@ fn row_16_swapped_lanes_meet_nobody() {
     assert_eq!(lanes.run([(1, 3); 2], [0, 0]).map(Result::unwrap), [expected.clone(), expected]);
 }
 
-/// **A replayed partition.** A worker that runs an old partition where the other runs the next one is refused
-/// before any stock is taken; and a ledger has no entry by which a partition that is done runs again.
+/// **A replayed partition.** A worker that runs an old partition while the other runs the next one is refused
+/// before any stock is taken. A ledger has no entry that runs a completed partition again.
 #[test]
 fn row_16_a_replayed_partition_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Coordinators of a peer that say what they like, over a real line, to one whose workers are a script.
+//! A peer's coordinator that sends anything, over a real connection, to a coordinator whose workers follow a
+//! script.
 
 use std::collections::VecDeque;
 
@@ -10,13 +11,13 @@ use brickwork_session::PROTOCOL_VERSION;
 
 use super::*;
 
-/// Workers of which this is heard: at the beginning, and when they are ended.
+/// Workers with scripted news: at the beginning, and when they are ended.
 #[derive(Default)]
 struct Script {
     first: VecDeque<News>,
     last: Vec<News>,
     orders: Vec<Order>,
-    /// What it says of an order.
+    /// Their news after an order.
     answers: Option<fn(&Order) -> Option<News>>,
 }
 
@@ -57,7 +58,7 @@ fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
     Terms { security: 40, lanes, retries, program: [3; 32], rows: vec![1; partitions], identities }
 }
 
-/// Says which job it means, as a coordinator that has none, and returns where that begins.
+/// Names its job, like a coordinator that has none, and returns the start of that job.
 fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
     let mut hello = b"BRWJ".to_vec();
     hello.extend(PROTOCOL_VERSION.to_le_bytes());
@@ -75,7 +76,7 @@ fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
     State::new(&job, terms)
 }
 
-/// Lets a coordinator meet a peer that is played by hand. Returns what it came to, and its crew.
+/// Lets a coordinator meet a peer that the test plays. Returns its result and its crew.
 fn against(
     folder: &Path,
     party: Party,
@@ -99,8 +100,8 @@ fn propose(channel: &mut Channel, entries: Vec<Entry>, news: Vec<News>) -> Resul
         .map_err(|_: Malformed| Malformed::UnexpectedMessage)?)
 }
 
-/// **A leader that says that all is done.** Whose worker has made no stock does not hear from the peer that
-/// it has; whose worker has run nothing has no results.
+/// **A leader that claims that all is done.** A follower whose worker has made no stock, or has run nothing,
+/// does not accept the peer's claim.
 #[test]
 fn row_16_no_word_stands_for_that_of_the_own_worker() {
     let terms = terms(1, 1, 2);
@@ -127,8 +128,9 @@ fn row_16_no_word_stands_for_that_of_the_own_worker() {
     }
 }
 
-/// **A line that breaks in time.** What a worker sees of a failed check while its coordinator ends it, as the
-/// peer has broken the line, is written down like any other: of whatever attempt, and at either party.
+/// **A connection that breaks at the right moment.** The peer breaks the connection, and a worker sees a
+/// failed check while its coordinator ends it. The failure is recorded like any other, for any attempt and at
+/// either party.
 #[test]
 fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
     let terms = terms(1, 1, 1);
@@ -156,11 +158,11 @@ fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
     }
 }
 
-/// Both parties' people let more partitions run again than one proposal holds: all of them do.
+/// The users of both parties let more partitions run again than fit into one proposal: all of them run.
 #[test]
 fn seventy_partitions_run_again() {
     let folder = tempfile::tempdir().unwrap();
-    // All stock that is paid for was begun: what is open stays so.
+    // All permitted stock was begun, so open partitions stay open.
     let terms = terms(1, 0, 70);
     let mut entries = vec![Entry::Fill { lane: 0, attempt: 0, partitions: 70 }, Entry::Filled { lane: 0 }];
     for partition in 0..70 {
@@ -193,7 +195,7 @@ fn seventy_partitions_run_again() {
     assert_eq!((garbler.state.tally().open, garbler.state.tally().in_doubt), (70, 0));
 }
 
-/// Says that it goes on with this job where this ledger stands.
+/// Claims to continue this job with this state of the ledger.
 fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) {
     let mut hello = b"BRWJ".to_vec();
     hello.extend(PROTOCOL_VERSION.to_le_bytes());
@@ -207,8 +209,8 @@ fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) 
     channel.receive_first_into(msg::JOB, &mut [0; 145]).unwrap();
 }
 
-/// **A doubt that comes with its consent.** What people say about a doubt that they saw does not count for
-/// one that the leader proposes before it proposes to run the partition again.
+/// **A doubt that is sent together with the decision to run again.** A user's decision about an earlier doubt
+/// is not valid for a new doubt that the leader proposes just before the partition.
 #[test]
 fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
     let (terms, job) = (terms(1, 0, 4), [5; 32]);
@@ -241,7 +243,7 @@ fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
     }
 }
 
-/// **A leader that begins again and again.** Lanes rest at the follower, too, whatever the leader proposes.
+/// **A leader that begins again and again.** The follower delays lanes, too, whatever the leader proposes.
 #[test]
 fn row_18_lanes_rest_whatever_the_leader_proposes() {
     let terms = terms(1, 1, 2);
@@ -261,7 +263,7 @@ fn row_18_lanes_rest_whatever_the_leader_proposes() {
         let mut says = |entries: Vec<Entry>| drop(propose(&mut channel, entries, Vec::new()).unwrap());
         says(vec![Entry::Fill { lane: 0, attempt: 0, partitions: 2 }]);
         says(vec![Entry::Filled { lane: 0 }]);
-        // Where the peer's worker is gone its own stops.
+        // If the peer's worker has ended, its own one stops.
         propose(&mut channel, Vec::new(), vec![gone.clone()]).unwrap();
         let begun = Instant::now();
         for attempt in 1..=4 {

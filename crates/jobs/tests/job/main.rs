@@ -1,5 +1,5 @@
-//! Jobs of real lanes: two coordinators, their ledgers on disk, workers with stores of their own as threads,
-//! and workers that die at any message.
+//! Jobs of real lanes: two coordinators, their ledgers on disk, workers with their own stores as threads, and
+//! workers that die at any message.
 
 mod attacks;
 mod lies;
@@ -31,7 +31,7 @@ use brickwork_wire::{Channel, Stream, memory_pair};
 const WIDTH: usize = 8;
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-/// x + y, for both.
+/// A program that gives x + y to both parties.
 fn adder() -> Program {
     let mut b = Builder::new(2 * WIDTH as u32);
     let bits = b.all_inputs();
@@ -55,7 +55,7 @@ fn bits(numbers: &[u8]) -> Vec<bool> {
     numbers.iter().flat_map(|n| (0..8).map(move |i| n >> i & 1 == 1)).collect()
 }
 
-/// One end of a line between two workers, which whoever keeps one of them can cut.
+/// One end of a connection between two workers, which can be cut through a clone.
 struct Line(UnixStream);
 
 impl Read for Line {
@@ -76,10 +76,10 @@ impl Write for Line {
 
 impl Stream for Line {}
 
-/// Kills a worker when it sends its message of this number.
+/// Kills a worker when it sends the message with this number.
 type Kill = (Party, u32, usize);
 
-/// What both parties' crews and the test know.
+/// The state that both parties' crews and the test share.
 #[derive(Clone)]
 struct Scene {
     root: PathBuf,
@@ -87,27 +87,27 @@ struct Scene {
     program: Arc<Program>,
     /// By party, partition and row.
     inputs: [Vec<Vec<u8>>; 2],
-    /// Lanes at work at a time.
+    /// The number of lanes that work at the same time.
     at_once: Option<u32>,
-    /// Where workers meet.
+    /// The meeting points of workers.
     doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
-    /// Each is done once.
+    /// Each happens once.
     kills: Arc<Mutex<Vec<Kill>>>,
-    /// The evaluator's workers die when they have the outputs of this partition, and it says that no stock
-    /// was taken for it.
+    /// The evaluator's workers die when they have the outputs of this partition, and the evaluator reports
+    /// that no stock was taken for it.
     denies: Option<Partition>,
-    /// What has become of the garbler's stores when somebody looks into their logs.
+    /// The loss of the garbler's stores before their logs are read.
     loses: Option<Loss>,
 }
 
-/// How a store is lost.
+/// The way in which a store is lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// It is gone, and whoever looks makes an empty one.
+    /// It is gone, and reading its log makes an empty one.
     Empty,
     /// An older copy of it is there.
     Old,
-    /// An empty one is there, and beside it still says which attempt had it last.
+    /// An empty one is there, and the file beside it still names its last attempt.
     Bare,
 }
 
@@ -142,7 +142,7 @@ impl Scene {
         self.folder(party).join(format!("lane-{lane}"))
     }
 
-    /// A copy of the garbler's only lane.
+    /// Returns the folder of a copy of the garbler's only lane.
     fn old(&self) -> PathBuf {
         self.root.join("old")
     }
@@ -160,7 +160,7 @@ impl Scene {
         x.iter().zip(y).map(|(x, y)| x.wrapping_add(*y)).collect()
     }
 
-    /// How often stock was taken for a partition, by all logs of a party's lanes.
+    /// Counts how often stock was taken for a partition, by all logs of a party's lanes.
     fn uses(&self, party: Party, job: &JobId, partition: Partition) -> usize {
         let name = lane::step(job, partition, &self.rows(partition)).entered_as();
         let is_it = |entry: &&LogEntry| matches!(entry, LogEntry::Use { program, .. } if *program == name);
@@ -212,7 +212,7 @@ impl Threads {
     }
 }
 
-/// What a worker does from its first to its last message.
+/// Runs a worker from its first to its last message.
 fn work(
     scene: &Scene,
     party: Party,
@@ -329,7 +329,7 @@ impl Crew for Threads {
         }
         let job = self.job.unwrap();
         let step = lane::step(&job, partition, &self.scene.rows(partition));
-        // One that was not there is made here, and holds nothing.
+        // A missing store is made here, and holds nothing.
         match Store::open(&directory, &KEY) {
             Ok(store) => {
                 let attempt = Attempt { job, lane, number: attempt };
@@ -373,7 +373,7 @@ impl Threads {
     }
 }
 
-/// Both coordinators, with new crews. `cut` breaks the line between them at this message of the leader's.
+/// Runs both coordinators with new crews. `cut` breaks their connection at this message of the leader.
 fn coordinate_both(scene: &Scene, cut: Option<usize>) -> [Result<Outcome, Error>; 2] {
     coordinate_both_so(scene, cut, false)
 }
@@ -385,7 +385,7 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
         left.set_tamper(Box::new(move |_, bytes| {
             sent += 1;
             if sent == cut {
-                // The follower refuses it and goes.
+                // The follower refuses it and ends.
                 bytes.clear();
             }
         }));
@@ -409,7 +409,7 @@ fn entries(scene: &Scene, party: Party) -> Vec<Entry> {
     book.entries().to_vec()
 }
 
-/// What must hold of a job that came to an end, however it got there.
+/// Checks a job that has come to an end in any way.
 fn check(scene: &Scene, job: &JobId, state: &State) {
     assert_eq!(entries(scene, Party::Garbler), entries(scene, Party::Evaluator));
     assert!(state.spent() <= state.shares() && state.bound_log2(40) <= -40.0);
@@ -435,12 +435,12 @@ fn a_job_of_two_lanes_gives_what_the_program_gives() {
     assert_eq!(garbler.state.tally().done, 5);
     assert_eq!(garbler.state.spent(), 2);
     check(&scene, &garbler.job, &garbler.state);
-    // Begun once more, there is nothing to do.
+    // When it starts again, there is nothing to do.
     let [again, _] = coordinate_both(&scene, None).map(Result::unwrap);
     assert_eq!(again.state, garbler.state);
 }
 
-/// Stock is made one day, by whatever lanes are there, and used another day: no more of it is begun then.
+/// Stock is made by the available lanes and used later, and no more of it is begun then.
 #[test]
 fn stock_is_made_before_it_is_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -455,7 +455,7 @@ fn stock_is_made_before_it_is_used() {
     check(&scene, &done.job, &done.state);
 }
 
-/// Lanes may work one after the other, where there is room for one.
+/// Lanes may work one after another, if there is room for only one.
 #[test]
 fn lanes_work_one_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -474,7 +474,7 @@ fn lanes_work_one_after_the_other() {
     }
 }
 
-/// Says nothing of workers that are killed.
+/// Suppresses the messages of killed workers.
 fn workers_die_quietly() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -486,7 +486,7 @@ fn workers_die_quietly() {
     });
 }
 
-/// Workers die at any message, and lines break; the parties go on until the job is over.
+/// Workers die at any message, and connections break; the parties continue until the job is over.
 #[test]
 fn rows_16_and_20_no_partition_runs_twice_whoever_dies() {
     workers_die_quietly();
@@ -533,7 +533,7 @@ fn rows_16_and_20_no_partition_runs_twice_whoever_dies() {
     println!("{in_doubt} partitions in doubt, {resumed} lanes went on with their stock");
 }
 
-/// An old copy of a ledger, on either side, is refused; so is a party that means another job.
+/// An old copy of a ledger, at either party, is refused; so is a party that means another job.
 #[test]
 fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -545,7 +545,7 @@ fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
     for party in [Party::Garbler, Party::Evaluator] {
         let path = scene.folder(party).join("ledger").join("ledger");
         let whole = std::fs::read(&path).unwrap();
-        // The header, and one entry: whatever ran since is forgotten.
+        // The header, and one entry: everything after that is forgotten.
         let entry = brickwork_jobs::book::Book::open(path.parent().unwrap(), party, &scene.terms);
         drop(entry);
         std::fs::write(&path, &whole[..73]).unwrap();
@@ -556,7 +556,8 @@ fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
                 results.iter().any(|r| matches!(r, Err(Error::Stock(why)) if why.contains("old copy"))),
                 "{results:?}"
             ),
-            // A follower may be, by a proposal; but of what it has no evidence it does not believe.
+            // A follower may be behind, by one proposal; but it does not accept entries for which it has no
+            // evidence.
             Party::Evaluator => {
                 for result in &results {
                     assert!(

@@ -1,4 +1,4 @@
-//! The identity of a party: an Ed25519 key pair. The peer's public key is pinned, and travels as a raw public
+//! The identity of a party: an Ed25519 key pair. The peer's public key is pinned, and is sent as a raw public
 //! key (RFC 7250): there is no certificate to parse and no authority to trust.
 
 use std::fmt;
@@ -43,12 +43,12 @@ const DER_BYTES: usize = PKCS8_HEADER.len() + 32;
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
 
-/// A party's public key. Its text form is `brickwork1:` and 64 hexadecimal digits.
+/// The public key of a party. Its text form is `brickwork1:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// Makes the key of these bytes, which are not checked: a wrong one matches no peer.
+    /// Makes the key with these bytes, which are not checked: a wrong key matches no peer.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         PublicKey(bytes)
     }
@@ -123,7 +123,7 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Makes a new key pair; returns it with its private key as a PKCS#8 PEM text.
+    /// Makes a new key pair; returns it, and its private key as a PKCS#8 PEM text.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
@@ -136,7 +136,7 @@ impl Identity {
         Ok((identity, to_pem(&der)))
     }
 
-    /// Reads the key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
+    /// Reads the key pair with the private key in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
     /// writes it.
     ///
     /// # Errors
@@ -192,8 +192,8 @@ impl Identity {
     }
 }
 
-/// A clock that stands still: keys are pinned, and no certificate has a time. That of rustls panics where the
-/// machine's clock shows a time before 1970.
+/// A clock that always shows the same time: keys are pinned, and no certificate has a validity period. The
+/// clock of rustls panics if the machine's time is before 1970.
 #[derive(Debug)]
 struct Timeless;
 
@@ -207,14 +207,14 @@ fn unusable(error: rustls::Error) -> Error {
     Error::Resource(format!("TLS is not usable here: {error}"))
 }
 
-/// A private key as PEM text, as OpenSSL writes it. No digit steers a branch or an index.
+/// Writes a private key as PEM text, in OpenSSL's form. No digit decides a branch or an index.
 fn to_pem(der: &[u8; DER_BYTES]) -> Zeroizing<String> {
     let digits = Zeroizing::new(Base64::encode_string(der));
     Zeroizing::new(format!("{BEGIN}\n{}\n{END}\n", *digits))
 }
 
-/// The private key in a PEM text, wherever its lines break; `None` if there is none. Only what is no digit
-/// steers a branch.
+/// Reads the private key in a PEM text with any line breaks; `None` if there is none. Only characters that
+/// are no digits decide a branch.
 fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut lines = pem.lines().map(str::trim).skip_while(|line| *line != BEGIN).skip(1);
     let mut digits = Zeroizing::new(String::with_capacity(pem.len()));
@@ -230,17 +230,17 @@ fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
     Some(der)
 }
 
-/// Returns the cryptography that both sides offer. AES-128 comes first: the protocol promises no more than
-/// 128 bits against computing (its labels are as long), and four fifths of what a party encrypts are tables,
-/// which a key of twice the length makes no safer.
+/// Returns the cryptographic algorithms that both sides offer. AES-128 comes first. The protocol promises at
+/// most 128 bits of computational security, because its labels have 128 bits. Four fifths of the encrypted
+/// bytes are tables, which a longer key would not protect better.
 fn provider() -> CryptoProvider {
     let cipher_suites = vec![
         cipher_suite::TLS13_AES_128_GCM_SHA256,
         cipher_suite::TLS13_AES_256_GCM_SHA384,
         cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
     ];
-    // Against whoever records what is sent now and has a quantum computer later; as both ends are ours, there
-    // is nothing else to fall back to.
+    // The hybrid key exchange protects against recording now and a quantum computer later. Both ends are this
+    // software, so no weaker alternative is offered.
     let kx_groups = vec![kx_group::X25519MLKEM768];
     CryptoProvider { cipher_suites, kx_groups, ..aws_lc_rs::default_provider() }
 }
@@ -269,7 +269,7 @@ impl Pinned {
         }
     }
 
-    /// Only a signature by the pinned key counts, whatever key came.
+    /// Only a signature by the pinned key is accepted, whatever key the peer sent.
     fn verify(
         &self,
         message: &[u8],
@@ -288,7 +288,7 @@ fn old_tls() -> rustls::Error {
     rustls::Error::General("only TLS 1.3 is spoken here".into())
 }
 
-/// The verification that both sides share: Ed25519 of TLS 1.3, with the key that was pinned.
+/// The verification that both sides share: Ed25519 in TLS 1.3, with the pinned key.
 macro_rules! pinned_signatures {
     () => {
         fn verify_tls12_signature(
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(PublicKey::from_bytes(key.to_bytes()), key);
     }
 
-    /// RFC 8410, section 10.3: a private key and (10.1) its public key.
+    /// RFC 8410, section 10.3: a private key, and (10.1) its public key.
     #[test]
     fn reads_the_key_of_the_rfc() {
         let pem = "-----BEGIN PRIVATE \
@@ -398,8 +398,8 @@ mod tests {
         }
     }
 
-    /// Each of the 64 digits in each of its four places, against an encoding bit by bit; broken into lines of
-    /// any length, with text around it.
+    /// Each of the 64 digits at each of its four positions, compared with a bitwise encoding; with lines of
+    /// any length, and with text around it.
     #[test]
     fn texts_are_those_of_rfc_7468() {
         let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".as_bytes();

@@ -1,8 +1,8 @@
-//! One TLS connection as a [`Stream`], with deadlines and signs of life.
+//! One TLS connection as a [`Stream`], with deadlines and keep-alive frames.
 //!
-//! The socket blocks for [`SLICE`] at most; in between the deadline is checked. A party that computes for
-//! long sends a sign of life twice a second from a thread of its own, so a deadline can be short and still
-//! tell a busy peer from one that is gone.
+//! The socket blocks for at most [`SLICE`]; in between the deadline is checked. A party that computes for a
+//! long time sends keep-alive frames twice a second from another thread. So the deadline can be short and
+//! still distinguishes a busy peer from one that has gone away.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -19,41 +19,44 @@ use brickwork_base::stop;
 /// Longest time that a call into the socket blocks.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Ciphertext read from the socket at once.
+/// Bytes of ciphertext that are read from the socket at once.
 const RAW_BYTES: usize = 256 << 10;
 
-/// The same during a handshake: strangers get this far, and there may be many.
+/// The same during a handshake: unauthenticated peers get this far, and there may be many.
 const HANDSHAKE_BYTES: usize = 4 << 10;
 
-/// Ciphertext that is read, at most, while the socket takes nothing: what parties may send each other before
-/// either reads. (The system's own buffers are smaller, and how large is its own business.)
+/// The largest number of bytes of ciphertext that are read while the socket accepts nothing: as many as
+/// parties may send each other before either reads. (The system's own buffers are smaller, and their size is
+/// not known.)
 pub(super) const AHEAD_BYTES: usize = 16 << 20;
 
-/// Plaintext that rustls may hold encrypted before it goes to the socket: sixteen full records.
+/// Bytes of plaintext that rustls may hold in encrypted form before they go to the socket: sixteen full
+/// records.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// A party that has sent nothing for this long gives a sign of life.
+/// A party that has sent nothing for this time sends a keep-alive frame.
 const LIFE_PERIOD: Duration = Duration::from_millis(500);
 
-/// How long a closing party waits for the other to close too. Closing a socket with unread bytes in it resets
-/// the connection, and the peer could lose our last message.
+/// The time for which a closing party waits for the other to close too. Closing a socket with unread bytes
+/// resets the connection, and the peer could lose our last message.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// One TLS connection.
 pub(super) struct Lane {
     link: Arc<Link>,
-    /// Ciphertext that was read and not processed yet: `raw[start..end]`.
+    /// Ciphertext that was read and not processed yet is in `raw[start..end]`.
     raw: Vec<u8>,
     start: usize,
     end: usize,
     timeout: Duration,
     deadline: Instant,
-    /// When the lanes of this channel stop waiting for the peer to close; set by the first that is dropped.
+    /// The time when the lanes of this channel stop waiting for the peer to close; the first dropped lane
+    /// sets it.
     linger: Arc<OnceLock<Instant>>,
-    /// Keeps the thread that gives signs of life; it ends when this is dropped.
+    /// Keeps the thread that sends keep-alive frames, which ends when this is dropped.
     alive: Option<Sender<()>>,
-    /// The process that it belongs to: in a fork the next record would have the key and the number of one
-    /// that this party sends.
+    /// The process to which it belongs: in a fork, the next record would have the same key and number as one
+    /// of this process.
     process: Process,
 }
 
@@ -70,14 +73,14 @@ struct Tls {
 
 impl Link {
     fn tls(&self) -> MutexGuard<'_, Tls> {
-        // A poisoned lock means that a thread died inside rustls; the connection is then in an unknown state,
-        // but every record is authenticated, so the worst that follows is an error.
+        // A poisoned lock means that a thread panicked inside rustls, so the state of the connection is
+        // unknown. But every record is authenticated, so the worst consequence is an error.
         self.tls.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 impl Lane {
-    /// Runs the handshake on a fresh connection; it must end within `timeout`.
+    /// Runs the handshake on a new connection; it must end within `timeout`.
     pub fn handshake(socket: TcpStream, connection: Connection, timeout: Duration) -> io::Result<Self> {
         socket.set_nonblocking(false)?;
         socket.set_nodelay(true)?;
@@ -113,13 +116,13 @@ impl Lane {
         }
     }
 
-    /// Returns a value that both ends of this very connection, and nobody else, can compute.
+    /// Returns a value that only both ends of this connection can compute.
     pub fn session(&self) -> io::Result<[u8; 32]> {
         let tls = self.link.tls();
         tls.connection.export_keying_material([0; 32], b"EXPORTER-brickwork-session", None).map_err(tls_error)
     }
 
-    /// Makes these connections the lanes of one channel.
+    /// Joins these connections as the lanes of one channel.
     pub fn join(mut lanes: Vec<Lane>) -> io::Result<Vec<Box<dyn Stream>>> {
         let links: Vec<_> = lanes.iter().map(|lane| Arc::downgrade(&lane.link)).collect();
         let (alive, ended) = channel();
@@ -135,7 +138,7 @@ impl Lane {
         Ok(lanes.into_iter().map(|lane| Box::new(lane) as Box<dyn Stream>).collect())
     }
 
-    /// Refuses in a fork of the process that made the connection.
+    /// Returns an error in a fork of the process that made the connection.
     fn here(&self) -> io::Result<()> {
         self.process.check().map_err(|e| io::Error::new(ErrorKind::PermissionDenied, e))
     }
@@ -174,7 +177,7 @@ impl Lane {
             }
             Ok(_) => Ok(()),
             Err(e) => {
-                // The alert tells an honest peer with a wrong key what is wrong. It may fail: the error is
+                // The alert tells an honest peer with a wrong key what is wrong. It may fail: the error stays
                 // the same.
                 let _ = tls.connection.write_tls(&mut &self.link.socket);
                 Err(tls_error(e))
@@ -182,9 +185,9 @@ impl Lane {
         }
     }
 
-    /// Hands all ciphertext to the socket. While the socket takes nothing, the peer may be busy; its signs of
-    /// life show it, so they are read and give it more time. Or it is writing, too, and waits for this party
-    /// to read: so whatever comes is read, up to [`AHEAD_BYTES`].
+    /// Writes all ciphertext to the socket. While the socket accepts nothing, the peer may be busy; then its
+    /// keep-alive frames are read and extend the deadline. The peer may also be writing and waiting for this
+    /// party to read. Therefore incoming bytes are read, up to [`AHEAD_BYTES`].
     fn drain(&mut self, tls: &mut Tls) -> io::Result<()> {
         self.here()?;
         let start = Instant::now();
@@ -194,7 +197,7 @@ impl Lane {
             }
             match tls.connection.write_tls(&mut &self.link.socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                // A party that sends without end never waits, but stops.
+                // A party that sends without end never waits, but it checks for a stop.
                 Ok(_) => stop::check()?,
                 Err(e) if is_pause(&e) => {
                     stop::check()?;
@@ -239,14 +242,14 @@ impl Lane {
 
 impl Read for Lane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Before anything that was read is decrypted: what is malformed is answered with a record.
+        // This comes before the read bytes are decrypted, because malformed bytes are answered with a record.
         self.here()?;
         let link = self.link.clone();
         loop {
             let mut tls = link.tls();
             match tls.connection.reader().read(buffer) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // An orderly end is still too early: the protocol says when it is over.
+                // Even an orderly end is too early: the protocol decides when the connection ends.
                 Ok(0) if !buffer.is_empty() => return Err(closed()),
                 result => return result,
             }
@@ -285,7 +288,7 @@ impl Stream for Lane {
     fn write_frame(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
         self.here()?;
         let link = self.link.clone();
-        // Under one lock, so that no sign of life comes between.
+        // Both are under one lock, so that no keep-alive frame comes in between.
         let mut tls = link.tls();
         self.write_part(&mut tls, head)?;
         self.write_part(&mut tls, body)
@@ -293,8 +296,8 @@ impl Stream for Lane {
 }
 
 impl Drop for Lane {
-    /// Closes the connection in the same way after success and after every kind of error; not in a fork, as
-    /// it is not closed where it is used.
+    /// Closes the connection in the same way after success and after every kind of error. A fork does not
+    /// close it, because the original process still uses it.
     fn drop(&mut self) {
         if !self.process.is_here() {
             return;
@@ -314,17 +317,17 @@ impl Drop for Lane {
     }
 }
 
-/// Sends a sign of life on every lane on which nothing was sent lately.
+/// Sends a keep-alive frame on every lane on which nothing was sent recently.
 fn give_signs_of_life(links: &[Weak<Link>], ended: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LIFE_PERIOD) {
         for link in links.iter().filter_map(Weak::upgrade) {
-            // A lane whose lock is taken is in use.
+            // If the lock of a lane is taken, the lane is in use.
             let Ok(mut tls) = link.tls.try_lock() else { continue };
             if tls.closed || tls.last_write.elapsed() < LIFE_PERIOD {
                 continue;
             }
-            // Bytes that the socket does not take stay in the buffer and nothing is added to it, so a peer
-            // that does not read cannot make it grow. A failure is found by the lane's user.
+            // Bytes that the socket does not accept stay in the buffer, and nothing is added to it. So a peer
+            // that does not read cannot make it grow. The lane's user notices a failure.
             if tls.connection.wants_write() || tls.connection.writer().write_all(&SIGN_OF_LIFE).is_ok() {
                 let _ = tls.connection.write_tls(&mut &link.socket);
             }
@@ -340,7 +343,7 @@ fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Returns the meaning of a TLS error for the user.
+/// Converts a TLS error into an error with a meaning for the user.
 fn tls_error(error: rustls::Error) -> io::Error {
     match error {
         rustls::Error::InvalidCertificate(_) => {

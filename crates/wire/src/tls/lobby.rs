@@ -1,11 +1,11 @@
-//! Connections on the way in, before the other end has proved to be the peer.
+//! Incoming connections before the other end has authenticated as the peer.
 //!
-//! A stranger costs little here. A connection waits without a thread until its whole ClientHello has come;
-//! only then a handshake begins, on a thread of its own. There is room for [`MAX_SILENT`] connections that
-//! wait and for [`MAX_HANDSHAKES`] handshakes. When there are more, one of them is closed: first one that has
-//! sent no ClientHello, and always one of the network that has the most of them. So a crowd at one network
-//! closes its own connections. Strangers from as many networks as there are places can still keep the peer
-//! out; it tries again within its timeout.
+//! An unauthenticated connection costs little here. It waits without a thread until its whole ClientHello has
+//! arrived. Only then a handshake begins, on its own thread. At most [`MAX_SILENT`] connections may wait, and
+//! at most [`MAX_HANDSHAKES`] handshakes may run. If there are more, one is closed: first one that has sent
+//! no ClientHello, and always one of the network with the most connections. So many connections from one
+//! network close only each other. Attackers in as many networks as there are slots can still keep the peer
+//! out; the peer tries again within its timeout.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -17,27 +17,28 @@ use std::time::{Duration, Instant};
 use brickwork_base::quota::Quota;
 use tracing::warn;
 
-/// Connections that may wait at a time for their handshake to begin.
+/// The number of connections that may wait for their handshake.
 pub(super) const MAX_SILENT: usize = 256;
 
-/// Handshakes that may be under way at a time. An honest peer opens all its lanes at once.
+/// The number of handshakes that may run at the same time. An honest peer opens all its lanes at once.
 pub(super) const MAX_HANDSHAKES: usize = 64;
 
-/// Longest record that a ClientHello comes in. A party's own has less than half of this.
+/// The longest record of a ClientHello. A party's own ClientHello has less than half of this.
 const MAX_HELLO_BYTES: usize = 4 << 10;
 
-/// Bytes before a TLS record: its type, a version and its length.
+/// Bytes of a TLS record's header: its type, a version and its length.
 const RECORD_HEAD: usize = 5;
 
 /// The type of a record with a handshake message, and that of a ClientHello (RFC 8446, sections 5.1 and 4).
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
-/// Lines of the log a minute that name a stranger; the others are counted.
+/// Log lines per minute that describe an unauthenticated connection; further ones are only counted.
 const LINES: u32 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Bounds the lines about strangers. They can come without end, and the log must not grow with them.
+/// Limits the log lines about refused connections. Attackers can make any number of connections, and the log
+/// must not grow with them.
 pub(super) struct Refusals(Mutex<Quota>);
 
 impl Refusals {
@@ -49,14 +50,14 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of a stranger, or counts it.
+    /// Logs a refused connection, or counts it.
     pub fn refused(&self, from: SocketAddr, why: impl std::fmt::Display) {
         if self.quota().takes(Instant::now()) {
             warn!("refused {from}: {why}");
         }
     }
 
-    /// Tells how many strangers were only counted, once their minute is over.
+    /// Logs how many connections were only counted, when their minute has ended.
     pub fn summarise(&self) {
         if let Some(more) = self.quota().left_out(Instant::now()) {
             warn!("refused {more} more connections of strangers within a minute");
@@ -64,23 +65,23 @@ impl Refusals {
     }
 }
 
-/// A connection on the way in.
+/// An incoming connection.
 struct Arrival {
     socket: TcpStream,
     from: SocketAddr,
-    /// When it stops waiting for its ClientHello.
+    /// The time when it stops waiting for its ClientHello.
     until: Instant,
     stage: Stage,
 }
 
 enum Stage {
-    /// Its ClientHello has not come, or not all of it.
+    /// Its ClientHello has not arrived completely.
     Silent,
-    /// Its ClientHello is there.
+    /// Its ClientHello has arrived.
     Ready,
-    /// Its handshake is under way.
+    /// Its handshake is running.
     Greets(JoinHandle<()>),
-    /// It was closed, and its thread finds that out.
+    /// It was closed, and its thread will notice that.
     Ends(JoinHandle<()>),
 }
 
@@ -94,20 +95,20 @@ impl Stage {
     }
 }
 
-/// The bytes that a connection has sent so far, while it waits.
+/// The kind of bytes that a waiting connection has sent so far.
 #[derive(Debug, PartialEq)]
 enum Said {
     /// The beginning of a ClientHello, or nothing.
     Part,
-    /// All of it.
+    /// A whole ClientHello.
     Hello,
-    /// Its other end has closed it.
+    /// The other end has closed the connection.
     Gone,
     /// Something else.
     Rubbish,
 }
 
-/// Looks at what has come on a connection, and leaves it there.
+/// Reads the first bytes of a connection without removing them.
 fn said(socket: &TcpStream) -> Said {
     let mut bytes = [0; RECORD_HEAD + MAX_HELLO_BYTES];
     match socket.peek(&mut bytes) {
@@ -118,7 +119,7 @@ fn said(socket: &TcpStream) -> Said {
     }
 }
 
-/// Tells whether these first bytes of a connection are a whole record with a ClientHello.
+/// Returns whether these first bytes of a connection are a whole record with a ClientHello.
 fn record(bytes: &[u8]) -> Said {
     let fits = |place: usize, value: u8| bytes.get(place).is_none_or(|byte| *byte == value);
     if !fits(0, HANDSHAKE) || !fits(1, 3) || !fits(RECORD_HEAD, CLIENT_HELLO) {
@@ -134,7 +135,7 @@ fn record(bytes: &[u8]) -> Said {
     }
 }
 
-/// Returns the network that an address belongs to: one customer has many addresses of IPv6 (RFC 6177).
+/// Returns the network of an address, because one customer has many IPv6 addresses (RFC 6177).
 fn network(from: SocketAddr) -> IpAddr {
     match from.ip().to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -142,8 +143,8 @@ fn network(from: SocketAddr) -> IpAddr {
     }
 }
 
-/// Returns which of these connections, oldest first, goes when there are too many of them: the oldest one of
-/// the network that has the most.
+/// Returns which of these connections, oldest first, is closed when there are too many: the oldest one of the
+/// network with the most.
 fn goes(connections: impl Iterator<Item = (usize, IpAddr)> + Clone) -> Option<usize> {
     let mut counts = BTreeMap::<IpAddr, usize>::new();
     connections.clone().for_each(|(_, network)| *counts.entry(network).or_default() += 1);
@@ -151,12 +152,12 @@ fn goes(connections: impl Iterator<Item = (usize, IpAddr)> + Clone) -> Option<us
     connections.into_iter().find(|(_, network)| counts[network] == most).map(|(place, _)| place)
 }
 
-/// The connections on the way in, oldest first.
+/// The incoming connections, oldest first.
 #[derive(Default)]
 pub(super) struct Lobby(Vec<Arrival>);
 
 impl Lobby {
-    /// Takes in a connection that was accepted. It has so long to send its ClientHello.
+    /// Adds an accepted connection. It has this time to send its ClientHello.
     pub fn admit(&mut self, socket: TcpStream, from: SocketAddr, patience: Duration, refusals: &Refusals) {
         if let Err(e) = socket.set_nonblocking(true) {
             return refusals.refused(from, e);
@@ -167,7 +168,7 @@ impl Lobby {
         self.0.push(Arrival { socket, from, until: Instant::now() + patience, stage: Stage::Silent });
     }
 
-    /// Closes a connection that waits, if there is one: first one that has sent no ClientHello.
+    /// Closes a waiting connection, if there is one: first one that has sent no ClientHello.
     pub fn close_waiting(&mut self, refusals: &Refusals) {
         let of = |is: fn(&Stage) -> bool| {
             let all = self.0.iter().enumerate();
@@ -179,9 +180,9 @@ impl Lobby {
         }
     }
 
-    /// Looks at all connections: begins handshakes by `greet`, and closes what has waited too long. If there
-    /// are too many handshakes, one is closed, and its place is free when its thread has ended. One at a look
-    /// is enough: it leaves a handshake the time of as many looks as there are places.
+    /// Checks all connections: starts handshakes by `greet`, and closes connections that have waited too
+    /// long. If there are too many handshakes, one is closed, and its slot is free when its thread has ended.
+    /// Closing one per check is enough: each handshake then has time for as many checks as there are slots.
     pub fn look(
         &mut self,
         refusals: &Refusals,
@@ -229,13 +230,13 @@ impl Lobby {
         }
     }
 
-    /// Closes a handshake that is under way. Its thread finds the connection closed, and ends.
+    /// Closes a running handshake. Its thread notices the closed connection and ends.
     fn close_handshake(&mut self) {
         let greets = self.0.iter().enumerate().filter(|(_, a)| matches!(a.stage, Stage::Greets(_)));
         let Some(place) = goes(greets.map(|(place, a)| (place, network(a.from)))) else { return };
         let Arrival { socket, from, until, stage } = self.0.remove(place);
         let Stage::Greets(thread) = stage else { return };
-        // It may be closed already.
+        // It may already be closed.
         let _ = socket.shutdown(Shutdown::Both);
         self.0.insert(place, Arrival { socket, from, until, stage: Stage::Ends(thread) });
     }
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
     use crate::tls::Identity;
 
-    /// The first bytes that a party sends when it connects.
+    /// Returns the first bytes that a party sends when it connects.
     fn hello() -> Vec<u8> {
         let [own, peer] = [0, 1].map(|_| Identity::generate().unwrap().0);
         let config = own.client_config(peer.public_key()).unwrap();
@@ -304,7 +305,7 @@ mod tests {
             Line(TcpListener::bind("127.0.0.1:0").unwrap())
         }
 
-        /// Has another one admitted, which has said this, and whose other end is returned.
+        /// Adds another connection that has sent these bytes; returns its other end.
         fn arrives(&self, lobby: &mut Lobby, says: &[u8]) -> TcpStream {
             let mut there = TcpStream::connect(self.0.local_addr().unwrap()).unwrap();
             let (here, from) = self.0.accept().unwrap();
@@ -323,7 +324,7 @@ mod tests {
         !matches!(there.read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
     }
 
-    /// Begins no handshake.
+    /// Starts no handshake.
     fn nothing(_: TcpStream, _: SocketAddr) -> io::Result<JoinHandle<()>> {
         panic!("a handshake begins")
     }
@@ -343,7 +344,7 @@ mod tests {
         assert!(!silent.iter().any(is_closed));
         let newest = line.arrives(&mut lobby, &hello);
         assert!(is_closed(&silent[0]) && !is_closed(&silent[1]));
-        // One that has said everything stays, though it becomes the oldest.
+        // A connection with a complete ClientHello stays, although it becomes the oldest.
         lobby.0.rotate_right(1);
         lobby.0[0].stage = Stage::Ready;
         let _next = line.arrives(&mut lobby, &[]);
@@ -351,7 +352,7 @@ mod tests {
         assert_eq!(lobby.0.len(), MAX_SILENT);
     }
 
-    /// No more handshakes are under way than there may be, also while one that was closed has not ended.
+    /// No more handshakes run than allowed, also while a closed one has not ended.
     #[test]
     fn handshakes_are_bounded() {
         let (line, mut lobby, hello, refusals) = (Line::new(), Lobby::default(), hello(), Refusals::new());

@@ -1,9 +1,10 @@
-//! Channels over the network: TCP with TLS 1.3, both sides authenticated by pinned Ed25519 keys.
+//! Channels over the network: TCP with TLS 1.3, with both sides authenticated by pinned Ed25519 keys.
 //!
-//! TLS keeps outsiders out; the protocol does not rely on it against the peer. One side listens, the other
-//! connects, whichever of them garbles. The first connection becomes the main stream. Its exporter gives a
-//! session id that only the two parties know. Each further lane is a connection of its own between the same
-//! keys, which names this id and its number, so that it cannot join another session or take another's place.
+//! TLS protects against third parties; the protocol does not rely on it against the peer. One side listens
+//! and the other connects, in either role. The first connection becomes the main stream. Its exporter gives a
+//! session identifier that only the two parties know. Each further lane is another connection between the
+//! same keys. It names this identifier and its number, so that it cannot join another session or replace
+//! another lane.
 //!
 //! ```text
 //!      connecting side                                    listening side
@@ -13,12 +14,12 @@
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
-//! The sheets are the callers': what each side is about to do, so that whoever does not fit is told why
-//! before anything begins. Nothing here looks into them, and the protocol, which compares all that it depends
-//! on by itself, does not rely on them.
+//! The sheets belong to the callers: they describe what each side is about to do, so that a peer that does
+//! not fit is told why before anything begins. This module does not read them. The protocol does not rely on
+//! them, because it compares everything that it depends on itself.
 //!
-//! A *visit* is a meeting without a run: one connection, over which the two compare what they would do. The
-//! listener goes on waiting.
+//! A *visit* is a meeting without a run: one connection, over which both compare what they would do. The
+//! listener continues to wait.
 
 mod identity;
 mod lane;
@@ -47,10 +48,10 @@ pub use identity::{Identity, PublicKey};
 /// Largest number of lanes of a channel.
 pub const MAX_LANES: u8 = 64;
 
-// All lanes of a peer find room to shake hands at once.
+// There is room for the handshakes of all lanes of a peer at the same time.
 const _: () = assert!(lobby::MAX_HANDSHAKES >= MAX_LANES as usize);
 
-/// Version of what stands in this module and in the frames; the protocols have their own.
+/// Version of this module's messages and of the frames; the protocols have their own version.
 const VERSION: u16 = 1;
 
 /// The lane number of a visit.
@@ -59,11 +60,11 @@ const VISIT: u8 = 255;
 /// Longest sheet, in bytes.
 pub const MAX_SHEET_BYTES: usize = 64 << 10;
 
-/// How often a listener looks for connections, and a connecting side tries again.
+/// The interval at which a listener checks for connections, and a connecting side tries again.
 const POLL: Duration = Duration::from_millis(5);
 const RETRY: Duration = Duration::from_millis(100);
-/// Longest time that a connecting side waits for one of the addresses that a name stands for to answer at
-/// all, before it tries the next: packets to one of them may go nowhere.
+/// The longest time that a connecting side waits for an answer from one of the addresses of a host name,
+/// before it tries the next one: packets to an address may be lost.
 const TURN: Duration = Duration::from_secs(3);
 
 /// The settings of both kinds of endpoint.
@@ -71,9 +72,9 @@ const TURN: Duration = Duration::from_secs(3);
 pub struct Options {
     /// This side's role; the peer must have the other one.
     pub party: Party,
-    /// Lanes wanted, 1 to [`MAX_LANES`]; the smaller wish counts.
+    /// The wanted number of lanes, 1 to [`MAX_LANES`]; the smaller number of both sides is used.
     pub lanes: u8,
-    /// How long connecting is tried, how long a handshake may take, and how long a peer may stall.
+    /// The time limit for connecting, for a handshake, and for a stalling peer.
     pub timeout: Duration,
 }
 
@@ -84,7 +85,7 @@ struct Hello {
     party: Party,
     lane: u8,
     lanes: u8,
-    /// The session id on a further lane.
+    /// The session identifier, on a further lane.
     session: [u8; 32],
 }
 
@@ -115,7 +116,7 @@ impl Hello {
         bytes
     }
 
-    /// No check but that it is a hello.
+    /// It only checks that the bytes are a hello.
     fn from_bytes(bytes: [u8; HELLO_BYTES]) -> Option<Hello> {
         let [b'B', b'W', v0, v1, party @ 0..=1, lane, lanes, session @ ..] = bytes else { return None };
         let party = if party == 1 { Party::Evaluator } else { Party::Garbler };
@@ -127,7 +128,7 @@ impl Hello {
         lane.flush()
     }
 
-    /// Sends it with a sheet.
+    /// Sends the hello with a sheet.
     fn send_with(&self, lane: &mut Lane, sheet: &[u8]) -> io::Result<()> {
         lane.write_all(&self.to_bytes())?;
         lane.write_all(&(sheet.len() as u32).to_le_bytes())?;
@@ -135,12 +136,12 @@ impl Hello {
         lane.flush()
     }
 
-    /// Returns whether a sheet follows: in this version, where no session is named.
+    /// Returns whether a sheet follows: with this version, and if no session is named.
     fn has_sheet(&self) -> bool {
         self.version == VERSION && [0, VISIT].contains(&self.lane)
     }
 
-    /// The peer's hello.
+    /// Receives the peer's hello.
     fn receive(lane: &mut Lane) -> io::Result<Hello> {
         let mut bytes = [0; HELLO_BYTES];
         lane.read_exact(&mut bytes)?;
@@ -158,7 +159,7 @@ impl Hello {
         )))
     }
 
-    /// Checks that two parties that greet like this can work together.
+    /// Checks that two parties with these hellos can work together.
     fn agree(&self, peer: &Hello) -> Result<(), Error> {
         self.same_version(peer)?;
         if self.party == peer.party {
@@ -194,21 +195,21 @@ fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), 
     Ok(())
 }
 
-/// A peer who has proved to be the one that was expected, and what it is about to do.
+/// A peer that has authenticated, and its sheet.
 pub struct Met {
     /// The connection to it.
     pub channel: Channel,
     /// Its sheet.
     pub sheet: Vec<u8>,
-    /// Says that the peer wants to compare only, and no run.
+    /// True if the peer only wants to compare, without a run.
     pub visits: bool,
 }
 
-/// Connects to a listening peer at `address` (`host:port`). Until the timeout has passed, a peer that is not
-/// there yet is tried again.
+/// Connects to a listening peer at `address` (`host:port`). It tries again until the timeout if the peer does
+/// not listen yet.
 ///
 /// # Errors
-/// [`Error::Io`] if there is no connection in time or the peer holds another key, [`Error::Mismatch`] if the
+/// [`Error::Io`] if there is no connection in time or the peer has another key, [`Error::Mismatch`] if the
 /// peer has another version or the same role, [`Error::Usage`] if an argument is out of its range.
 pub fn connect(
     address: &str,
@@ -219,7 +220,7 @@ pub fn connect(
     meet(address, identity, peer, options, &[]).map(|met| met.channel)
 }
 
-/// Does what [`connect`] does, with a sheet that says what this party is about to do.
+/// Does the same as [`connect`], with a sheet that describes what this party is about to do.
 ///
 /// # Errors
 /// As [`connect`].
@@ -260,7 +261,8 @@ pub fn meet(
     Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: theirs, visits: false })
 }
 
-/// Visits a listening peer, to compare what both would do; it goes on waiting for the real connection.
+/// Visits a listening peer, to compare what both would do; the peer continues to wait for the real
+/// connection.
 ///
 /// # Errors
 /// As [`connect`].
@@ -279,7 +281,7 @@ pub fn visit(
     Ok(Met { channel: Channel::new(Lane::join(vec![lane])?), sheet, visits: true })
 }
 
-/// Greets a listening peer. Returns what it answers.
+/// Greets a listening peer. Returns its answer.
 fn exchange(lane: &mut Lane, hello: &Hello, sheet: &[u8]) -> Result<(Hello, Vec<u8>), Error> {
     hello.send_with(lane, sheet)?;
     let answer = Hello::receive(lane)?;
@@ -296,8 +298,8 @@ fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> i
     Lane::handshake(socket, Connection::Client(connection), timeout)
 }
 
-/// Opens a further lane of a session. A listener that has too many connections may close one before it has
-/// looked at its greeting: then another is tried, within the timeout.
+/// Opens a further lane of a session. A listener with too many connections may close one before it has read
+/// its hello; then another one is tried, within the timeout.
 fn further_lane(
     at: SocketAddr,
     config: &Arc<ClientConfig>,
@@ -332,7 +334,7 @@ fn was_closed(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof)
 }
 
-/// How long one of so many addresses may take to answer at all, if so much time is left.
+/// Returns the time for an answer of one of several addresses, from the remaining time.
 fn turn(left: Duration, addresses: usize) -> Duration {
     TURN.min(left / addresses as u32)
 }
@@ -345,8 +347,8 @@ struct Reached<T> {
     heard: T,
 }
 
-/// Tries the addresses that the name stands for, again and again, until a listener answers the greeting. One
-/// that has too many connections closes some before it answers.
+/// Tries the addresses of the host name, again and again, until a listener answers the hello. A listener with
+/// too many connections closes some before it answers.
 fn first_connection<T>(
     address: &str,
     config: &Arc<ClientConfig>,
@@ -369,7 +371,7 @@ fn first_connection<T>(
                 for at in addresses {
                     let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
                     match call(at, turn(left, count), left) {
-                        // A peer that answered in TLS will not answer otherwise the next time.
+                        // A peer that answered with a TLS error will do so again.
                         Err(Error::Io(e))
                             if !matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
                         {
@@ -392,7 +394,7 @@ fn first_connection<T>(
     }
 }
 
-/// Waits for the peer. Everybody else is refused, and logged, as far as the [lobby] allows.
+/// Waits for the peer. All other connections are refused and logged, within the limits of the [lobby].
 pub struct Listener {
     socket: TcpListener,
     config: Arc<ServerConfig>,
@@ -401,14 +403,14 @@ pub struct Listener {
     waiting: Mutex<Waiting>,
 }
 
-/// The connections on the way in, also between two meetings.
+/// The incoming connections, also between two meetings.
 struct Waiting {
     lobby: Lobby,
     arrived: Sender<Guest>,
     guests: Receiver<Guest>,
 }
 
-/// A connection whose other end has proved to be the peer.
+/// A connection whose other end has authenticated as the peer.
 struct Guest {
     lane: Lane,
     hello: Hello,
@@ -417,7 +419,7 @@ struct Guest {
 }
 
 impl Listener {
-    /// Listens at `address` (`host:port`; port 0 lets the operating system choose).
+    /// Listens at `address` (`host:port`; with port 0 the operating system chooses one).
     ///
     /// # Errors
     /// [`Error::Io`] if the address cannot be bound, [`Error::Usage`] if an argument is out of its range.
@@ -441,12 +443,12 @@ impl Listener {
         Ok(Listener { socket, config, options: *options, refusals, waiting })
     }
 
-    /// Gives handshakes, and the peer once it is there, another timeout from now on.
+    /// Sets the timeout of handshakes and, after the meeting, of the peer.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.options.timeout = timeout;
     }
 
-    /// Returns where it listens.
+    /// Returns the address at which it listens.
     ///
     /// # Errors
     /// [`Error::Io`] if the operating system does not say.
@@ -454,8 +456,8 @@ impl Listener {
         Ok(self.socket.local_addr()?)
     }
 
-    /// Waits for the peer, as long as it takes; once its first connection stands, the further lanes have the
-    /// timeout. Visits are turned away.
+    /// Waits for the peer without limit; after its first connection, the further lanes have the timeout.
+    /// Visits are refused.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer has another version or the same role, [`Error::Io`] if the connection
@@ -472,13 +474,13 @@ impl Listener {
         }
     }
 
-    /// Waits for the peer or its visit, and tells it by a sheet what this party is about to do: as long as it
-    /// takes, or until then.
+    /// Waits for the peer or its visit, without limit or until this time, and sends it a sheet that describes
+    /// what this party is about to do.
     ///
     /// # Errors
     /// As [`Listener::accept`]; [`Error::Io`] of the kind [`ErrorKind::TimedOut`] if nobody came in time.
     pub fn meet(&self, sheet: &[u8], until: Option<Instant>) -> Result<Met, Error> {
-        // A thread that panicked in here left nothing half done.
+        // A thread that panicked in here left the data valid.
         let mut waiting = self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let waiting = &mut *waiting;
         let here = Hello::first(&self.options);
@@ -540,7 +542,7 @@ impl Listener {
         Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: main.sheet, visits: false })
     }
 
-    /// Accepts the connections that wait and starts their handshakes.
+    /// Accepts pending connections and starts their handshakes.
     fn welcome(&self, waiting: &mut Waiting) {
         let Waiting { lobby, arrived, .. } = waiting;
         let (refusals, timeout) = (&self.refusals, self.options.timeout);
@@ -548,8 +550,8 @@ impl Listener {
             match self.socket.accept() {
                 Ok((socket, from)) => lobby.admit(socket, from, timeout, refusals),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // A connection that ended before it was accepted, or no file descriptor left. In the latter
-                // case another connection gives its own.
+                // The connection ended before it was accepted, or no file descriptor was left. In the latter
+                // case another connection is closed.
                 Err(e) => {
                     debug!("a connection was not accepted: {e}");
                     lobby.close_waiting(refusals);
@@ -562,7 +564,7 @@ impl Listener {
             let greeting = move || match greet(socket, config, timeout) {
                 Ok(guest) => {
                     debug!("the peer connected from {from}");
-                    // Nobody waits for it any more: then it is closed.
+                    // Nobody waits for it any more, so it is closed.
                     let _ = arrived.send(guest);
                 }
                 Err(e) => refusals.refused(from, e),

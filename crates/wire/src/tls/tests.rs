@@ -22,12 +22,12 @@ fn options(party: Party) -> Options {
     Options { party, lanes: 1, timeout: Duration::from_secs(20) }
 }
 
-/// Errors within a test's patience where something should go wrong.
+/// Options with short timeouts, for tests in which something goes wrong.
 fn short(party: Party) -> Options {
     Options { timeout: Duration::from_millis(300), ..options(party) }
 }
 
-/// Says a hello, with nothing on its sheet where it has one.
+/// Sends a hello, with an empty sheet if it has one.
 fn say(hello: Hello, lane: &mut Lane) -> io::Result<()> {
     if hello.has_sheet() { hello.send_with(lane, &[]) } else { hello.send(lane) }
 }
@@ -44,7 +44,7 @@ impl Two {
         connect(address, &self.evaluator, self.garbler.public_key(), &options)
     }
 
-    /// A channel: the listening garbler's end, the connecting evaluator's end.
+    /// Makes a channel: the listening garbler's end, and the connecting evaluator's end.
     fn pair(&self, garbler: Options, evaluator: Options) -> (Channel, Channel) {
         let (listener, address) = self.listener(garbler);
         thread::scope(|scope| {
@@ -92,7 +92,7 @@ fn messages_and_bulk_cross_the_network() {
 
 #[test]
 fn both_directions_at_once_do_not_block_each_other_for_ever() {
-    // Each side reads only after it has written, also more than any system's buffers hold.
+    // Each side reads only after it has written more than any system buffers.
     let parties = two();
     let (mut a, mut b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
     for count in [64 << 10, AHEAD_BYTES / 4 * 3] {
@@ -113,7 +113,7 @@ fn strangers_and_wrong_keys_are_refused_and_the_listener_lives_on() {
     let (listener, address) = parties.listener(options(Party::Garbler));
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
-        // One who says nothing at all, one who speaks no TLS, one who goes away.
+        // One that sends nothing at all, one that does not use TLS, and one that goes away.
         let _silent = TcpStream::connect(&address).unwrap();
         TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         drop(TcpStream::connect(&address).unwrap());
@@ -145,20 +145,20 @@ fn a_crowd_of_silent_strangers_does_not_keep_the_peer_out() {
     });
 }
 
-/// A socket at a port that the system chooses, and its address.
+/// Returns a socket at a port that the system chooses, and its address.
 fn bound() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     (listener, address)
 }
 
-/// A connection of the evaluator that has not greeted yet.
+/// Makes a connection of the evaluator that has not sent a hello yet.
 fn raw(parties: &Two, address: &str) -> Lane {
     let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
     client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
 }
 
-/// The listening garbler's end of a connection on which nobody has greeted yet.
+/// Makes the listening garbler's end of a connection without hellos.
 fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     Lane::handshake(
@@ -168,7 +168,7 @@ fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
     )
 }
 
-/// Both ends of such a connection, the garbler's first.
+/// Makes both ends of such a connection, the garbler's first.
 fn ends(parties: &Two) -> (Lane, Lane) {
     let (listener, address) = bound();
     thread::scope(|scope| {
@@ -178,7 +178,7 @@ fn ends(parties: &Two) -> (Lane, Lane) {
     })
 }
 
-/// Closes both ends at once, as each waits for the other.
+/// Closes both ends at the same time, because each waits for the other.
 fn close(one: impl Send, other: impl Send) {
     thread::scope(|scope| {
         scope.spawn(move || drop(one));
@@ -186,7 +186,7 @@ fn close(one: impl Send, other: impl Send) {
     });
 }
 
-/// The name of the session in a further lane, so that it can join this one and no other.
+/// A further lane names its session, so that it can join only this one.
 #[test]
 fn each_connection_has_a_session_of_its_own() {
     let parties = two();
@@ -220,7 +220,7 @@ fn replayed_and_foreign_lanes_are_refused() {
         };
         let (_first, index) = open(1, session).unwrap();
         assert_eq!(index, 1);
-        // The same place again, no place, a place beyond the last, another session's place.
+        // The same number again, no number, a number that is too large, and a number of another session.
         for (lane, session) in [(1, session), (0, session), (3, session), (255, session), (2, [1; 32])] {
             assert_eq!(open(lane, session).err().map(|e| e.kind()), Some(ErrorKind::UnexpectedEof), "{lane}");
         }
@@ -276,8 +276,8 @@ fn row_19_hellos_must_agree() {
     assert_eq!(mismatch(evaluator.agree(&evaluator)), "both run as the evaluator");
 }
 
-/// A visitor and a listener see each other's sheets and talk, and the listener waits on; a run's peers see
-/// them, too.
+/// A visitor and a listener see each other's sheets and communicate, and the listener continues to wait. The
+/// peers of a run see them, too.
 #[test]
 fn a_visit_leaves_the_listener_waiting() {
     let parties = two();
@@ -311,8 +311,8 @@ fn a_visit_leaves_the_listener_waiting() {
     assert!(matches!(none, Err(Error::Io(e)) if e.kind() == ErrorKind::TimedOut));
 }
 
-/// A listener that only takes connections turns visitors away, and says so; and a refusal is heard instead of
-/// a first message alone.
+/// A listener that only accepts runs refuses visitors with a reason. A refusal is accepted only instead of a
+/// first message.
 #[test]
 fn visitors_are_turned_away() {
     let parties = two();
@@ -331,7 +331,7 @@ fn visitors_are_turned_away() {
     });
 }
 
-/// A sheet that says it is longer than one may be is refused before memory is taken.
+/// A sheet whose stated length is too large is refused before memory is allocated.
 #[test]
 fn row_18_a_sheet_is_bounded() {
     let parties = two();
@@ -358,7 +358,7 @@ fn nobody_at_the_address() {
     drop(listener);
     assert_eq!(kind(parties.connect(&address, short(Party::Evaluator))), ErrorKind::ConnectionRefused);
     assert!(matches!(parties.connect("no port", short(Party::Evaluator)), Err(Error::Usage(_))));
-    // A name that stands for nothing may do so later. No resolver asks the network for one of such a length.
+    // An unknown host name may become known later. No resolver asks the network for a name of this length.
     let nowhere = format!("{}:1", "x".repeat(64));
     assert!(matches!(parties.connect(&nowhere, short(Party::Evaluator)), Err(Error::Io(_))));
     assert!(matches!(
@@ -367,15 +367,15 @@ fn nobody_at_the_address() {
     ));
 }
 
-/// One address that answers nothing leaves time for the others.
+/// An address that does not answer leaves time for the others.
 #[test]
 fn every_address_has_its_turn() {
     let seconds = Duration::from_secs;
     assert_eq!([turn(seconds(60), 1), turn(seconds(60), 2), turn(seconds(4), 2)], [TURN, TURN, seconds(2)]);
 }
 
-/// A connection that ends before the listener has answered is no answer: it is tried again, by runs, visits
-/// and further lanes. A full listener closes connections before their handshake, and after it.
+/// A connection that ends before the listener has answered is tried again, by runs, visits and further lanes.
+/// A full listener closes connections before or after their handshake.
 #[test]
 fn who_is_turned_away_tries_again() {
     let parties = two();
@@ -430,7 +430,7 @@ fn bad_arguments_are_refused() {
     }
 }
 
-/// The garbler's end of a channel to a peer that has connected and now does what the test wants.
+/// Returns the garbler's end of a channel whose connected peer does what the test wants.
 fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     let (listener, address) = parties.listener(Options { timeout, ..options(Party::Garbler) });
     thread::scope(|scope| {
@@ -444,8 +444,8 @@ fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     })
 }
 
-/// A peer with the right key that answers each connection's greeting, by number, with what `answer` makes of
-/// it.
+/// Connects to a peer with the right key, whose answer to each connection's hello is changed by `answer`,
+/// according to its number.
 fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -> Result<Channel, Error> {
     let parties = two();
     let (socket, address) = bound();
@@ -464,7 +464,7 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
             }
         });
         let result = parties.connect(&address, Options { lanes, ..options(Party::Evaluator) });
-        // The expected connections have come.
+        // The expected connections have arrived.
         (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
         result
     })
@@ -495,13 +495,13 @@ fn a_deadline_can_be_set_anew() {
     assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     lane.set_timeout(Duration::from_secs(20));
     assert_eq!(lane.read(&mut [0]).unwrap(), 1);
-    // The time has to pass, however often the socket itself gives up before.
+    // This time must pass, even if the socket itself gives up earlier.
     lane.set_timeout(Duration::from_millis(150));
     assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     close(lane, peer);
 }
 
-/// A channel and a listener take another timeout while they live.
+/// The timeout of a channel and of a listener can be changed.
 #[test]
 fn a_timeout_can_be_set_anew() {
     let parties = two();
@@ -515,14 +515,14 @@ fn a_timeout_can_be_set_anew() {
         let accepted = scope.spawn(|| listener.accept().unwrap().receive(TAG, 1));
         let mut lane = raw(&parties, &address);
         say(Hello::first(&options(Party::Evaluator)), &mut lane).unwrap();
-        // It gives no sign of life for longer than what the listener was bound with.
+        // It sends no keep-alive frame for longer than the listener's first timeout.
         thread::sleep(2 * short(Party::Garbler).timeout);
         lane.write_all(&[TAG.0, 1, 0, 0, 0, b'x']).and_then(|()| lane.flush()).unwrap();
         assert_eq!(accepted.join().unwrap().unwrap(), b"x");
     });
 }
 
-/// While nothing goes to the peer, what comes from it is read, and is there afterwards.
+/// While the peer accepts no bytes, its own bytes are read and are available afterwards.
 #[test]
 fn what_comes_while_the_peer_takes_nothing_is_kept() {
     let (mut lane, mut peer) = ends(&two());
@@ -540,14 +540,14 @@ fn what_comes_while_the_peer_takes_nothing_is_kept() {
     close(lane, peer);
 }
 
-/// An error of the socket ends the wait: only a pause of it is none.
+/// An error of the socket ends the wait; only a pause does not.
 #[test]
 fn a_peer_that_is_gone_is_not_waited_for() {
     let parties = two();
     let (listener, address) = bound();
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     let mut lane = thread::scope(|scope| {
-        // After the handshake its socket is closed at once, as that of a process that ends.
+        // After the handshake its socket is closed at once, as by a process that ends.
         scope.spawn(|| {
             ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap()
         });
@@ -557,7 +557,7 @@ fn a_peer_that_is_gone_is_not_waited_for() {
     assert_ne!(error.kind(), ErrorKind::TimedOut);
 }
 
-/// The protocol says when it is over; until then also a connection that was closed in good order is an error.
+/// The protocol decides when it is over; before that, even an orderly close is an error.
 #[test]
 fn an_orderly_end_is_too_early() {
     let (mut lane, peer) = ends(&two());
@@ -579,7 +579,7 @@ fn who_has_nothing_to_say_gives_signs_of_life() {
     close(lanes, peer);
 }
 
-/// A stopped party waits for nobody: not for a call, an answer, a message or the other's end.
+/// A stopped party waits for nothing: not for a connection, an answer, a message or the other's end.
 #[test]
 fn who_is_asked_to_stop_waits_no_longer() {
     let parties = two();
@@ -623,7 +623,7 @@ fn a_trickling_peer_hits_the_deadline() {
     thread::scope(|scope| {
         let receiving = scope.spawn(move || kind(channel.receive(TAG, 1000)));
         peer.write_all(&[TAG.0, 0xe8, 3, 0, 0]).unwrap();
-        // A byte at a time, each well before the deadline, until the channel has closed.
+        // One byte at a time, each well before the deadline, until the channel has closed.
         while peer.write_all(&[1]).and_then(|()| peer.flush()).is_ok() && !receiving.is_finished() {
             thread::sleep(Duration::from_millis(20));
         }
@@ -671,7 +671,7 @@ fn a_writer_waits_for_a_busy_reader() {
 
 #[test]
 fn a_flipped_record_ends_the_connection() {
-    // A relay between the parties alters one byte of the first record after the handshake.
+    // A relay between the parties changes one byte of the first record after the handshake.
     let parties = two();
     let (listener, address) = parties.listener(options(Party::Garbler));
     let (relay, through) = bound();
@@ -704,7 +704,7 @@ fn a_flipped_record_ends_the_connection() {
 
 #[test]
 fn throughput() {
-    // The test asserts that nothing is lost or reordered; the rate is a figure to read (`--nocapture`).
+    // The test checks that nothing is lost or reordered; the measured rate is only printed (`--nocapture`).
     let parties = two();
     for lanes in [1, 2] {
         let (mut a, mut b) = parties.pair(
