@@ -394,7 +394,7 @@ fn first_connection<T>(
     }
 }
 
-/// Waits for the peer. All other connections are refused and logged, within the limits of the [lobby].
+/// Waits for the peer. All other connections are refused and logged, within the limits of the lobby.
 pub struct Listener {
     socket: TcpListener,
     config: Arc<ServerConfig>,
