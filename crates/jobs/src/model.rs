@@ -44,7 +44,7 @@ struct Worker {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct LanePlace {
     worker: Option<Worker>,
-    /// The partition for which stock was taken; none if there is no stock.
+    /// True if there is stock, some of which may be `taken` for partitions.
     stock: bool,
     taken: BTreeSet<Partition>,
 }
