@@ -1,5 +1,5 @@
-//! The results of PrepareComponents: authenticators in buckets, by which labels are accepted and inputs
-//! recovered, and batches of components together with those of their outputs.
+//! The results of PrepareComponents: buckets of authenticators, which accept labels and recover inputs, and
+//! batches of components with the authenticators of their outputs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,12 +14,13 @@ use brickwork_primitives::commit::{Places, Row, Shares};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// The garbler's authenticators of one kind, bucket after bucket: the heads, which programs are joined to.
+/// The heads of the garbler's authenticators of one kind, bucket after bucket; programs are joined to the
+/// heads.
 pub(super) struct GarblerAuthenticators {
     pub origin: Origin,
-    /// Of the heads.
+    /// The commitments of the heads.
     pub at: Places,
-    /// Authenticators that the session had made before these, of either kind.
+    /// The number of authenticators of either kind that the session had made before these.
     pub made: u64,
     pub wires: Row,
     /// Offsets of input authenticators; empty for plain ones.
@@ -31,23 +32,23 @@ pub(super) struct EvaluatorAuthenticators {
     pub origin: Origin,
     pub size: usize,
     pub hasher: Hasher,
-    /// Of the heads.
+    /// Commitments to the heads' wires.
     pub wires: Shares,
-    /// Of the heads of input authenticators; empty for plain ones.
+    /// Commitments to the offsets of the heads of input authenticators; empty for plain ones.
     pub offsets: Shares,
     /// The delta differences of the heads of input authenticators; empty for plain ones.
     pub head_delta_differences: Vec<Label>,
     pub rows: AuthenticatorRows,
 }
 
-/// Of each authenticator what the evaluator checks labels by.
+/// The data with which the evaluator checks labels, for each authenticator.
 pub(super) struct AuthenticatorRows {
-    /// Index of each authenticator in its batch, by which it hashes.
+    /// Index of each authenticator in its batch, which enters its hash.
     pub indices: SpilledVec<u32>,
     pub hashes: SpilledVec<Authenticator>,
     /// S_g of each input authenticator; empty for plain ones.
     pub delta_differences: SpilledVec<Label>,
-    /// From the head of each bucket to its other authenticators.
+    /// Solderings from the head of each bucket to its other authenticators.
     pub solderings: SpilledVec<Soldering>,
 }
 
@@ -61,7 +62,7 @@ struct Rows<'a> {
 }
 
 impl AuthenticatorRows {
-    /// All of them, where they are in memory.
+    /// Returns all of them, if they are in memory.
     fn in_memory(&self) -> Option<Rows<'_>> {
         Some(Rows {
             indices: self.indices.in_memory()?.into(),
@@ -71,7 +72,7 @@ impl AuthenticatorRows {
         })
     }
 
-    /// Those of some buckets.
+    /// Reads those of some buckets.
     fn read(&self, buckets: Range<usize>, size: usize) -> Result<Rows<'_>, Error> {
         let of = |each: usize| buckets.start * each..buckets.end * each;
         let delta_differences = if self.delta_differences.is_empty() { 0..0 } else { of(size) };
@@ -84,16 +85,16 @@ impl AuthenticatorRows {
     }
 }
 
-/// Some buckets of authenticators, wherever they lay.
+/// Some buckets of authenticators that were read.
 pub(super) struct AtHand<'a> {
     rows: Rows<'a>,
     size: usize,
-    /// Of each bucket that was asked for its number among those at hand.
+    /// For each requested bucket its number among the read ones.
     places: Vec<usize>,
 }
 
 impl AtHand<'_> {
-    /// Returns the index of authenticator `i` of the bucket that was asked for as number `k`.
+    /// Returns the index of authenticator `i` in the bucket of request `k`.
     pub fn index(&self, k: usize, i: usize) -> u64 {
         self.rows.indices[self.places[k] * self.size + i].into()
     }
@@ -103,12 +104,12 @@ impl AtHand<'_> {
         self.rows.delta_differences.get(self.places[k] * self.size + i).copied().unwrap_or_default()
     }
 
-    /// Returns the soldering from the head of a bucket to authenticator `i`, if it is another one.
+    /// Returns the soldering from the head of a bucket to authenticator `i`, unless this is the head.
     pub fn soldering(&self, k: usize, i: usize) -> Option<Soldering> {
         (i > 0).then(|| self.rows.solderings[self.places[k] * (self.size - 1) + i - 1])
     }
 
-    /// Returns the label that a label on the bucket's head becomes on authenticator `i`.
+    /// Returns the label on authenticator `i` for a label on the bucket's head.
     pub fn carry(&self, k: usize, i: usize, label: Label) -> Label {
         self.soldering(k, i).map_or(label, |soldering| {
             soldering.carry(label, self.delta_difference(k, 0) ^ self.delta_difference(k, i))
@@ -126,7 +127,7 @@ impl EvaluatorAuthenticators {
         self.head_delta_differences.get(bucket).copied().unwrap_or_default()
     }
 
-    /// Returns the authenticators of these buckets.
+    /// Reads the authenticators of these buckets.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -135,7 +136,7 @@ impl EvaluatorAuthenticators {
         if let Some(rows) = self.rows.in_memory() {
             return Ok(AtHand { rows, size, places });
         }
-        // Neighbours are read together.
+        // Adjacent buckets are read together.
         let (mut all, mut count) = (Rows::default(), 0);
         for run in places.chunk_by_mut(|a, b| matches!(b.checked_sub(*a), Some(0 | 1))) {
             let (first, end) = (run[0], run[run.len() - 1] + 1);
@@ -154,8 +155,8 @@ impl EvaluatorAuthenticators {
         Ok(AtHand { rows: all, size, places })
     }
 
-    /// Does EvKAs of the paper for labels, each on the head of a bucket: whether a strict majority of the
-    /// bucket accepts it. It asks all authenticators, whatever they say.
+    /// Returns for each label, each on the head of a bucket, whether a strict majority of the bucket accepts
+    /// it (EvKAs of the paper). It asks all authenticators, whatever the first ones answer.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -172,13 +173,13 @@ impl EvaluatorAuthenticators {
     }
 }
 
-/// A batch of the garbler's with the authenticators of its outputs, `[slot][output wire]`.
+/// A batch of the garbler's copies, with the authenticators of its outputs, `[slot][output wire]`.
 pub(super) struct GarblerComponent {
     pub batch: GarblerBatch,
     pub authenticators: GarblerAuthenticators,
 }
 
-/// A batch of the evaluator's with the authenticators of its outputs, `[slot][output wire]`.
+/// A batch of the evaluator's copies, with the authenticators of its outputs, `[slot][output wire]`.
 pub(super) struct EvaluatorComponent {
     pub batch: EvaluatorBatch,
     pub authenticators: EvaluatorAuthenticators,
@@ -325,9 +326,9 @@ pub(super) mod tests {
     use brickwork_primitives::solder::GarblerWire;
     use brickwork_primitives::spill::Spill;
 
-    /// Returns the authenticators in so many buckets of a size, as the evaluator has them when all is proven,
-    /// and the wires of the heads. A bad one stands under another index than that of which it was made: it
-    /// accepts nothing, and does not authenticate itself.
+    /// Returns this many buckets of authenticators in the evaluator's form after the proofs, and the wires of
+    /// the heads. A bad authenticator stands under a wrong index: it accepts nothing, and does not
+    /// authenticate itself.
     pub fn authenticators(
         kind: AuthenticatorKind,
         (buckets, size): (usize, usize),
@@ -376,8 +377,8 @@ pub(super) mod tests {
         (authenticators, wires.into_iter().step_by(size).collect())
     }
 
-    /// Wherever authenticators lie, neighbours or not, in whatever order and however often they are asked
-    /// for.
+    /// The read authenticators are the requested ones, in any position and order, and however often they are
+    /// requested.
     #[test]
     fn what_is_at_hand_is_what_was_asked_for() {
         let mut rng = Rng::replayable("test gadgets");
@@ -411,8 +412,9 @@ pub(super) mod tests {
         }
     }
 
-    /// EvKAs: a label is accepted by more than half of its bucket, whichever authenticators they are; what is
-    /// none is refused. That half of them are not enough shows in buckets of even size, which no cut has.
+    /// EvKAs: a label is accepted by more than half of its bucket, whichever authenticators these are; a
+    /// value that is no label is refused. Buckets of even size, which no cut has, show that half of them are
+    /// not enough.
     #[test]
     fn row_08_only_a_strict_majority_accepts() {
         let mut rng = Rng::replayable("test gadgets");
@@ -421,7 +423,7 @@ pub(super) mod tests {
                 [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last)))
             })
         {
-            // As many are bad in a bucket as there are buckets before it.
+            // Each bucket has one bad authenticator more than the one before it.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
             let (authenticators, heads) =
                 authenticators(kind, (size + 1, size), rng.delta(), &Spill::memory(), &mut rng, bad);

@@ -1,4 +1,4 @@
-//! Batches of items under one cut-and-choose, and the evaluator's choice among them.
+//! Batches of items of one cut-and-choose, and the evaluator's choice among them.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use brickwork_wire::Channel;
 #[derive(Clone, Copy)]
 pub(super) struct BatchSizes {
     bucketing: Bucketing,
-    /// Slots or wires to fill: all N, or those of a part.
+    /// Slots or wires to fill: all N, or those of a part of the batch.
     pub buckets: usize,
     /// B: items in a bucket.
     pub size: usize,
@@ -26,32 +26,32 @@ impl From<Bucketing> for BatchSizes {
 }
 
 impl BatchSizes {
-    /// Returns the items that end in a bucket.
+    /// Returns the number of items in buckets.
     pub fn chosen(&self) -> usize {
         self.buckets * self.size
     }
 
-    /// Returns L: all items, as they are made.
+    /// Returns L, the number of all items that were made.
     pub fn items(&self) -> usize {
         self.bucketing.copies() as usize
     }
 
-    /// Returns some of its buckets, after the challenge.
+    /// Returns the sizes for some of its buckets, after the challenge.
     pub fn with_buckets(&self, buckets: usize) -> BatchSizes {
         BatchSizes { buckets, ..*self }
     }
 
-    /// Returns the sizes of the first items of the buckets alone.
+    /// Returns the sizes for only the heads of the buckets.
     pub fn heads(&self) -> BatchSizes {
         BatchSizes { size: self.size.min(1), ..*self }
     }
 
-    /// Returns the solderings from the head of each bucket to its other items.
+    /// Returns the number of solderings from the head of each bucket to its other items.
     pub fn pairs(&self) -> usize {
         self.buckets * self.size.saturating_sub(1)
     }
 
-    /// Returns the head and the other item of pair `k`, counted among the chosen ones.
+    /// Returns the head and the other item of pair `k`, both as numbers among the chosen items.
     pub fn pair(&self, k: usize) -> (usize, usize) {
         pair(self.size, k)
     }
@@ -64,7 +64,7 @@ pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
 }
 
 /// The items that are opened, and those that are chosen, bucket after bucket. Both parties derive it from the
-/// evaluator's seed; the counts follow from the batch and nothing that the peer says.
+/// evaluator's seed. The counts follow from the batch, and not from the peer's messages.
 pub(super) struct Challenge {
     pub opened: Vec<u32>,
     pub chosen: Vec<u32>,
@@ -80,12 +80,12 @@ impl Challenge {
         Challenge { opened, chosen }
     }
 
-    /// Returns the heads of these buckets, where there are `size` items in each.
+    /// Returns the heads of these buckets of `size` items each.
     pub fn heads(&self, buckets: Range<usize>, size: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         buckets.map(move |bucket| self.chosen[bucket * size] as usize)
     }
 
-    /// Returns the assignment of each item, where there are `size` items in a bucket.
+    /// Returns the assignment of each item, for buckets of `size` items.
     pub fn assignment(&self, size: usize) -> Assignment {
         let (opened, buckets) =
             (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);
@@ -104,18 +104,19 @@ impl Challenge {
     }
 }
 
-/// The fate of an item.
+/// The assignment of an item.
 #[derive(Clone, Copy)]
 pub(super) enum Assigned {
-    /// Its number among the opened ones.
+    /// Opened, with its number among the opened items.
     Opened(usize),
-    /// The bucket that it is the head of.
+    /// The head of the bucket with this number.
     Head(usize),
-    /// The number of the [pair](BatchSizes::pair) that it is in with its head.
+    /// Another item of a bucket, with the number of its [pair](BatchSizes::pair).
     Other(usize),
 }
 
-/// The fate of each item of a batch: numbers of the opened ones, then of the heads, then of the others.
+/// The assignment of each item of a batch: numbers of the opened items, then of the heads, then of the
+/// others.
 pub(super) struct Assignment {
     assignment: Vec<u32>,
     opened: u32,
@@ -133,18 +134,18 @@ impl Assignment {
         }
     }
 
-    /// Returns the number of an item among the opened or, if it was not opened, among the chosen ones.
+    /// Returns the number of an item among the opened ones or, if it was not opened, among the chosen ones.
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         match self.of(item) {
             Assigned::Opened(k) => Ok(k),
             Assigned::Head(bucket) => Err(bucket * self.size),
-            // Division of 32 bits costs a fraction of that of 64.
+            // A 32-bit division is much cheaper than a 64-bit one.
             Assigned::Other(pair) => Err(pair + (pair as u32 / (self.size as u32 - 1)) as usize + 1),
         }
     }
 }
 
-/// Draws the evaluator's challenges for so many batches, all of which are fixed.
+/// Draws the evaluator's challenges for this many batches, all of which are fixed.
 pub(super) fn draw(
     channel: &mut Channel,
     rng: &mut Rng,

@@ -5,17 +5,17 @@ use brickwork_primitives::{commit, ot};
 cheats! {
     /// Every check that a peer can fail in DUPLO.
     pub enum Cheat of "duplo" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message that is not expected at this point, or has a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Base OT (Masny–Rindal 2019): a message holds an encoding of no point of the group.
+        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is no point of the group.
         BaseOtPoint = ot::Cheat::BaseOtPoint,
-        /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
+        /// Base OT (Masny–Rindal 2019): a message contains the identity, whose key everybody knows.
         BaseOtIdentity = ot::Cheat::BaseOtIdentity,
-        /// Base OT from lattices: a message holds a number that is not below the modulus.
+        /// Base OT from lattices: a message contains a number that is not below the modulus.
         BaseOtVector = ot::Cheat::BaseOtVector,
-        /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
+        /// OT extension (Roy 2022): the receiver's rows are inconsistent with its choices.
         OtExtension = ot::Cheat::OtExtension,
-        /// Commitments (FJNT16): something that was sent as a commitment is none.
+        /// Commitments (FJNT16): a message that should be a commitment is none.
         Commitment = commit::Cheat::Commitment,
         /// Commitments: an opened value is not the committed one (Open in appendix A).
         Opening = commit::Cheat::Opening,
@@ -23,7 +23,7 @@ cheats! {
         Indicator = commit::Cheat::Indicator,
         /// VerWire: an opened offset whose lowest bit is 0.
         OffsetColour = "an offset ends in 0",
-        /// GenSold: the sum of two offsets whose lowest bit is 1.
+        /// GenSold: the sum of two offsets has lowest bit 1.
         DeltaDifferenceColour = "the sum of two offsets ends in 1",
         /// VerSub: an opened copy is no garbling of its component under the opened labels.
         OpenedCopy = "an opened copy is garbled wrongly",
@@ -31,7 +31,7 @@ cheats! {
         ChosenTables = "the tables of a copy changed after the challenge",
         /// VerKeyAuth: a checked key authenticator refuses a valid label.
         KeyAuthenticator = "a checked key authenticator refuses its label",
-        /// VerInKeyAuth: a checked input authenticator is not what its offset makes it.
+        /// VerInKeyAuth: a checked input authenticator does not follow from its offset.
         InputAuthenticator = "a checked input authenticator does not authenticate itself",
         /// PreProcessOTINIT: the evaluator claims a label that the OT did not give it.
         OtBinding = "the OT offset: a label that the OT did not give",
@@ -41,7 +41,7 @@ cheats! {
         NoValidLabel = "a bucket gives no valid label",
         /// EvKAs: the authenticators accept a third label.
         ThirdLabel = "three labels of one wire are accepted",
-        /// OutputG: the evaluator does not hold the labels of the garbler's outputs.
+        /// OutputG: the evaluator does not have the labels of the garbler's outputs.
         ForgedOutput = "forged labels of the garbler's outputs",
     }
 }

@@ -1,4 +1,4 @@
-//! Long lists of the garbler's are made, and sent, chunk by chunk.
+//! Making and sending long lists of the garbler chunk by chunk.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use brickwork_base::pool;
 use brickwork_session::Metered;
 use brickwork_wire::Tag;
 
-/// Items that are made at a time where each is made by itself.
+/// The number of items that are made at the same time, if each is made by itself.
 pub(super) const IN_HAND: usize = 1 << 16;
 
-/// Items that a task makes.
+/// The number of items of a task.
 pub(super) const ITEMS_A_TASK: usize = 1 << 12;
 
-/// Returns `make` of each of these places, in their order.
+/// Returns `make` of each of these indices, in order.
 pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     let tasks: Vec<Range<usize>> = (places.start..places.end)
         .step_by(ITEMS_A_TASK)
@@ -24,8 +24,8 @@ pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T +
     made.into_iter().flatten().collect()
 }
 
-/// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step`
-/// are made at a time; `sent` sees what is sent.
+/// Sends a list as one message. `make` makes the items of some of the `count` units, `step` units at a time;
+/// `sent` receives the sent items.
 pub(super) fn send_list<T: bytemuck::Pod + Send>(
     run: &mut Metered,
     hooks: &mut Hooks,

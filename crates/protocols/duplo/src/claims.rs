@@ -1,11 +1,11 @@
-//! The claims about batches after their challenges: of opened items every wire, of the chosen ones how they
-//! are joined.
+//! The claims about batches after their challenges: about every wire of opened items, and about the joining
+//! of the chosen ones.
 //!
-//! A batch has many commitments, and nearly all of them are in one claim of their own. An opened wire has the
-//! value that it was opened to, and a chosen one differs by a soldering from that of the head of its bucket.
-//! So the claims follow the commitments in the order in which they were made, and only the heads, with which
-//! several claims are about, are kept as columns and weighted. The values of claims about authenticators come
-//! in the order of buckets, in which they lie.
+//! A batch has many commitments, and nearly each of them is in only one claim. An opened wire has the value
+//! to which it was opened, and a chosen one differs by a soldering from that of the head of its bucket. So
+//! the claims follow the commitments in the order in which they were made. Only the heads, which are in
+//! several claims, are kept as columns and weighted. The values of claims about authenticators come in the
+//! order of their buckets.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// Solderings as claims speak of them: the evaluator has received their values, and of the garbler's only the
-/// flips matter.
+/// Solderings in the form that claims need: the evaluator has received their values, and from the garbler's
+/// values only the flips are needed.
 #[derive(Clone, Copy)]
 pub(super) struct Solderings<'a> {
-    /// s of each.
+    /// The flip s of each.
     pub flips: &'a Bits,
-    /// At the evaluator.
+    /// The received values, at the evaluator.
     pub received: Option<&'a SpilledVec<Soldering>>,
 }
 
@@ -39,7 +39,7 @@ impl Solderings<'_> {
         self.flips.get(k)
     }
 
-    /// Fills in what some of them open, where that is known.
+    /// Fills in the opened values of some of them, if they are known.
     pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
         if let Some(received) = self.received {
             openings
@@ -59,7 +59,7 @@ pub(super) struct CopyClaims {
     pub outputs: Shares,
 }
 
-/// The values that the opened items of a batch should be committed to.
+/// The values of the commitments of a batch's opened items.
 pub(super) struct OpenedCopies {
     pub offsets: Vec<Label>,
     /// `[copy][wire]`.
@@ -67,14 +67,15 @@ pub(super) struct OpenedCopies {
     pub outputs: SpilledVec<Label>,
 }
 
-/// The other messages about a batch. Labels are what the evaluator knows: the values of the claims.
+/// The other messages about a batch. The labels are known to the evaluator: they are the values of the
+/// claims.
 #[derive(Clone, Copy)]
 pub(super) struct CopyOpenings<'a> {
     pub opened: Option<&'a OpenedCopies>,
     pub delta_differences: Option<&'a [Label]>,
-    /// From the heads' inputs to those of the others in their buckets.
+    /// The solderings from the heads' inputs to those of the other copies in their buckets.
     pub solderings: Solderings<'a>,
-    /// From the copies' outputs to the heads of their authenticators.
+    /// The solderings from the copies' outputs to the heads of their authenticators.
     pub outputs: Solderings<'a>,
     /// The number of each chosen copy.
     pub chosen: &'a [u32],
@@ -82,25 +83,25 @@ pub(super) struct CopyOpenings<'a> {
     pub head_inputs: &'a Shares,
 }
 
-/// The value of a claim, where values are known.
+/// Returns the value of a claim, if values are known.
 fn value(labels: Option<&[Label]>, k: usize) -> Label {
     labels.map_or(Label::ZERO, |labels| labels[k])
 }
 
-/// The values of some claims about an opened item, where they are known.
+/// Copies the values of some claims about an opened item, if they are known.
 fn copy(labels: Option<&SpilledVec<Label>>, places: Range<usize>, values: &mut [Label]) {
     if let Some(labels) = labels {
         values.copy_from_slice(&labels.read_or_note(places));
     }
 }
 
-/// The places of some wires of an item.
+/// Returns the indices of some wires of an item.
 fn of_item(item: usize, each: usize, wires: &Range<usize>) -> Range<usize> {
     item * each + wires.start..item * each + wires.end
 }
 
-/// Each item, with the numbers of the first of its wires and the sums that belong to them: the sums of a run
-/// of wires, of which every item has so many.
+/// Passes on each item with the numbers of its first wires and the matching sums, for a run of wires of which
+/// every item has the same number.
 fn each_item(
     mut sums: &mut [u128],
     mut first: usize,
@@ -121,8 +122,8 @@ fn add(sums: &mut [u128], weights: impl Iterator<Item = u128>) {
 }
 
 impl CopyClaims {
-    /// States the claims. Returns those about outputs: each copy's is soldered to the head of its
-    /// authenticators.
+    /// Makes the claims. Returns the claims about outputs: the outputs of each copy are soldered to the heads
+    /// of their authenticators.
     pub fn claim<'a>(
         &'a self,
         ka: &'a Shares,
@@ -191,16 +192,16 @@ impl CopyClaims {
 pub(super) struct AuthenticatorClaims {
     /// B: authenticators in a bucket.
     pub size: usize,
-    /// Ranges of buckets, all of them: each for something else.
+    /// Ranges of buckets that cover all of them, each with a different use.
     pub uses: Vec<Range<usize>>,
-    /// Of each authenticator three bits: whether it was opened, whether it is the head of a bucket, and
-    /// whether its offset is part of the claim about its wire. The last is given by the challenge for an
-    /// opened plain one, and by its soldering for one in a bucket.
+    /// Three bits of each authenticator: whether it was opened, whether it is the head of a bucket, and
+    /// whether its offset is part of the claim about its wire. The third bit comes from the challenge for an
+    /// opened plain authenticator, and from its soldering for one in a bucket.
     opened: Bits,
     heads: Bits,
     flips: Bits,
     wires: Shares,
-    /// Of input authenticators; none for plain ones, whose offset is Δ_ka.
+    /// The offsets of input authenticators; none for plain ones, whose offset is Δ_ka.
     offsets: Shares,
 }
 
@@ -208,15 +209,15 @@ pub(super) struct AuthenticatorClaims {
 pub(super) struct OpenedAuthenticators {
     /// The number of each authenticator.
     pub authenticators: SpilledVec<u32>,
-    /// Of plain ones the half of the challenged colour; of the others the whole wire, which the evaluator can
-    /// compute.
+    /// For plain ones, the half with the challenged colour; for the others the whole wire, which the
+    /// evaluator can compute.
     pub wires: SpilledVec<Label>,
     /// None for plain ones.
     pub offsets: SpilledVec<Label>,
 }
 
 impl OpenedAuthenticators {
-    /// Some of the authenticators, with what one of these lists says of them.
+    /// Returns some of the authenticators, with their entries in one of these lists.
     fn with<T>(
         &self,
         list: &SpilledVec<Label>,
@@ -232,21 +233,21 @@ impl OpenedAuthenticators {
 /// The messages about the authenticators of one use.
 #[derive(Clone, Copy)]
 pub(super) struct UseOpenings<'a> {
-    /// Of the chosen authenticators, at the evaluator; of plain authenticators there are none.
+    /// The delta differences of the chosen authenticators, at the evaluator; none for plain ones.
     pub delta_differences: Option<&'a SpilledVec<Label>>,
-    /// From the head of each bucket to its other authenticators, at the evaluator.
+    /// The solderings from the head of each bucket to its other authenticators, at the evaluator.
     pub solderings: Option<&'a SpilledVec<Soldering>>,
-    /// The number of each chosen authenticator, from this place on.
+    /// The number of each chosen authenticator, from this index on.
     pub chosen: &'a SpilledVec<u32>,
     pub first: usize,
     /// The commitments to the heads' wires.
     pub heads: &'a Shares,
-    /// Of a batch's authenticators: what is joined to them.
+    /// For a batch's authenticators, the outputs that are joined to them.
     pub outputs: Option<OutputsOf<'a>>,
 }
 
 impl UseOpenings<'_> {
-    /// The authenticators in some of the buckets, where there are so many in each.
+    /// Returns the range of authenticators of some buckets.
     fn authenticators(&self, buckets: Range<usize>, size: usize) -> std::borrow::Cow<'_, [u32]> {
         self.chosen.read_or_note(self.first + buckets.start * size..self.first + buckets.end * size)
     }
@@ -258,12 +259,12 @@ pub(super) struct OutputsOf<'a> {
     pub shape: Shape,
     /// The number of each chosen copy.
     pub chosen: &'a [u32],
-    /// The claims that they are joined.
+    /// The claims about joining them.
     pub claims: ClaimGroup,
 }
 
 impl OutputsOf<'_> {
-    /// The weights of the claims about the outputs that are joined to the authenticators of a bucket.
+    /// Returns the weights of the claims about the outputs that are joined to the authenticators of a bucket.
     fn weight(&self, bucket: usize, weights: &Weights) -> u128 {
         let Shape { batch, outputs, .. } = self.shape;
         let (slot, wire) = (bucket / outputs, bucket % outputs);
@@ -272,7 +273,7 @@ impl OutputsOf<'_> {
     }
 }
 
-/// Values of claims, each with the authenticator that its claim is about.
+/// Passes on the values of claims, each with the authenticator of its claim.
 fn tell<'a>(
     weights: &Weights,
     group: ClaimGroup,
@@ -285,8 +286,8 @@ fn tell<'a>(
 }
 
 impl AuthenticatorClaims {
-    /// Makes the authenticators after their challenge. `colours` are asked of the opened ones, 0 for input
-    /// authenticators; `flips` are of the solderings in buckets.
+    /// Makes the authenticators after their challenge. `colours` are those of the opened ones, 0 for input
+    /// authenticators; `flips` are those of the solderings in buckets.
     pub fn new(
         size: usize,
         uses: Vec<Range<usize>>,
@@ -311,7 +312,7 @@ impl AuthenticatorClaims {
         self.offsets.is_empty()
     }
 
-    /// States the claims; `openings` is about each use.
+    /// Makes the claims; `openings` has the messages of each use.
     pub fn claim<'a>(
         &'a self,
         ka: &'a Shares,
@@ -396,7 +397,7 @@ impl AuthenticatorClaims {
 mod tests {
     use super::*;
 
-    /// A list of places has those that were asked for, wherever it begins.
+    /// A list of indices contains the requested ones, wherever it begins.
     #[test]
     fn places_are_counted_from_the_first() {
         assert_eq!(of_item(3, 5, &(2..4)), 17..19);

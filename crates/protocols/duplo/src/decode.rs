@@ -1,21 +1,20 @@
-//! Decode: each party learns its own outputs, and the garbler makes sure that they are the ones that were
-//! computed.
+//! Decode: each party learns its own outputs, and the garbler checks that its outputs were computed.
 //!
 //! ```text
 //!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
 //! ```
 //!
-//! The paper's E sends the labels themselves. The garbler knows both labels of each wire, so a colour says
-//! which one it is, and one hash shows that E holds all of them. That is as hard to forge as the labels, and
-//! takes 1 bit instead of 128 a wire. If G believed the colours alone, E would choose G's output.
+//! In the paper, E sends the labels themselves. The garbler knows both labels of each wire. So the colour
+//! tells which one it is, and one hash shows that E has all of them. This is as hard to forge as the labels,
+//! and takes 1 bit instead of 128 per wire. If G trusted the colours alone, E could choose G's output.
 //!
 //! # Recovery (section 5.2)
 //!
-//! If a bucket yielded two valid labels, their sum is Δ_ka, all other offsets follow from the delta
+//! If a bucket yielded two valid labels, their sum is Δ_ka. Then all other offsets follow from the delta
 //! differences, and the garbler's inputs from its self-authenticating labels. The evaluator then computes f
-//! in the clear and sends labels for exactly those outputs. It always goes through all of this, with a random
-//! offset where there is nothing to recover, before it sends anything; the garbler sees the same bytes in the
-//! same order either way.
+//! without encryption and sends labels for exactly those outputs. It always does all of this before it sends
+//! anything, with a random offset if there is nothing to recover. The garbler sees the same bytes in the same
+//! order in both cases.
 
 use rayon::prelude::*;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -35,7 +34,7 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::commit;
 use brickwork_primitives::solder::GarblerWire;
 
-/// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
+/// Returns the hash by which the evaluator shows that it has the labels of all of the garbler's outputs.
 fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 32] {
     let mut hasher =
         blake3::Hasher::new_keyed(&blake3::derive_key("brickwork 2026-11 output labels", session));
@@ -45,7 +44,8 @@ fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 
     *hasher.finalize().as_bytes()
 }
 
-/// Sorts bits that come as first the private, then the shared outputs into the order of the garbler's ports.
+/// Sorts bits, of which the private outputs come first and then the shared ones, into the order of the
+/// garbler's ports.
 fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
     let (mut private, mut shared) = bits.split_at(private);
     let mut take = |port: &OutputPort| {
@@ -97,7 +97,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         party;
     run.phase("decode");
     run.cover();
-    // Every offset has a lowest bit of 1.
+    // Every offset has lowest bit 1.
     let recovered = known.colour();
     let delta_ka = Delta::new((**known ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
@@ -121,10 +121,11 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let authenticators = &ready.material.input_authenticators;
     stock.kept.keep(session, program, authenticators, kept, &ready.material.origins(program))?;
     if stock.kept.is_empty() {
-        // No later step meets a wire of this one.
+        // No later step uses a wire of this one.
         *known = Zeroizing::default();
     }
-    // Of both lists, as a later step of this session would tell how long it took to make the other one.
+    // Both lists are made, because otherwise the time could reveal in a later step of this session which one
+    // was used.
     let decoded = ready.material.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let recover = Choice::from(recovered);
     let clear = Zeroizing::new(program.output_bits(Party::Evaluator, &clear));
@@ -135,7 +136,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     Ok((outputs.collect(), recovered == 1))
 }
 
-/// The labels of the sealed outputs, and then of the shared ones, as evaluation gave them.
+/// Returns the labels of the sealed outputs and then of the shared ones, from the evaluation.
 fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels, Error> {
     let EvaluatorReady { material, solderings, .. } = ready;
     let layout = &material.layout;
@@ -150,11 +151,11 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels
     ))
 }
 
-/// A program's outputs in the clear, one after the other.
+/// A program's outputs as plain bits, one after another.
 type Clear = Zeroizing<Vec<Vec<bool>>>;
 
-/// Recover: from Δ_ka to the garbler's inputs, and what is carried on like them; the outputs in the clear,
-/// and the labels of the sealed and the shared ones.
+/// Recover: computes the garbler's inputs, and kept values that are treated like them, from Δ_ka. Returns the
+/// plain outputs, and the labels of the sealed and the shared ones.
 fn recover(
     program: &Program,
     material: &EvaluatorMaterial,
@@ -185,7 +186,7 @@ fn recover(
         let delta = offset(material.delta_difference(locations[k]), delta_ka);
         labels.push(bucket.recover_false_label() ^ delta.times(bit));
     })?;
-    // Of shared outputs the evaluator knows σ: the wires of its own outputs include them in the same order.
+    // The evaluator knows σ of shared outputs: the wires of its own outputs include them in the same order.
     let mut indicators = evaluated.indicators.iter();
     for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
         for (&bit, &wire) in bits.iter().zip(&port.wires) {
@@ -200,19 +201,20 @@ fn recover(
     Ok((labels, clear))
 }
 
-/// The offset of an authenticator from its delta difference; with a dummy Δ_ka it is a dummy too.
+/// Returns the offset of an authenticator from its delta difference; with a dummy Δ_ka the result is a dummy
+/// too.
 fn offset(delta_difference: Label, delta_ka: Delta) -> Delta {
     Delta::new((delta_difference ^ delta_ka).bits())
 }
 
-/// Buckets whose authenticators are hashed side by side.
+/// The number of buckets whose authenticators are hashed side by side.
 const LOCATIONS_AT_ONCE: usize = 32;
 
-/// A bucket of authenticators, and what follows from Δ_ka: of each authenticator the offset and the false
-/// label.
+/// A bucket of authenticators, and the values that follow from Δ_ka: the offset and the false label of each
+/// authenticator.
 struct Bucket<'a> {
     authenticators: &'a AtHand<'a>,
-    /// Its number among those at hand.
+    /// Its number among the read buckets.
     number: usize,
     false_labels: &'a [(Delta, Label)],
 }
@@ -247,7 +249,7 @@ fn for_each_bucket(
 }
 
 impl Bucket<'_> {
-    /// RecoverInputBit: 0 if in a strict majority of the bucket the label is H(Δ_j), 1 if it is H(Δ_j) ⊕ Δ_j.
+    /// RecoverInputBit: 0 if the label is H(Δ_j) in a strict majority of the bucket, 1 if it is H(Δ_j) ⊕ Δ_j.
     fn recover_input_bit(&self, label: Label) -> bool {
         let ones = self.false_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
             let label = self.authenticators.carry(self.number, i, label);
@@ -256,7 +258,7 @@ impl Bucket<'_> {
         2 * ones.sum::<usize>() > self.false_labels.len()
     }
 
-    /// The false label of the head: what a strict majority of the authenticators says.
+    /// Returns the false label of the head, by a strict majority of the authenticators.
     fn recover_false_label(&self) -> Label {
         let (authenticators, k) = (self.authenticators, self.number);
         let votes = self.false_labels.iter().enumerate().map(|(i, &(_, label))| {
@@ -282,15 +284,15 @@ mod tests {
     use brickwork_primitives::spill::Spill;
     use brickwork_testing::Replayable as _;
 
-    /// RecoverInputBit, and the false label of a private output: more than half of a bucket decide, whichever
-    /// authenticators they are. That half of them are not enough shows in buckets of even size, which no cut
-    /// has.
+    /// RecoverInputBit, and the false label of a private output: more than half of a bucket decides,
+    /// whichever authenticators these are. Buckets of even size, which no cut has, show that half of them are
+    /// not enough.
     #[test]
     fn row_09_only_a_strict_majority_recovers() {
         let mut rng = Rng::replayable("test gadgets");
         for (size, last) in [1, 3, 4, 5].into_iter().flat_map(|size| [false, true].map(|last| (size, last))) {
             let delta_ka = rng.delta();
-            // As many are bad in a bucket as there are buckets before it.
+            // Each bucket has one bad authenticator more than the one before it.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
             let (of_a_batch, heads) = authenticators(
                 AuthenticatorKind::Input,
@@ -309,7 +311,7 @@ mod tests {
                 let majority = 2 * (size - k) > size;
                 assert!(!bucket.recover_input_bit(heads[k].of_bit(0)));
                 assert_eq!(bucket.recover_input_bit(heads[k].of_bit(1)), majority, "{k} of {size} are bad");
-                // Of several bad ones no two say the same.
+                // The bad ones all give different answers.
                 let elected = if majority { heads[k].false_label() } else { Label::ZERO };
                 assert!(
                     size == 1 && k == 1 || bucket.recover_false_label() == elected,
@@ -322,9 +324,9 @@ mod tests {
         }
     }
 
-    /// From Δ_ka, the labels of the garbler's inputs and E's own input follow the labels of the garbler's
-    /// outputs: in whatever order the ports stand, from however many input_authenticators the authenticators
-    /// came, for more wires than are hashed together.
+    /// The labels of the garbler's outputs follow from Δ_ka, the labels of the garbler's inputs, and E's own
+    /// input. This holds for any order of ports, for any number of sets of input authenticators, and for more
+    /// wires than are hashed together.
     #[test]
     fn row_14_what_is_recovered_are_the_labels_of_the_right_outputs() {
         const BATCHES: [usize; 3] = [37, 10, 30];

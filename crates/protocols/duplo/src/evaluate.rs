@@ -12,8 +12,8 @@
 //! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it,
 //! and claims that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to
 //! R, down to its lowest bit, the combinations of `ots` have revealed, so this lowest bit binds σ and e. E's
-//! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing left for authenticators to tell. Everything E computes
-//! and checks here is a function of f, which is uniformly random, and of what G sent: whether E aborts does
+//! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`, so no authenticator has to check it. Everything that E computes and
+//! checks here is a function of f, which is uniformly random, and of G's messages. So whether E aborts does
 //! not depend on y (docs/concepts/security.md, section 7).
 //!
 //! E sends nothing after this until all slots are evaluated.
@@ -41,18 +41,18 @@ use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::{self, Claims, Each, Receiver, Sender, Shares};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 
-/// Copies that one task evaluates side by side.
+/// Number of copies that one task evaluates side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// Output wires whose labels one task shows to their authenticators.
+/// Number of output wires whose labels one task checks with their authenticators.
 const OUTPUTS_A_TASK: usize = 128;
 
-/// Labels that copies give for outputs before authenticators choose among them: 16 MiB.
+/// Number of candidate labels of outputs that are kept before authenticators choose among them: 16 MiB.
 const CANDIDATES_AT_ONCE: usize = 1 << 20;
 
-/// The evaluator after evaluation: a valid label for every wire.
+/// The evaluator's state after evaluation: a valid label for every wire.
 pub(super) struct Evaluated {
-    /// Of each global wire the label at the head of its location.
+    /// The label of each global wire, at the head of its location.
     pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
     pub indicators: Vec<u8>,
@@ -68,7 +68,7 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// Gives the labels of both inputs. The claims about the program are proven with them.
+/// Sends the labels of both inputs. The claims about the program are proven together with them.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -115,8 +115,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     sender.prove(&mut run.channel, &[], &claims)
 }
 
-/// Claims about the wires of the evaluator's inputs: each of these claims is also about the commitment to the
-/// OT's label and that to the wire with its number.
+/// Makes the claims about the wires of the evaluator's inputs: each is also about the commitment to the OT's
+/// label and to the wire with its number.
 fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
     let count = each.count();
     let group = claims.each(each);
@@ -131,8 +131,8 @@ fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut C
 /// The evaluator's input, masked with the choice bits of its OTs: f.
 pub(super) struct Masked(Vec<u8>);
 
-/// Sends f. It depends on nothing that the garbler has said, and tells nothing: the choice bits are random
-/// and hidden.
+/// Sends f. It depends on no message of the garbler, and reveals nothing: the choice bits are random and
+/// hidden.
 pub(super) fn evaluator_sends<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     ots: &[EvaluatorInputOts],
@@ -184,7 +184,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         )
     };
 
-    // Of E's inputs these are not labels yet: V.
+    // For E's inputs these are not labels yet, but V.
     let received = receiver.claimed((sent, indicators));
     let e = |v: Label, k: usize| v.colour() ^ ot_labels[k].colour() ^ ot_choices[k];
     let view = joined.ready().view();
@@ -208,7 +208,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     drop(view);
     let (sent, indicators) = received.proven(&proof);
     let (theirs, sent) = sent.split_at(given);
-    // Room for all wires at once: what grows leaves copies behind.
+    // Room for all wires at once, because a growing vector leaves copies behind.
     let mut labels = Labels::new(Vec::with_capacity(program.wires()));
     labels.resize(own, Label::ZERO);
     labels.extend(sent.iter().enumerate().map(|(k, &label)| {
@@ -221,8 +221,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let carried = layout.carried.iter().zip(&*ready.material.labels);
     carried.for_each(|(&wire, &label)| labels[wire as usize] = label);
 
-    // InputG: the authenticators must accept the labels. Those of E's input follow from claims, and those
-    // that are carried on from proofs of earlier steps.
+    // InputG: the authenticators must accept the labels. Labels of E's input follow from claims, and kept
+    // values from proofs of earlier steps.
     if !ready.material.accept(theirs, |k| layout.location(layout.given[k]))? {
         return Err(Cheat::InputLabel.into());
     }
@@ -230,7 +230,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     Ok((ready, Evaluated { labels, indicators }))
 }
 
-/// The slots in groups whose members do not depend on each other: (batch, its slots), in an order of
+/// Returns the slots in groups whose members do not depend on each other: (batch, its slots), in an order of
 /// evaluation.
 fn groups(program: &Program, material: &EvaluatorMaterial) -> Vec<(usize, Vec<u32>)> {
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
@@ -246,8 +246,8 @@ fn groups(program: &Program, material: &EvaluatorMaterial) -> Vec<(usize, Vec<u3
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
 }
 
-/// EvSubs for all slots: fills in the labels of all wires, and Δ_ka if two valid labels of a wire turn up and
-/// it is not known yet.
+/// EvSubs for all slots: fills in the labels of all wires, and Δ_ka if two valid labels of a wire are found
+/// and it is not known yet.
 fn evaluate_slots(
     program: &Program,
     ready: &EvaluatorReady,
@@ -306,23 +306,23 @@ fn evaluate_slots(
     Ok(())
 }
 
-/// The labels that came out of the copies of some slots' buckets.
+/// The labels from the copies of some slots' buckets.
 struct Candidates {
-    /// `[copy][output wire]`, copies in the order of their numbers.
+    /// `[copy][output wire]`, with copies in the order of their numbers.
     labels: Labels,
-    /// `[slot][copy]`: where a copy stands in that order.
+    /// `[slot][copy]`: the position of a copy in that order.
     ranks: Vec<u32>,
     outputs: usize,
 }
 
 impl Candidates {
-    /// The label of output `wire` of a copy, counted `[slot][copy]`.
+    /// Returns the label of output `wire` of a copy, counted `[slot][copy]`.
     fn label(&self, copy: usize, wire: usize) -> Label {
         self.labels[self.ranks[copy] as usize * self.outputs + wire]
     }
 }
 
-/// Evaluates every copy of these slots' buckets; returns the labels that their outputs become on the head of
+/// Evaluates every copy of these slots' buckets; returns the labels of their outputs, moved to the head of
 /// the wire's authenticators.
 fn evaluate_copies(
     program: &Program,
@@ -337,7 +337,7 @@ fn evaluate_copies(
     let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
     let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
     let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
-    // A few copies are shared by all threads.
+    // If there are few copies, all threads share them.
     let a_task = order.len().div_ceil(pool::threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
     let mut results = Labels::new(vec![Label::ZERO; order.len() * outputs]);
     results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(

@@ -1,53 +1,55 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real state machines and alter a
-//! party's state before it is used, so that the rest of the run is consistent with the lie. In a normal build
-//! none of this exists.
+//! The hooks of a cheater. Tests and the adversary run the real state machines and change a party's state
+//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
+//! exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook, TableHook};
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 
-/// A place where state can be altered.
+/// A point of the protocol where state can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the offset that it puts into its OTs, and checks the evaluator's labels by; the committed one
-    /// stays. One label.
+    /// Garbler: the offset in its OTs, with which it checks the evaluator's labels; the committed one is
+    /// unchanged. One label.
     OtOffset,
-    /// Garbler: the OT offset that it commits to; the one in the OTs stays. One label.
+    /// Garbler: the OT offset to which it commits; the one in the OTs is unchanged. One label.
     CommittedOtOffset,
-    /// Garbler: Δ_ka as it takes itself to be committed to; the shares stay. One label.
+    /// Garbler: the Δ_ka to which it believes to be committed; the shares are unchanged. One label.
     KaOffset,
-    /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes a batch.
+    /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes per batch.
     Challenge,
-    /// Garbler: the offsets that a component's copies are garbled with; the committed ones stay. Labels,
-    /// `[copy]`.
+    /// Garbler: the offsets with which a component's copies are garbled; the committed ones are unchanged.
+    /// Labels, `[copy]`.
     GarbledOffsets(usize),
     /// Garbler: a component's committed output wires, before they are committed to. Labels, `[copy][wire]`.
     CommittedOutputs(usize),
-    /// Garbler: the hashes of a component's tables. 32 bytes a copy.
+    /// Garbler: the hashes of a component's tables. 32 bytes per copy.
     TableHashes(usize),
-    /// Garbler: what is opened of a component's checked copies: offsets, then inputs. Labels.
+    /// Garbler: the openings of a component's checked copies: offsets, then inputs. Labels.
     Opened(usize),
     /// Garbler: S_c of a component's chosen copies. Labels.
     DeltaDifferences(usize),
     /// Garbler: solderings within a component's buckets. Labels.
     BucketSolderings(usize),
-    /// Garbler: the offsets that the input authenticators are made with; the committed ones stay.
+    /// Garbler: the offsets with which the input authenticators are made; the committed ones are unchanged.
     /// Labels, none for plain ones.
     InputOffsets,
     /// Garbler: the committed wires of the input authenticators, before they are committed to. Labels.
     InputWires,
-    /// Garbler: the wires that the plain authenticators are made for; the committed ones stay. Labels.
+    /// Garbler: the wires for which the plain authenticators are made; the committed ones are unchanged.
+    /// Labels.
     PlainHashed,
-    /// Garbler: the wires that the input authenticators are made for; the committed ones stay. Labels.
+    /// Garbler: the wires for which the input authenticators are made; the committed ones are unchanged.
+    /// Labels.
     InputHashed,
-    /// Garbler: the hashes of the plain authenticators. 32 bytes an authenticator.
+    /// Garbler: the hashes of the plain authenticators. 32 bytes per authenticator.
     PlainAuthenticators,
-    /// Garbler: the hashes of the input authenticators. 32 bytes an authenticator.
+    /// Garbler: the hashes of the input authenticators. 32 bytes per authenticator.
     InputAuthenticators,
-    /// Garbler: what is opened of checked plain authenticators. Labels.
+    /// Garbler: the openings of checked plain authenticators. Labels.
     OpenedPlain,
-    /// Garbler: the offsets that are opened of checked input authenticators. Labels.
+    /// Garbler: the opened offsets of checked input authenticators. Labels.
     OpenedInput,
     /// Garbler: S_g of the chosen input authenticators. Labels.
     InputDeltaDifferences,
@@ -57,7 +59,7 @@ pub enum Point {
     InputSolderings,
     /// Garbler: solderings of a batch's outputs to their authenticators. Labels, `[copy][wire]`.
     OutputSolderings(usize),
-    /// Garbler: solderings of a batch's head inputs to where they come from. Labels, `[slot][wire]`.
+    /// Garbler: solderings of a batch's head inputs to their sources. Labels, `[slot][wire]`.
     ProgramSolderings(usize),
     /// Garbler: solderings of its private outputs to their authenticators. Labels.
     PrivateSolderings,
@@ -68,15 +70,15 @@ pub enum Point {
     InputChoices,
     /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
     InputLabels,
-    /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
+    /// Garbler: the wires of the evaluator's outputs, whose indicator bits it sends and claims. Labels.
     Indicators,
-    /// Evaluator: what it reveals of the OTs: a seed, the labels of the combinations, then their bits as
+    /// Evaluator: its message about the OTs: a seed, the labels of the combinations, then their bits as
     /// bytes.
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,
-    /// Evaluator: how many of the labels that the copies of some slots gave for their outputs the
-    /// authenticators refuse: of an honest garbler's none, which no output would tell. One `u64`.
+    /// Evaluator: the number of output labels of some slots' copies that the authenticators refuse. With an
+    /// honest garbler it is 0, and no output would show it. One `u64`.
     Refused,
     /// Evaluator: colours of the garbler's outputs, packed, then 32 bytes of hash.
     OutputLabels,
@@ -92,7 +94,7 @@ mod honest {
     use brickwork_primitives::ot::base::Keys;
     use brickwork_stock::Ranges;
 
-    /// Nothing to hook.
+    /// No hooks, in normal builds.
     pub struct Hooks;
 
     impl Hooks {
@@ -115,7 +117,7 @@ mod honest {
             ranges
         }
 
-        /// Returns the items of a list of so many that are made at a time, where `step` would do.
+        /// Returns how many items of a list of `count` are made at a time, where `step` would be enough.
         #[inline(always)]
         pub fn step(&self, step: usize, _: usize) -> usize {
             step.max(1)
@@ -151,29 +153,28 @@ mod cheating {
     use brickwork_primitives::ot::base::Keys;
     use brickwork_stock::Ranges;
 
-    /// Alters the bytes of a party's state at a point.
+    /// Changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
 
-    /// Alters tables as they are garbled: component, number of the copy in its batch, offset of the bytes,
+    /// Changes tables as they are garbled: component, number of the copy in its batch, offset of the bytes,
     /// the bytes.
     pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
 
-    /// Takes other ranges than those that an entry has for a session.
+    /// Uses other ranges than those of a log entry.
     pub type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
     /// The lies of a cheater.
     #[derive(Default)]
     pub struct Hooks {
-        /// Alters the bytes of a party's state.
+        /// Changes the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Alters tables, before they are hashed and when they are sent.
+        /// Changes tables, before they are hashed and when they are sent.
         pub tables: Option<TableHook>,
-        /// Parameters instead of the safe ones, so that cheating succeeds often enough to be counted.
+        /// Parameters instead of secure ones, so that cheats succeed often enough to be counted.
         pub parameters: Option<Parameters>,
-        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
-        /// runs.
+        /// Deals the keys of the base OTs to both parties instead of running them: for thousands of runs.
         pub dealer: Option<[u8; 32]>,
-        /// Takes other ranges.
+        /// Uses other ranges.
         pub ranges: Option<RangesHook>,
     }
 
@@ -182,7 +183,7 @@ mod cheating {
             Hooks::default()
         }
 
-        /// Returns the ranges that a session goes on in.
+        /// Returns the ranges with which a session continues.
         pub(crate) fn ranges(&mut self, ranges: Ranges) -> Ranges {
             match &mut self.ranges {
                 Some(other) => other(ranges),
@@ -194,7 +195,8 @@ mod cheating {
             self.parameters.as_ref()
         }
 
-        /// Returns the keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
+        /// Returns the keys of the OTs in which `role` is the sender and those in which it is the receiver,
+        /// if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
@@ -212,8 +214,8 @@ mod cheating {
             Data::Altered(data)
         }
 
-        /// Returns the items of a list of so many that are made at a time, where `step` would do: a cheater
-        /// alters whole lists.
+        /// Returns how many items of a list of `count` are made at a time, where `step` would be enough: a
+        /// cheater changes whole lists.
         pub(crate) fn step(&self, step: usize, count: usize) -> usize {
             if self.alter.is_some() { count } else { step }.max(1)
         }
@@ -235,7 +237,7 @@ mod cheating {
         }
     }
 
-    /// Data that a hook may have altered.
+    /// Data that a hook may have changed.
     pub enum Data<'a, T: Zeroize> {
         AsItIs(&'a [T]),
         Altered(Zeroizing<Vec<T>>),
@@ -251,7 +253,7 @@ mod cheating {
         }
     }
 
-    /// A sink that gets altered tables.
+    /// A sink that receives changed tables.
     pub struct Altered<'a, S> {
         hook: Option<&'a TableHook>,
         component: usize,

@@ -1,4 +1,4 @@
-//! OTs for the evaluator's inputs as items, as both parties keep them after they are bound to the
+//! Items of OTs for the evaluator's inputs, as both parties keep them after they are bound to the
 //! commitments.
 
 use std::ops::Range;
@@ -9,19 +9,21 @@ use brickwork_kernels::Secrets;
 use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{Places, Row, Shares};
 
-/// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
-/// committed.
+/// The garbler's data about OTs: of each its label R for choice 0, and the committed wire that takes its
+/// result.
 pub(super) struct GarblerInputOts {
     pub at: Places,
-    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
+    /// If they were made for this program alone, the commitments to R are followed by those to the masking
+    /// OTs.
     pub committed: Row,
     pub wires: Row,
 }
 
-/// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
+/// The evaluator's data: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
 /// b·Δ_ot.
 pub(super) struct EvaluatorInputOts {
-    /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
+    /// If they were made for this program alone, the commitments to R are followed by those to the masking
+    /// OTs.
     pub committed: Shares,
     pub wires: Shares,
     pub choices: Secrets<u8>,
@@ -82,7 +84,7 @@ impl Items for EvaluatorInputOts {
 }
 
 impl GarblerInputOts {
-    /// Makes all of them in a row.
+    /// Joins all of them.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -98,7 +100,7 @@ impl GarblerInputOts {
 }
 
 impl EvaluatorInputOts {
-    /// Makes all of them in a row. Items that are in a row already are not copied.
+    /// Joins all of them. A single list is not copied.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -113,7 +115,7 @@ impl EvaluatorInputOts {
         for items in &all_items {
             all.committed.append(&items.committed);
             all.wires.append(&items.wires);
-            // Growing leaves copies behind; so these are made anew.
+            // A growing vector leaves copies behind, so new ones are allocated.
             all.choices = [&all.choices[..], &items.choices].concat().into();
             all.labels = Labels::new([&all.labels[..], &items.labels].concat());
         }

@@ -1,23 +1,23 @@
-//! The instances that the protocol is made with. Its steps are written for any commitment scheme and any
-//! correlated OTs; here stands which ones a session has.
+//! The concrete primitives of the protocol. Its steps are generic over the commitment scheme and the
+//! correlated OTs; this module chooses them.
 
 use brickwork_base::{Error, Security};
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};
 use brickwork_primitives::ot::extension;
 
-/// The commitments.
+/// The commitment scheme.
 pub type Commitments = split::Split;
 
-/// The garbler's commitments, which it makes again of what a stock keeps.
+/// The garbler's commitments, which it computes again for items of a stock.
 pub(super) type CommitmentSender = <Commitments as commit::Scheme>::Sender;
 
-/// The correlated OTs of the party that chooses the offset: the garbler.
+/// The correlated OTs of the garbler, which chooses the offset.
 pub(super) type CotSender = extension::Sender;
 
-/// The correlated OTs of the party that chooses the bits: the evaluator.
+/// The correlated OTs of the evaluator, which chooses the bits.
 pub(super) type CotReceiver = extension::Receiver;
 
-/// Returns the level of the commitments, its code and the words of a share, for this security.
+/// Returns the level of the commitments for this security: its code, and the words of a share.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such level.

@@ -1,5 +1,5 @@
-//! The preprocessed items: buckets of components and authenticators, and OTs. Each knows the cut-and-choose
-//! that it came out of, and where the garbler's commitments to it lie.
+//! The preprocessed items: buckets of components and authenticators, and OTs. Each item knows the
+//! cut-and-choose that made it, and the position of the garbler's commitments to it.
 
 use std::ops::Range;
 
@@ -10,41 +10,41 @@ use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
 use brickwork_stock::{GivenUp, Serial};
 
-/// The cut-and-choose that items came out of.
+/// The cut-and-choose that made some items.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Origin {
     /// Unique in a session.
     pub serial: Serial,
     pub kind: BatchKind,
     pub bucketing: Bucketing,
-    /// The risk by the steps of its epoch that were given up: a party that broke the connection off after a
-    /// challenge got another one.
+    /// The risk of the given-up steps of its epoch: a party that broke the connection after a challenge got
+    /// another challenge.
     #[serde(skip)]
     pub given_up: GivenUp,
 }
 
 impl Origin {
-    /// Makes one in a session in which nothing was given up.
+    /// Makes the origin for a session in which nothing was given up.
     pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
         Origin { serial, kind, bucketing, given_up: GivenUp::default() }
     }
 }
 
-/// A number of buckets or OTs that share a shape.
+/// Buckets or OTs that have the same shape.
 pub(super) trait Items: Sized {
     fn len(&self) -> usize;
 
-    /// Returns the cut-and-choose of the items, and that of a component's authenticators.
+    /// Returns the cut-and-choose of the items, and for a component also that of its authenticators.
     fn origins(&self) -> Vec<Origin>;
 
-    /// Returns a copy of some of them. The stock sees to it that no item is copied twice.
+    /// Returns a copy of some of them. The stock ensures that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
 
-    /// Returns these, ready to be taken a few at a time: what programs are joined to is brought together from
-    /// among all items.
+    /// Returns the items in a form from which a few can be taken at a time: the data that programs need is
+    /// brought together.
     ///
     /// # Errors
-    /// [`Error::Resource`] if something lies in a file that cannot be read.
+    /// [`Error::Resource`] if a temporary file cannot be read.
     fn gathered(self) -> Result<Self, Error>;
 }
 
@@ -56,7 +56,7 @@ pub(super) trait ComponentItems: Items {
     fn outputs(&self) -> usize;
 }
 
-/// Items that were made together: components, the input authenticators, OTs.
+/// Items that were made together: components, input authenticators, OTs.
 pub(super) struct PreprocessedItems<B, G, O> {
     pub components: Vec<B>,
     pub input_authenticators: Vec<G>,
@@ -64,7 +64,7 @@ pub(super) struct PreprocessedItems<B, G, O> {
 }
 
 impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
-    /// Gathers everything for a stock.
+    /// Brings all data together for a stock.
     ///
     /// # Errors
     /// As [`Items::gathered`].

@@ -11,11 +11,12 @@ use brickwork_session::SessionId;
 use brickwork_session::steps::{self, Secret, Step};
 use brickwork_stock::Ranges;
 
-/// Wires that were kept, at one party: their authenticators, and at the evaluator their labels.
+/// Kept wires at one party: their authenticators, and at the evaluator their labels.
 struct Wires<A> {
     authenticators: Vec<A>,
     labels: Labels,
-    /// The batches that their bits rest on: all that the step drew on, and what it carried on rests on.
+    /// The batches on which the bits depend: those of the step, and those of the kept values that the step
+    /// used.
     origins: Vec<(String, Origin)>,
 }
 
@@ -29,7 +30,7 @@ impl<A> Default for Kept<A> {
 }
 
 impl<A: Items> Kept<A> {
-    /// Goes on with the numbers of an entry of the log.
+    /// Continues with the numbers of a log entry.
     ///
     /// # Errors
     /// [`Error::Usage`] if they are taken already.
@@ -46,12 +47,12 @@ impl<A: Items> Kept<A> {
         Ok(wires.iter().map(|some| some.slice(0..some.len())))
     }
 
-    /// Returns the labels of all that a step carries on, in the order of its wires: at the evaluator.
+    /// Returns the labels of all kept values that a step uses, in the order of its wires: at the evaluator.
     ///
     /// # Errors
     /// [`Error::Usage`] if something was forgotten.
     pub fn labels(&self, step: &Step) -> Result<Labels, Error> {
-        // Room for all at once: what grows leaves copies behind.
+        // Room for all at once, because a growing vector leaves copies behind.
         let mut labels = Labels::new(Vec::with_capacity(step.carried().count()));
         for secret in step.secrets() {
             labels.extend_from_slice(&self.0.wires(secret)?.labels);
@@ -59,7 +60,7 @@ impl<A: Items> Kept<A> {
         Ok(labels)
     }
 
-    /// Returns the batches that what a step carries on rests on, with their names.
+    /// Returns the batches on which the kept values of a step depend, with their names.
     ///
     /// # Errors
     /// [`Error::Usage`] if something was forgotten.
@@ -71,7 +72,7 @@ impl<A: Items> Kept<A> {
         Ok(origins)
     }
 
-    /// Checks that nothing was forgotten that a step carries on.
+    /// Checks that all kept values that a step uses still exist.
     ///
     /// # Errors
     /// [`Error::Usage`] if it was.
@@ -94,9 +95,9 @@ impl<A: Items> Kept<A> {
         self.0.forget(secret);
     }
 
-    /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of
-    /// `input_authenticators`; `labels` are those of their wires, at the evaluator; `origins` is what the
-    /// step rests on.
+    /// Keeps the outputs of a program that no party learns. Their authenticators are the last ones of
+    /// `input_authenticators`; `labels` are those of their wires, at the evaluator; `origins` are the batches
+    /// on which the step depends.
     ///
     /// # Errors
     /// [`Error::Limit`] if there are no numbers left.

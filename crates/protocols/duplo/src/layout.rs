@@ -1,21 +1,22 @@
-//! How a program lies on what it took from the stock: where each slot, input and output has its labels.
+//! The layout of a program on its items from the stock: the position of the labels of each slot, input and
+//! output.
 
 use std::ops::Range;
 
 use super::steps::Step;
 use brickwork_circuit::{ComponentId, Party, Recipient, Wire};
 
-/// Where the label of a global wire lives: on a bucket of authenticators, or, of the evaluator's inputs, on
+/// The position of a global wire's label: on a bucket of authenticators or, for the evaluator's inputs, on
 /// the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WireLocation {
-    /// The number of the set: the authenticators of a batch's outputs, behind them input authenticators, and
-    /// last the OTs.
+    /// The number of the set: first the authenticators of each batch's outputs, then the sets of input
+    /// authenticators, and last the OTs.
     pub set: u32,
     pub bucket: u32,
 }
 
-/// Slots that one batch fills.
+/// The slots that one batch fills.
 pub(super) struct BatchSlots {
     pub component: ComponentId,
     pub slots: usize,
@@ -23,26 +24,26 @@ pub(super) struct BatchSlots {
     pub outputs: usize,
 }
 
-/// How a program lies on what it took from the stock: which bucket each slot, input and output uses. Both
-/// parties compute the same.
+/// The layout of a program on its items: the bucket of each slot, input and output. Both parties compute the
+/// same layout.
 pub(super) struct Layout {
     /// The slots of each batch, in the order of its buckets.
     pub slots: Vec<Vec<u32>>,
-    /// Of each slot the batch and the bucket in it.
+    /// For each slot the batch, and the bucket in it.
     pub places: Vec<(u32, u32)>,
-    /// Of each global wire.
+    /// The position of each global wire.
     locations: Vec<WireLocation>,
-    /// The authenticators behind the sealed outputs.
+    /// The authenticators of the sealed outputs.
     sealed_locations: Vec<WireLocation>,
-    /// Wires of the outputs that end on input authenticators of their own: in order, of those that only the
-    /// garbler learns, and then of those that nobody learns and that stay for later steps.
+    /// Wires of the sealed outputs, which end on their own input authenticators: first those that only the
+    /// garbler learns, and then those that no party learns and that later steps use.
     pub sealed_outputs: Vec<Wire>,
-    /// How many of them the garbler learns.
+    /// The number of them that the garbler learns.
     pub private: usize,
-    /// The garbler's input wires that it gives labels for; the evaluator has those of the others from earlier
-    /// steps.
+    /// The garbler's input wires for which it sends labels; the evaluator has those of the others from
+    /// earlier steps.
     pub given: Vec<Wire>,
-    /// Those others.
+    /// The garbler's other input wires, which carry kept values.
     pub carried: Vec<Wire>,
     /// Wires whose indicator bits the evaluator learns.
     pub evaluator_outputs: Vec<Wire>,
@@ -53,8 +54,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lays a step out. `batch_slots` are the batches, those of a component together and in the order of the
-    /// components; then come the sizes of the input_authenticators for the garbler's wires.
+    /// Makes the layout of a step. `batch_slots` are the batches, those of a component together and in the
+    /// order of the components; then come the sizes of the sets of input authenticators for the garbler's
+    /// wires.
     pub fn new(step: &Step, batch_slots: &[BatchSlots], input_authenticators: &[usize]) -> Self {
         let program = step.program();
         let set = |(set, size): (usize, usize)| {
@@ -70,7 +72,7 @@ impl Layout {
         )));
 
         let mut slots: Vec<Vec<u32>> = batch_slots.iter().map(|_| Vec::new()).collect();
-        // Of each component the batch that fills its next slot.
+        // For each component, the batch that fills its next slot.
         let first_owner = |id: usize| {
             batch_slots.iter().position(|o| o.component.0 as usize == id).unwrap_or(batch_slots.len())
         };
@@ -114,7 +116,7 @@ impl Layout {
         self.locations[wire as usize]
     }
 
-    /// Returns the authenticators behind sealed output `k`.
+    /// Returns the authenticators of sealed output `k`.
     pub fn sealed_location(&self, k: usize) -> WireLocation {
         self.sealed_locations[k]
     }

@@ -1,10 +1,10 @@
 //! DUPLO (Kolesnikov, Nielsen, Rosulek, Trieu, Trifiletti, CCS 2017): secure against a malicious party, from
-//! components of any size. Appendix A of the paper is the protocol; each step's module says where it departs
-//! from it and why.
+//! components of any size. Appendix A of the paper is the protocol; the module of each step describes its
+//! deviations and their reasons.
 //!
 //! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's
-//! phases. The parts of each phase, in their order, stand in `phases`, for these two and for the sessions
-//! that go through them one by one or from stock:
+//! phases. `phases` has the parts of each phase in order, for these two functions and for sessions that run
+//! them one by one or from stock:
 //!
 //! | phase | what happens | module |
 //! | --- | --- | --- |
@@ -112,11 +112,11 @@ impl Protocol for Duplo {
     }
 }
 
-/// Runs the protocol as the garbler, who proposes the [standard parameters](Parameters::choose). `input` are
-/// the bits of its input ports, in order.
+/// Runs the protocol as the garbler, which proposes the [standard parameters](Parameters::choose). `input`
+/// are the bits of its input ports, in order.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// [`Error::Mismatch`] if the peer wants a different run, [`Error::Peer`] if it cheats, [`Error::Io`] if it
 /// goes away, [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(
     channel: Channel,
@@ -128,10 +128,10 @@ pub fn garbler(
     garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
 }
 
-/// Does what [`garbler`] does, who proposes another cut of the program, or other parameters.
+/// Does the same as [`garbler`], with another cut of the program or other parameters.
 ///
 /// # Errors
-/// As [`garbler`], and [`Error::Mismatch`] if they are not for this program or exceed 2^-s.
+/// As [`garbler`], and [`Error::Mismatch`] if the parameters are not for this program or exceed 2^-s.
 pub fn garbler_proposing(
     channel: Channel,
     job: &Job,
@@ -142,8 +142,8 @@ pub fn garbler_proposing(
     Duplo::garbler(channel, job, proposal, input, Box::new(observer))
 }
 
-/// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program
-/// that keep the bound. `input` are the bits of its input ports, in order.
+/// Runs the protocol as the evaluator, which accepts all proposed parameters for the program that keep the
+/// bound. `input` are the bits of its input ports, in order.
 ///
 /// # Errors
 /// As [`garbler`].
@@ -156,7 +156,7 @@ pub fn evaluator(
     evaluator_within(channel, job, &Limits::default(), input, observer)
 }
 
-/// Does what [`evaluator`] does, who accepts other cuts of the program as well, and refuses what is beyond
+/// Does the same as [`evaluator`], but also accepts other cuts of the program, and refuses proposals beyond
 /// these limits.
 ///
 /// # Errors
@@ -171,8 +171,8 @@ pub fn evaluator_within(
     Duplo::evaluator(channel, job, limits, input, Box::new(observer))
 }
 
-/// Does what [`garbler`] does, with its hands in the machine. Beside the calls stand the crossings of the
-/// link that they take part in.
+/// Does the same as [`garbler`], with hooks. The comments beside the calls are the numbers of the crossings
+/// of the link that they use.
 pub(crate) fn garbler_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,
@@ -204,8 +204,8 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     })
 }
 
-/// Does what [`evaluator`] does, with its hands in the machine. Beside the calls stand the crossings of the
-/// link that they take part in.
+/// Does the same as [`evaluator`], with hooks. The comments beside the calls are the numbers of the crossings
+/// of the link that they use.
 pub(crate) fn evaluator_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,

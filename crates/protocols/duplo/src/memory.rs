@@ -1,5 +1,5 @@
-//! Peak memory, from what a party holds at its fullest moments: when the copies are opened, when the
-//! authenticators are, when the program is joined, and when it is evaluated.
+//! Peak memory, computed from a party's fullest moments: when the copies are opened, when the authenticators
+//! are opened, when the program is joined, and when it is evaluated.
 
 use super::Parameters;
 use super::instance::level;
@@ -10,26 +10,27 @@ use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::TABLE_MEMORY;
 
-/// A label, a soldering, an offset.
+/// Bytes of a label, a soldering or an offset.
 const LABEL: u64 = 16;
-/// A pair of hashes.
+/// Bytes of a pair of hashes.
 const AUTHENTICATOR: u64 = 32;
-/// Copies whose tables the garbler has in hand: those that are sent and those that are made.
+/// Number of copies whose tables the garbler has in memory: those that are being sent and those that are
+/// being made.
 const COPIES_IN_HAND: u64 = 2 * 16 * 2;
 
-/// An item of a batch: what became of it, and the other way round.
+/// Bytes of the permutation of an item, in both directions.
 const PLACE: u64 = 8;
 
-/// Labels that the copies of some slots gave.
+/// Bytes of the candidate labels from the copies of some slots.
 const CANDIDATES: u64 = 16 << 20;
 
-/// Returns how many bytes of openings and solderings an evaluator keeps in memory that may keep as many of
-/// tables; if there are more, all go to a temporary file.
+/// Returns the bytes of openings and solderings that an evaluator keeps in memory, if it may keep
+/// `table_memory` bytes of tables; if there are more, all go to a temporary file.
 pub(super) fn openings_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
 }
 
-/// Bytes of the tables of all chosen copies.
+/// Returns the bytes of the tables of all chosen copies.
 fn tables(program: &Program, parameters: &Parameters) -> u64 {
     let of = |(component, bucketing): (&Component, &Bucketing)| {
         bucketing.kept() * 32 * component.circuit.and_gates() as u64
@@ -37,13 +38,13 @@ fn tables(program: &Program, parameters: &Parameters) -> u64 {
     program.components().iter().zip(&parameters.components).map(of).sum()
 }
 
-/// Bytes that the evaluator receives of copies and authenticators, and keeps.
+/// Returns the bytes that the evaluator receives and keeps about copies and authenticators.
 fn openings(program: &Program, parameters: &Parameters) -> u64 {
     parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit))
 }
 
-/// Returns the number of bytes of the evaluator's temporary files. Authenticators lie there in the order in
-/// which they came, too, and those of one kind on their way into the order of buckets.
+/// Returns the number of bytes of the evaluator's temporary files. Authenticators are also stored there in
+/// the order in which they came, and those of one kind while they are brought into the order of buckets.
 pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     let Parameters { plain, input, .. } = parameters;
     let moving = AUTHENTICATOR * (plain.copies() + input.copies())
@@ -55,13 +56,13 @@ pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_openings
 }
 
-/// The memory that both parties take for a program's batches, in commitments, solderings and items.
+/// The memory of both parties for a program's batches: commitments, solderings and items.
 #[derive(Default)]
 struct Sizes {
-    /// Commitments to copies, and those of them to output wires.
+    /// Commitments to copies, and the part of them to output wires.
     copies: u64,
     outputs: u64,
-    /// Of each component the slots and the inputs.
+    /// The slots and the inputs of each component.
     heads: Vec<(u64, u64)>,
     /// Commitments to the heads of buckets: of copies, and of both kinds of authenticator.
     head_copies: u64,
@@ -70,11 +71,11 @@ struct Sizes {
     buckets: u64,
     joined: u64,
     solderings: u64,
-    /// Links of chosen copies.
+    /// Delta differences of chosen copies.
     delta_differences: u64,
     /// Wires of opened copies.
     opened: u64,
-    /// Tables in the garbler's hands.
+    /// Bytes of tables that the garbler has in memory.
     in_hand: u64,
     /// Bytes of the hashes of tables.
     hashes: u64,
@@ -119,17 +120,17 @@ impl Sizes {
     }
 }
 
-/// Returns the garbler's memory besides the program: when the copies and the authenticators are opened, when
+/// Returns the garbler's memory besides the program at these moments: copies and authenticators are opened,
 /// outputs are soldered, the program is joined, and its solderings are proven.
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
-    // Values that are made again a window at a time, and what is made of them.
+    // Values that are computed again a window at a time, and the data made from them.
     let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
     let used = || {
         program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0)
     };
-    // Values are held as long as there is room.
+    // Values are kept as long as there is room.
     let mut held = 0;
     let copies = used().flat_map(|(component, bucketing)| {
         [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| bucketing.copies() * n as u64)
@@ -147,7 +148,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
         opens = opens.max(window(bucketing.kept() * inputs));
         solders =
             solders.max(window(bucketing.kept() * outputs) + LABEL * u64::from(bucketing.slots) * outputs);
-        // Offsets of all copies and of the chosen ones, and which are where.
+        // Offsets of all copies and of the chosen ones, and the assignment of items.
         made += LABEL * (bucketing.copies() + bucketing.kept()) + PLACE * bucketing.copies();
         solderings += u64::from(bucketing.slots) * inputs;
         joined = joined.max(window(u64::from(bucketing.slots) * inputs));
@@ -169,7 +170,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let evaluates =
         (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
     let joins = heads(plain) + heads(input) + values + joined.max(proves).max(evaluates);
-    // Not all freed memory is given back; a quarter stays, as measured.
+    // Not all freed memory is returned to the system; measurements show that a quarter stays.
     let most = held + (made + hashed.max(opens).max(authenticators)).max(joins);
     (most * 5 / 4).max(held + made + in_hand)
 }
@@ -192,7 +193,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
 
     let garbler = garbler(program, parameters, share);
 
-    // Corrections and heads stay as long as anything may be claimed.
+    // Corrections and heads are kept as long as claims about them are possible.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
     let head = |items: u64, each: u64| {
         if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each }
@@ -203,7 +204,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let delta_differences = (LABEL + PLACE) * sizes.delta_differences + LABEL * u64::from(input.slots);
     let kept = delta_differences + ots * (LABEL + 1);
     let claimed = corrections + heads;
-    // Tables that lie in a file are in memory where they are checked or evaluated.
+    // Tables from a file are in memory while they are checked or evaluated.
     let (tables, in_hand) = match tables(program, parameters) {
         in_file if in_file > TABLE_MEMORY => (0, sizes.in_hand),
         in_memory => (in_memory, 0),

@@ -4,17 +4,18 @@ use brickwork_wire::Tag;
 
 pub use brickwork_session::stock::msg::{DAMAGED, INTENT, PAIR, STAND, STANDINGS};
 
-/// G: digest of the program as it is to be cut, and the name of this cut; none is the cut that both have.
+/// G: digest of the program in the proposed cut, and the name of this cut; the empty name is the cut that
+/// both have.
 pub const DECOMPOSITION: Tag = Tag(4);
-/// G: of each batch the size of a bucket and the number of opened items.
+/// G: for each batch the size of a bucket and the number of opened items.
 pub const PROPOSAL: Tag = Tag(3);
 
 /// G: S_ot, the delta difference of the OT offset to Δ_ka.
 pub const OT_DELTA_DIFFERENCE: Tag = Tag(48);
 
-/// G: start of a batch's hash keys, then 32 bytes a copy: the BLAKE3 hash of its tables.
+/// G: the first of a batch's hash keys, then for each copy 32 bytes: the BLAKE3 hash of its tables.
 pub const TABLE_HASHES: Tag = Tag(49);
-/// E: seeds of the challenges, one a batch.
+/// E: seeds of the challenges, one per batch.
 pub const CHALLENGE: Tag = Tag(50);
 /// G: for each opened copy its offset and its committed input wires.
 pub const OPENED: Tag = Tag(51);

@@ -1,5 +1,5 @@
 //! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will
-//! be on.
+//! use.
 //!
 //! ```text
 //!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
@@ -7,16 +7,16 @@
 //!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
-//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/concepts/security.md, section 7). If what the
-//! garbler committed to were not what E got, E's label would be wrong for one of the two bits, and whether E
-//! aborts would tell its input. E draws, after the commitments, random sets of the OTs. To each set it adds
-//! one more OT that is in no other set and masks its choice bit. E shows the sum of the labels and of the
-//! choice bits, and claims that the sum of the `C_R`, with b·D_ot, opens to it. One OT that is not what was
-//! committed to spoils each sum with probability 1/2, another offset likewise: whether E aborts does not
+//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/concepts/security.md, section 7). If the garbler's
+//! commitment did not match E's OT, E's label would be wrong for one of the two bits. Then E's abort would
+//! reveal its input. E draws random sets of the OTs, after the commitments. To each set it adds one more OT
+//! that is in no other set and that masks the choice bit. E reveals the sums of the labels and of the choice
+//! bits, and claims that the sum of the `C_R`, with b·D_ot, opens to it. An OT that does not match its
+//! commitment spoils each sum with probability 1/2, and so does a different offset. So E's abort does not
 //! depend on its choices. G checks E's labels of all sums before it answers for any: an E that claims the
-//! other bit would get Δ_ot from the opening. And G commits before it sees the seed.
+//! other bit would get Δ_ot from the opening. G commits before it sees the seed.
 //!
-//! The claims are settled together with whatever else is claimed next.
+//! The claims are proven together with the next other claims.
 
 use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::party::EvaluatorCore;
@@ -32,13 +32,13 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Metered;
 
-/// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
+/// The garbler's labels of fresh OTs. The masking OTs come last.
 pub(super) struct GarblerRandomCots {
     labels: Labels,
     binding: usize,
 }
 
-/// The garbler's OTs, committed to.
+/// The garbler's OTs, with commitments.
 pub(super) struct GarblerCommittedOts {
     at: Places,
     committed: Row,
@@ -46,7 +46,7 @@ pub(super) struct GarblerCommittedOts {
     cots: GarblerRandomCots,
 }
 
-/// Receives and checks the rows for `count` OTs and `binding` that mask.
+/// Receives and checks the rows for `count` OTs and `binding` masking OTs.
 pub(super) fn garbler_random_cots(
     run: &mut Metered,
     cot: &mut impl CotSender,
@@ -75,7 +75,7 @@ impl GarblerCommittedOts {
         [&self.committed, &self.wires].map(New::from)
     }
 
-    /// Receives what E shows and checks all of it: nothing may be opened before.
+    /// Receives E's sums and checks all of them: nothing may be opened before that.
     pub fn receive_revealed<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -92,23 +92,21 @@ impl GarblerCommittedOts {
     }
 }
 
-/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
-/// others.
+/// The evaluator's choices and labels of fresh OTs. The masking OTs come last.
 pub(super) struct EvaluatorRandomCots {
     choices: Secrets<u8>,
     labels: Labels,
     binding: usize,
 }
 
-/// The evaluator's OTs, to which the garbler has committed, `C` is [`Pending`] or, after the proof,
-/// [`Shares`].
+/// The evaluator's OTs, with the garbler's commitments. `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommittedOts<C> {
     committed: C,
     wires: C,
     cots: EvaluatorRandomCots,
 }
 
-/// Sends the rows for `count` OTs of random choices and `binding` that mask.
+/// Sends the rows for `count` OTs with random choices and `binding` masking OTs.
 pub(super) fn evaluator_random_cots(
     run: &mut Metered,
     cot: &mut impl CotReceiver,
@@ -146,7 +144,7 @@ impl EvaluatorCommittedOts<Pending> {
 }
 
 impl EvaluatorCommittedOts<Shares> {
-    /// Shows random combinations of the OTs.
+    /// Reveals random combinations of the OTs.
     pub fn reveal<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,

@@ -1,4 +1,4 @@
-//! The parameters of a session: everything that may fail, and how unlikely that is made.
+//! The parameters of a session, and the probability of everything that may fail.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -20,13 +20,13 @@ use brickwork_session::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
 use brickwork_session::{self as session, Batch, Cheater, ItemKind, Promise, Spent};
 use brickwork_stock::GivenUp;
 
-/// Bits by which the checks that cost next to nothing exceed s.
+/// The number of bits by which cheap checks exceed s.
 const MARGIN: u32 = 8;
 
-/// Combinations of a batched check; each false claim survives one with probability 1/2.
+/// Combinations of a batched check; a false claim passes each with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
-/// Cuts with more copies are no alternatives.
+/// Cuts with more copies are not considered.
 const MOST_COPIES: u64 = 1 << 31;
 
 const NO_BUCKETING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
@@ -34,12 +34,12 @@ const NO_BUCKETING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
 pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 
-/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs. What one
-/// lets through is bounded in docs/concepts/security.md.
+/// The proofs of a run: one of all commitments, one of all openings and solderings, and one of inputs and
+/// outputs. The soundness error of a proof is bounded in docs/concepts/security.md.
 const PROOFS: f64 = 3.0;
 
-/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half
-/// as many entries, and each has at most two proofs and one of the others.
+/// The largest number of proofs of a session with stock, and also of OT extensions and of batches of OTs. Its
+/// log has less than half as many entries, and each entry has at most two proofs and one of the others.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// Combinations that bind the OTs of a run to their commitments.
@@ -47,13 +47,13 @@ pub(super) fn ot_binding(security: Security) -> usize {
     (security.level() + MARGIN) as usize
 }
 
-/// Combinations that bind each batch of OTs of a session with stock: with any number of its batches and
-/// attempts at them, the session has no larger part of the budget than a run.
+/// Combinations that bind each batch of OTs of a session with stock. With any number of batches and attempts,
+/// the session uses no larger part of the budget than a run.
 pub(super) fn stock_ot_binding(security: Security) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
-/// The budget with everything that may fail in a session besides the batches.
+/// Returns the budget for everything that may fail in a session besides the batches.
 fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Error> {
     let level = level(security)?;
     Ok(Budget::new(security)
@@ -63,15 +63,15 @@ fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Er
         .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
-/// Returns the bound of one attempt at a cut-and-choose. It takes a while and the same one serves many
-/// programs, so it is remembered.
+/// Returns the bound of one attempt at a cut-and-choose. Computing it takes a while and many programs use the
+/// same one, so it is cached.
 pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
     static KNOWN: LazyLock<KnownBounds<(BatchKind, Bucketing)>> = LazyLock::new(KnownBounds::default);
     KNOWN.of((kind, bucketing), |(kind, bucketing)| bucketing.bound(kind.rule()))
 }
 
-/// Returns the bound over batches of a stock: each counted whole, once, all that was given up in the session
-/// that they belong to, and all else that may fail in it.
+/// Returns the bound over batches of a stock. It counts each batch completely and once, all given-up steps of
+/// its session, and all other checks of that session.
 pub(super) fn bound_of_origins<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
     security: Security,
@@ -88,7 +88,7 @@ pub(super) fn bound_of_origins<'a>(
     Ok(spent + Upper::fixed(given_up))
 }
 
-/// What adds up to [`bound_of_origins`].
+/// Returns the terms of the sum [`bound_of_origins`].
 fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result<Vec<Spent>, Error> {
     let mut budget = spent_on_checks(&checks(security, STOCK_PROOFS, STOCK_PROOFS)?);
     let (mut seen, mut given_up) = (HashSet::new(), 0);
@@ -105,19 +105,20 @@ fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result
     Ok(budget)
 }
 
-/// What the checks of a budget leave to chance.
+/// Returns the remaining probability of the checks of a budget.
 fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
 }
 
-/// What the cut-and-choose of a batch leaves to chance; none where there is nothing to choose.
+/// Returns the remaining probability of a batch's cut-and-choose; none if there is no choice.
 fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<Spent> {
     let check = format!("cut-and-choose of {name}");
     (bucketing.slots > 0).then(|| Spent { check, bound_log2: known_bound(kind, bucketing).log2() })
 }
 
-/// The base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
+/// Returns the base-2 logarithm of a part of the probability that the fixed checks of a session with stock
+/// leave of 2^-s.
 fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
@@ -125,27 +126,27 @@ fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     Ok((rest * share).log2() + security.log2())
 }
 
-/// Returns whether an epoch in which so much was given up has room for another step.
+/// Returns whether an epoch with these given-up steps has room for another step.
 pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
-/// Returns what may fail in an epoch beside its batches, in units of 2^-128.
+/// Returns the risk of an epoch outside its batches, in units of 2^-128.
 pub(super) fn fixed(security: Security) -> Result<u128, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     Ok(checks.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }
 
-/// Returns what a garbler gains by each setup or step that it breaks off before the challenge, in units of
-/// 2^-128. It may see that false claims survive their combinations, or that another offset of the OTs does
-/// not show in their sums.
+/// Returns a garbler's gain from each setup or step that it breaks off before the challenge, in units of
+/// 2^-128. It may see that its false claims pass their combinations, or that a different offset of the OTs
+/// does not change their sums.
 pub(super) fn early_risk(security: Security) -> Result<u128, Error> {
     let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
-/// Returns the promise of a program from stock: the bound over the batches that it takes from, and over
-/// those that what it carries on rests on, with all of each batch counted.
+/// Returns the promise of a program from stock: the bound over the batches that it takes from, and those on
+/// which its kept values depend. Each batch counts completely.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
@@ -177,7 +178,7 @@ pub(super) fn promise_of_origins(
     Ok(parameters.promise_of(batches.collect(), budget_of_origins(&all, security)?))
 }
 
-/// Returns the kind of item that such a batch has, as promises name it.
+/// Returns the kind of item of such a batch, for promises.
 fn item(kind: BatchKind) -> ItemKind {
     match kind {
         BatchKind::Component => ItemKind::Component,
@@ -186,29 +187,29 @@ fn item(kind: BatchKind) -> ItemKind {
     }
 }
 
-/// What both parties must agree on besides the program.
+/// The parameters that both parties must agree on besides the program.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Names the cut of the program into components, for the evaluator, who makes it of its own file. Empty
-    /// for the cut that both parties have.
+    /// The name of the program's cut into components, for the evaluator, which makes it from its own file. It
+    /// is empty for the cut that both parties have.
     pub decomposition: String,
-    /// What may be left to chance.
+    /// The statistical security.
     pub security: Security,
-    /// Cut-and-choose of each component of the program, in order; without slots where it is not used.
+    /// Cut-and-choose of each component of the program, in order; without slots if it is not used.
     pub components: Vec<Bucketing>,
-    /// Of the plain key authenticators.
+    /// The cut-and-choose of the plain key authenticators.
     pub plain: Bucketing,
-    /// Of the self-authenticating ones.
+    /// The cut-and-choose of the self-authenticating ones.
     pub input: Bucketing,
     /// Combinations that bind the OTs to their commitments.
     pub ot_binding: usize,
-    /// Base-2 logarithm of the bound on everything together.
+    /// Base-2 logarithm of the bound for everything together.
     pub bound_log2: f64,
 }
 
 impl Parameters {
-    /// Returns other cuts of the component that dominates the cost, within the same bound: for each bucket
-    /// size the fewest opened copies. The first is the one with the fewest copies.
+    /// Returns other cuts of the dominant component, within the same bound: for each bucket size the fewest
+    /// opened copies. The first is the one with the fewest copies.
     ///
     /// # Errors
     /// [`Error::Resource`] if the program is too large for a session.
@@ -233,7 +234,7 @@ impl Parameters {
             other
         });
         let few = replaced.filter(|other| other.components[largest].copies() <= MOST_COPIES);
-        // One that rounding would lift above the bound is none.
+        // A cut that exceeds the bound after rounding is left out.
         Ok(few.filter_map(|other| other.bounded(program).ok()).collect())
     }
 
@@ -242,8 +243,8 @@ impl Parameters {
         self.components.iter().map(|bucketing| bucketing.bucket)
     }
 
-    /// Returns the bytes that the evaluator receives of copies and authenticators and keeps: hashes of
-    /// labels, delta differences, solderings, openings. `circuits` are the components'.
+    /// Returns the bytes that the evaluator receives and keeps about copies and authenticators: hashes of
+    /// labels, delta differences, solderings, openings. `circuits` are the components' circuits.
     pub fn openings_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
         let pairs = |bucketing: &Bucketing| bucketing.kept() - u64::from(bucketing.slots);
         let of_copies = circuits.zip(&self.components).map(|(circuit, bucketing)| {
@@ -262,7 +263,7 @@ impl Parameters {
         of_copies.chain(of_authenticators).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
     }
 
-    /// Returns the number of bytes of the tables that travel for a request of these parameters.
+    /// Returns the bytes of the tables that are sent for a request with these parameters.
     pub(super) fn table_bytes(&self, request: &Request) -> u64 {
         let of_one = |(component, _): &(Component, usize)| 2 * LABEL_BYTES * component.circuit.and_gates();
         let copies = self.components.iter().map(|bucketing| bucketing.kept());
@@ -291,13 +292,13 @@ impl Parameters {
         Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?, prices)
     }
 
-    /// Returns the same for a program that is cut in this way.
+    /// Returns the same parameters for a program in this cut.
     #[must_use]
     pub fn of_decomposition(self, name: &str) -> Self {
         Parameters { decomposition: name.to_owned(), ..self }
     }
 
-    /// Returns what the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain
+    /// Returns the garbler's proposal: for each batch B and c, 4 bytes each; components in order, plain
     /// authenticators, input ones.
     pub(super) fn proposal(&self) -> Vec<u8> {
         let bucketings = self.components.iter().chain([&self.plain, &self.input]);
@@ -312,11 +313,11 @@ impl Parameters {
         8 * (program.components().len() + 2)
     }
 
-    /// Returns the parameters that the garbler proposes, with their exact bound, whatever it is that made
-    /// them cheap for the garbler.
+    /// Returns the proposed parameters with their exact bound, independent of the prices by which the garbler
+    /// chose them.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
+    /// [`Error::Mismatch`] if they are not valid for this program, or exceed 2^-s.
     pub(super) fn proposed(
         program: &Program,
         security: impl Into<Security>,
@@ -348,15 +349,15 @@ impl Parameters {
         Ok(Self::of_bucketings(security, bucketings, allocation.total.log2()))
     }
 
-    /// Returns the same cuts with their exact bound, where some were exchanged for others.
+    /// Returns the same cuts with their exact bound, after some were replaced.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
+    /// [`Error::Mismatch`] if they are not valid for this program, or exceed 2^-s.
     pub fn bounded(&self, program: &Program) -> Result<Self, Error> {
         Ok(Self::proposed(program, self.security, &self.proposal())?.of_decomposition(&self.decomposition))
     }
 
-    /// Makes them of `bucketings` of the components, then of plain and of input authenticators.
+    /// Makes the parameters from `bucketings` of the components, then of plain and of input authenticators.
     pub(super) fn of_bucketings(security: Security, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
         let (input, plain) =
             (bucketings.pop().unwrap_or(NO_BUCKETING), bucketings.pop().unwrap_or(NO_BUCKETING));
@@ -371,14 +372,14 @@ impl Parameters {
         }
     }
 
-    /// Makes the parameters for stock, whose batches leave a share of the budget to others that the same
-    /// program may use.
+    /// Makes the parameters for stock, whose batches use only a part of the budget, because one program may
+    /// use several batches.
     pub(super) fn for_stock(request: &Request, security: Security) -> Result<Self, Error> {
         Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
     }
 
-    /// Does what [`Parameters::for_stock`] does, for several requests that share the share. A session that
-    /// has a share of a promise is filled once, so that its stock may take all of it.
+    /// Does the same as [`Parameters::for_stock`], for several requests that together use one part. A session
+    /// with a part of a promise is filled once, so its stock may use all of that part.
     pub(super) fn for_steps(requests: &[Request], security: Security) -> Result<Vec<Self>, Error> {
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
         let budget = match security.is_share() {
@@ -417,7 +418,7 @@ impl Parameters {
     ) -> Result<Vec<Self>, Error> {
         let level = level(security)?;
         let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
-        // Batches without slots cost nothing and bound nothing.
+        // Batches without slots cost nothing and have no risk.
         let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();
         let costs: Vec<ItemCost> = requests
             .iter()
@@ -441,7 +442,7 @@ impl Parameters {
         Ok(specs.iter().map(of_request).collect())
     }
 
-    /// Returns a digest over all of them but the name of the cut.
+    /// Returns a digest over all parameters except the name of the cut.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 duplo parameters");
         digest.number(self.security.bits()).number(self.security.shares());
@@ -489,14 +490,14 @@ impl Parameters {
     }
 }
 
-/// What an item of a batch costs in nanoseconds, or a gate of such an item.
+/// The cost of an item of a batch, or of a gate of it, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemCost {
-    /// When it is made.
+    /// The cost of making it.
     pub made: f64,
-    /// When it is opened.
+    /// The additional cost if it is opened.
     pub opened: f64,
-    /// When it is chosen, for good.
+    /// The additional cost if it is chosen and used.
     pub chosen: f64,
 }
 
@@ -508,8 +509,8 @@ impl ItemCost {
     }
 }
 
-/// What things cost in nanoseconds, both parties' work together: from this the cheapest parameters follow.
-/// Whatever the prices are, the bound is exact. An opened copy costs work but next to no traffic.
+/// Prices in nanoseconds, for both parties' work together. They determine the cheapest parameters. The bound
+/// is exact for any prices. An opened copy costs work but almost no traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Prices {
     /// A byte, sent and received.
@@ -529,7 +530,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
+    /// Estimates, the same on every machine: work of gates and hashing, and a link of some 2.5 Gbit/s.
     pub const STANDARD: Prices = Prices {
         byte: 3.0,
         and: ItemCost { made: 12.0, opened: 12.0, chosen: 28.0 },
@@ -537,7 +538,7 @@ impl Prices {
         ..Prices::FREE
     };
 
-    /// Nothing costs anything.
+    /// All prices are zero.
     pub const FREE: Prices = Prices {
         byte: 0.0,
         and: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },
@@ -556,7 +557,7 @@ impl Prices {
         self.commit_chosen + self.byte * level.chosen_bits as f64 / 8.0
     }
 
-    /// A label or soldering that is sent and claimed.
+    /// Returns the price of a label or soldering that is sent and claimed.
     fn received(&self) -> f64 {
         16.0 * self.byte + self.claim
     }
@@ -596,11 +597,11 @@ impl Prices {
     }
 }
 
-/// kappa = 128 less the 15 bits of hash calls under one key, the indicator's and the colour's: design
-/// decision 2.
+/// kappa = 128, minus the 15 bits for hash calls under one key, and minus one bit each for the indicator and
+/// the colour: design decision 2.
 const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// The batches of a request: components in order, plain authenticators, input ones.
+/// Returns the batches of a request: components in order, plain authenticators, input ones.
 fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
     let components = request.components.iter().map(|(_, slots)| (BatchKind::Component, *slots));
     let authenticators = [
@@ -620,8 +621,9 @@ fn spec(kind: BatchKind, slots: usize) -> Result<BatchSpec, Error> {
 mod tests {
     use super::*;
 
-    /// What a session spends besides its batches, as docs/concepts/security.md says (sections 3, 7 and 11):
-    /// with the code of length 275 and distance 42, three proofs in a run and 2^20 in a session with stock.
+    /// The risk of a session besides its batches, as docs/concepts/security.md gives it (sections 3, 7 and
+    /// 11): with the code of length 275 and distance 42, three proofs in a run and 2^20 in a session with
+    /// stock.
     #[test]
     fn row_28_each_check_has_its_part_of_the_budget() {
         let spent = |proofs, extensions| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! The parties of a session: what each holds between the phases, and the threads that compute for it.
+//! The parties of a session: their state between the phases, and the threads that compute for it.
 
 use zeroize::Zeroizing;
 
@@ -19,7 +19,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_session::{Metered, SessionId};
 use brickwork_stock::Writers;
 
-/// The material that a program of the garbler's took from the stock.
+/// The garbler's items for a program, taken from the stock.
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
 /// The garbler of a session, between two programs.
@@ -35,12 +35,13 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
     pub(super) ot: Committed,
     pub(super) rng: Rng,
     pub(super) hooks: Hooks,
-    /// Committed values that are made again at a time, to be brought into another order.
+    /// The number of committed values that are computed again at the same time, to bring them into another
+    /// order.
     pub(super) window: usize,
     /// Combinations that bind each batch of OTs.
     pub(super) binding: usize,
     pub(super) counters: Counters,
-    /// Says that an input has been used: after that nothing new may be preprocessed.
+    /// True if an input has been used: after that no stock may be added.
     pub(super) used: bool,
     pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts>,
 }
@@ -52,7 +53,7 @@ impl<C: commit::Scheme> Garbler<C> {
     }
 }
 
-/// The material that a program of the evaluator's took from the stock.
+/// The evaluator's items for a program, taken from the stock.
 pub(super) type EvaluatorMaterial =
     ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
@@ -68,9 +69,9 @@ pub(super) struct EvaluatorCore<C: commit::Scheme> {
     pub hooks: Hooks,
     /// Bytes of tables that may still be kept in memory.
     pub table_memory: u64,
-    /// Bytes of the openings of copies and authenticators in one go that may be kept in memory.
+    /// Bytes of openings of copies and authenticators from one step that may be kept in memory.
     pub openings_memory: u64,
-    /// Makes the segments that tables go into, while a store is filled.
+    /// Makes the segments for tables while a store is filled.
     pub segments: Option<Writers>,
     /// Combinations that bind each batch of OTs.
     pub binding: usize,
@@ -85,10 +86,10 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) ot: Shares,
     /// S_ot = Δ_ot ⊕ Δ_ka.
     pub(super) ot_delta_difference: Label,
-    /// Δ_ka if two valid labels of one wire came out of a bucket, in this step or in an earlier one of which
-    /// something is kept: what the garbler's cheating gave away. Else zero.
+    /// Δ_ka if a bucket gave two valid labels of one wire, in this step or in an earlier one with kept
+    /// values: the garbler's cheat revealed it. Otherwise zero.
     pub(super) delta_ka: Zeroizing<Label>,
-    /// Says that an input has been used: after that nothing new may be preprocessed.
+    /// True if an input has been used: after that no stock may be added.
     pub(super) used: bool,
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>,
 }
@@ -116,7 +117,7 @@ impl<C: commit::Scheme> Pooled for Evaluator<C> {
     }
 }
 
-/// Runs a phase on this thread, which computes on those of the session.
+/// Runs a phase on this thread, with computations on the session's threads.
 pub(super) fn entered<P: Pooled, T>(value: P, phase: impl FnOnce(P) -> Result<T, Error>) -> Result<T, Error> {
     let pool = value.pool().clone();
     pool.enter(|| phase(value))

@@ -1,9 +1,10 @@
-//! The order of a run, once for each role. A whole run, a session whose caller stops between the phases, and
-//! a step on stock all go through the functions here, in this order: each takes the value that the one before
-//! it returned. The numbers are the crossings of a whole run (docs/protocols/duplo.md, "The flights").
+//! The order of a run, for each role. A whole run, a session whose caller stops between the phases, and a
+//! step on stock all use the functions here in this order. Each takes the value that the previous one
+//! returned. The numbers are the crossings of a whole run (docs/protocols/duplo.md, "The flights").
 //!
-//! They differ in the messages that share a flight ([`Flights`]). They are the same messages; only the proof
-//! of the solderings is part of the proof of the inputs where both are [merged](Flights::Merged):
+//! The three kinds of run differ in the messages that share a flight ([`Flights`]). The messages are the
+//! same. Only the proof of the solderings is part of the proof of the inputs if they are
+//! [merged](Flights::Merged):
 //!
 //! ```text
 //!   both at once             what each means to run;   E: f   G: the solderings               crossing 1
@@ -13,53 +14,53 @@
 //!   evaluator -> garbler     the garbler's outputs                                                  5
 //! ```
 //!
-//! So the evaluator has its outputs after two round trips, the garbler half of one later. Where the step's
-//! OTs are not in stock, they are made between the first two.
+//! So the evaluator has its outputs after two round trips, and the garbler half a round trip later. If the
+//! step's OTs are not in stock, they are made between the first two.
 //!
-//! Neither message of the first crossing waits for the peer's, and neither tells anything if the peer means
+//! Neither message of the first crossing waits for the peer's, and neither reveals anything if the peer means
 //! another step. The value f is the input masked with choice bits that nobody else knows, and solderings are
-//! sums of labels of which the other party has none. Its material is not used again, as the session ends
-//! there. Everything else that is said stands before the one proof, so the gate before the first output is
-//! the only one (docs/guides/reactive.md).
+//! sums of labels of which the other party knows none. Its items are not used again, because the session ends
+//! there. All other messages precede the single proof, so only this proof must be waited for before the first
+//! output (docs/guides/reactive.md).
 
 use super::Error;
 use super::steps::Step;
 use brickwork_session::stock::Stand;
 use brickwork_session::{Metered, announce, confirm};
 
-/// The words where the parties mean different steps.
+/// The error message if the parties mean different steps.
 pub(super) const OTHER_STEP: &str = "the peer's program is another one";
 
 /// The messages of build and evaluate that share a flight.
 pub(super) enum Flights {
     /// None: the caller may stop after each phase, so `build` ends with the proof of the solderings (8, 9).
     Apart,
-    /// Those of a whole run: the seed for that proof travels with the evaluator's masked input (8).
+    /// Those of a whole run: the seed for that proof is sent together with the evaluator's masked input (8).
     Whole,
-    /// Those of a step of a standing session: the masked input (8) and the solderings (7) cross, and the
+    /// Those of a step of an existing session: the masked input (8) and the solderings (7) cross, and the
     /// solderings are proven with the inputs (10, 11).
     Merged(Option<Unconfirmed>),
 }
 
-/// How the parties make sure that they mean the same: each announces it at the beginning of the first flight,
-/// and confirms the peer's before the second.
+/// The way in which the parties check that they mean the same: each announces it at the beginning of the
+/// first flight, and confirms the peer's before the second.
 pub(super) enum Agreement {
     /// They compare the step.
     Steps,
-    /// They have agreed on the step and on what it takes, and have yet to confirm that the other's store has
-    /// burned it, too.
+    /// They have agreed on the step and its items, and must still confirm that the other's store has burned
+    /// them, too.
     Stores(Stand),
 }
 
-/// The part that the peer has yet to confirm.
+/// The part that the peer must still confirm.
 pub(super) enum Unconfirmed {
     Step([u8; 32]),
     Stand(Stand),
 }
 
 impl Agreement {
-    /// Announces this party's side. A step that needs messages of its own first, like OTs that are `lacking`,
-    /// has the peer's confirmed at once.
+    /// Announces this party's part. A step that first needs messages of its own, such as missing OTs, waits
+    /// for the peer's part at once.
     fn announce(self, run: &mut Metered, step: &Step, lacking: bool) -> Result<Flights, Error> {
         let unconfirmed = match self {
             Agreement::Stores(stand) => Unconfirmed::Stand(stand),
@@ -99,11 +100,11 @@ pub(super) mod garbler {
     use brickwork_circuit::Program;
     use brickwork_primitives::commit;
 
-    /// Preprocesses what is asked for, and of OTs that were just made the rest; in a session's `first` proof
-    /// it proves the offsets, too. Returns the items and what was opened, which is still to be proven.
+    /// Preprocesses the request, and completes OTs that were just made; a session's `first` proof also proves
+    /// the offsets. Returns the items and the openings, which are still to be proven.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the evaluator's OTs are not what it got, [`Error::Io`] if it goes away.
+    /// [`Error::Peer`] if the evaluator's sums of OTs are wrong, [`Error::Io`] if it goes away.
     pub fn preprocess<C: commit::Scheme>(
         party: &mut Garbler<C>,
         asked: Option<(&Request, &Parameters)>,
@@ -115,7 +116,7 @@ pub(super) mod garbler {
         committed.open(party) // 6, 7
     }
 
-    /// Makes the OTs that the material lacks. Returns it with what was opened for them.
+    /// Makes the OTs that the material lacks. Returns it with the openings for them.
     pub fn make_lacking_ots<C: commit::Scheme>(
         party: &mut Garbler<C>,
         mut material: GarblerMaterial,
@@ -130,12 +131,12 @@ pub(super) mod garbler {
         Ok((material, openings))
     }
 
-    /// A program whose solderings are sent.
+    /// A program whose solderings were sent.
     pub struct Built {
         ready: GarblerReady,
-        /// The solderings, and what was opened of the material: none once all of it is proven.
+        /// The solderings, and the openings of the material: none when all of it is proven.
         claimed: Option<(ProgramSolderings<Bits>, GarblerOpenings)>,
-        /// Says that they are proven as soon as the evaluator's masked input is there.
+        /// True if they are proven as soon as the evaluator's masked input has arrived.
         whole: bool,
     }
 
@@ -161,7 +162,7 @@ pub(super) mod garbler {
             Ok(built)
         }
 
-        /// Gives labels for both inputs.
+        /// Sends the labels of both inputs.
         ///
         /// # Errors
         /// [`Error::Peer`] if the evaluator's message is malformed, [`Error::Io`] if it goes away.
@@ -176,8 +177,8 @@ pub(super) mod garbler {
             if self.whole {
                 self.prove(party, program)?; // 8, 9
             }
-            // Claims that are still open about the solderings are proven with the inputs: no message of E
-            // before it has evaluated depends on them.
+            // Open claims about the solderings are proven with the inputs, because no message of E before its
+            // evaluation depends on them.
             let claims = self.claimed.as_ref();
             let claims = claims.map(|(solderings, openings)| GarblerClaims { program, solderings, openings });
             evaluate::garbler(party, &self.ready, claims.as_ref(), input, &masked)?; // 9, 10, 11
@@ -195,14 +196,14 @@ pub(super) mod garbler {
         }
     }
 
-    /// A program whose inputs are labels at the evaluator.
+    /// A program whose inputs the evaluator has as labels.
     pub struct Evaluated(GarblerReady);
 
     impl Evaluated {
         /// Returns the bits of the garbler's outputs.
         ///
         /// # Errors
-        /// [`Error::Peer`] if the evaluator has not the labels that it says it has.
+        /// [`Error::Peer`] if the evaluator does not have the labels that it claims to have.
         pub fn decode<C: commit::Scheme>(
             self,
             party: &mut Garbler<C>,
@@ -212,7 +213,7 @@ pub(super) mod garbler {
         }
     }
 
-    /// Runs a step on this material, with its messages merged.
+    /// Runs a step on this material, with merged messages.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
@@ -250,9 +251,9 @@ pub(super) mod evaluator {
     use brickwork_kernels::Secrets;
     use brickwork_primitives::commit::{self, Claimed, Receiver as _};
 
-    /// Checks what is asked for while it is preprocessed, and of OTs that were just made the rest; a
-    /// session's first proof covers its offsets `alongside`. Returns these proven, the items, and what was
-    /// opened: the next proof is about both.
+    /// Checks the request's items during preprocessing, and completes OTs that were just made; a session's
+    /// first proof also covers its offsets (`alongside`). Returns the proven offsets, the items, and the
+    /// openings; the next proof covers both.
     ///
     /// # Errors
     /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
@@ -268,7 +269,7 @@ pub(super) mod evaluator {
         Ok((proven, preprocessed, opened))
     }
 
-    /// Makes the OTs that the material lacks. Returns it with what was opened for them.
+    /// Makes the OTs that the material lacks. Returns it with the openings for them.
     pub fn make_lacking_ots<C: commit::Scheme>(
         party: &mut Evaluator<C>,
         material: EvaluatorMaterial,
@@ -287,11 +288,11 @@ pub(super) mod evaluator {
         Ok((material, opened))
     }
 
-    /// A program on its way to its first input.
+    /// A program before its first input.
     pub enum Built {
-        /// Its solderings come when this party's masked input is sent.
+        /// Its solderings arrive after this party's masked input is sent.
         Begun(Claimed<EvaluatorMaterial>, EvaluatorOpenings, Option<Unconfirmed>),
-        /// They are there, and are proven when this party's masked input is sent.
+        /// They have arrived, and are proven after this party's masked input is sent.
         Received(Claimed<EvaluatorReady>, EvaluatorOpenings),
         Proven(EvaluatorReady),
     }
@@ -317,7 +318,7 @@ pub(super) mod evaluator {
             Ok(Built::Proven(build::evaluator_verifies(party, program, ready, opened)?)) // 8, 9
         }
 
-        /// Gives this party's input and evaluates every slot.
+        /// Sends this party's masked input and evaluates every slot.
         ///
         /// # Errors
         /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if the garbler cheats,
@@ -372,7 +373,7 @@ pub(super) mod evaluator {
         }
     }
 
-    /// Runs a step on this material, with its messages merged.
+    /// Runs a step on this material, with merged messages.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it

@@ -1,9 +1,9 @@
-//! PrepareComponents: key authenticators, checked and in buckets, soldered to the outputs of all chosen
-//! copies.
+//! PrepareComponents: key authenticators, checked and in buckets, which are soldered to the outputs of all
+//! chosen copies.
 //!
-//! Plain authenticators guard every output wire of every slot; their offset is Δ_ka for all.
-//! Self-authenticating ones guard the garbler's inputs and the outputs that only the garbler learns; each has
-//! its own. The evaluator's inputs need none (`ots`).
+//! Plain authenticators check every output wire of every slot; their common offset is Δ_ka.
+//! Self-authenticating ones check the garbler's inputs and the outputs that only the garbler learns; each has
+//! its own offset. The evaluator's inputs need none (`ots`).
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to all authenticators' wires and the input authenticators' offsets;
@@ -15,12 +15,12 @@
 //!                           solderings of the copies' outputs
 //! ```
 //!
-//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
-//! this step shares with others.
+//! Before the challenge, the commitments are proven to be valid; after it, all claims are proven. This step
+//! shares these proofs with others.
 //!
-//! Of a checked plain authenticator one half is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws
-//! after everything is fixed: both halves would give Δ_ka away (section 6.1). A bad one is caught with
-//! probability 1/2, an input authenticator always.
+//! One half of a checked plain authenticator is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws
+//! after everything is fixed. Both halves would reveal Δ_ka (section 6.1). A bad plain authenticator is
+//! detected with probability 1/2, a bad input authenticator always.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,10 +55,11 @@ use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 use brickwork_session::Metered;
 
-/// Opened authenticators that are neighbours like this are read in one go.
+/// Opened authenticators within this distance are read together.
 const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;
 
-/// Returns the plain buckets for each batch's outputs, slot after slot, wire after wire: all of them.
+/// Returns the plain buckets for each batch's outputs, slot after slot, wire after wire, which covers all of
+/// them.
 fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     let mut first = 0;
     let of_batch = |shape: Shape| {
@@ -69,7 +70,7 @@ fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     shapes.map(of_batch).collect()
 }
 
-/// The colours that the challenge asks for, one for each checked plain authenticator.
+/// Returns the challenged colours, one for each checked plain authenticator.
 fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     Rng::expand(seed, "brickwork colours of checked authenticators").fill(&mut bytes);
@@ -77,7 +78,7 @@ fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
+/// Returns the bucket of authenticators for output `k` of a batch, counted `[copy][wire]`.
 pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     let (copy, wire) = (k / shape.outputs, k % shape.outputs);
     copy / shape.batch.size * shape.outputs + wire
@@ -95,7 +96,7 @@ fn kinds(
     ])
 }
 
-/// The first index of authenticators: as many are drawn as there are of either kind at most.
+/// Draws the first index of authenticators: both kinds use the same number of indices.
 fn first_index(counters: &mut Counters, parameters: &Parameters) -> Result<u64, Error> {
     counters.authenticators(parameters.plain.copies().max(parameters.input.copies()))
 }
@@ -116,10 +117,10 @@ impl GarblerKeyAuthenticators {
     }
 }
 
-/// Some values of a row, and the places that they are of.
+/// A range of a row, and its values.
 type RowValues = (Range<usize>, Labels);
 
-/// The values at these places, unless the part is of them already.
+/// Returns the values of a range, using already held values if possible.
 fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
     if held.0 != places {
         held.1.resize(places.len(), Label::ZERO);
@@ -133,7 +134,7 @@ fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Err
     Ok(())
 }
 
-/// Makes authenticators of both kinds, and commits.
+/// Makes authenticators of both kinds, and commits to them.
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
@@ -151,7 +152,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
             AuthenticatorKind::Input => sender.row(&mut run.channel, count, Lsb::One)?,
         };
         let at = Places::begin([sender.next_row(), first]);
-        // The offsets that authenticators are made with.
+        // The offsets with which authenticators are made.
         let mut with = RowValues::default();
         let mut made_with =
             |hooks: &mut Hooks, places: Range<usize>| -> Result<Zeroizing<Vec<Delta>>, Error> {
@@ -205,7 +206,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok([make(plain)?, make(input)?])
 }
 
-/// The values of the chosen authenticators at these places.
+/// Returns the values of the chosen authenticators at these positions.
 fn chosen_values(
     assignment: &Assignment,
     row: &Row,
@@ -219,9 +220,8 @@ fn chosen_values(
 }
 
 impl GarblerKeyAuthenticators {
-    /// Opens the authenticators that the challenge asks for and joins the others into buckets. `uses` are
-    /// ranges of buckets, all of them; returns the authenticators of each, and which solderings in buckets
-    /// flip.
+    /// Opens the challenged authenticators and joins the others into buckets. `uses` are ranges of buckets
+    /// that cover all. Returns the authenticators of each, and which solderings in buckets flip.
     fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -267,8 +267,8 @@ impl GarblerKeyAuthenticators {
         self.kind == AuthenticatorKind::Plain
     }
 
-    /// Opens the checked authenticators: of plain ones the label of the challenged colour, of input ones the
-    /// offset.
+    /// Opens the checked authenticators: for plain ones the label of the challenged colour, for input ones
+    /// the offset.
     fn send_opened<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -294,7 +294,7 @@ impl GarblerKeyAuthenticators {
         send_list(run, hooks, (point, msg::OPENED_AUTHENTICATORS), colours.len(), *window, open, |_| {})
     }
 
-    /// Sends S_g = Δ_g ⊕ Δ_ka of so many chosen authenticators.
+    /// Sends S_g = Δ_g ⊕ Δ_ka of this many chosen authenticators.
     fn send_delta_differences<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -376,7 +376,7 @@ pub(super) struct GarblerOpenedAuthenticators {
 }
 
 /// The garbler's state after the opening: components with their authenticators, the input authenticators, and
-/// the claims to be proven of all.
+/// all claims to be proven.
 pub(super) struct GarblerPrepared {
     pub components: Vec<GarblerComponent>,
     pub input_authenticators: Vec<GarblerAuthenticators>,
@@ -387,15 +387,15 @@ pub(super) struct GarblerPrepared {
 /// The copies of a batch after their challenge.
 pub(super) struct GarblerOpenedCopies {
     pub copies: claims::CopyClaims,
-    /// Of the solderings in buckets.
+    /// The flips of the solderings in buckets.
     pub flips: Bits,
-    /// Of those of outputs.
+    /// The flips of the solderings of outputs.
     pub output_flips: Bits,
     /// The number of each chosen copy.
     pub chosen: Vec<u32>,
 }
 
-/// Opens what the challenges ask for, and joins the batches' outputs to their authenticators.
+/// Opens the challenged items, and joins the batches' outputs to their authenticators.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
     made: [GarblerKeyAuthenticators; 2],
@@ -456,8 +456,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     })
 }
 
-/// All authenticators of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the
-/// proof, [`Shares`].
+/// All authenticators of one kind, with the evaluator's commitments. `C` is [`Pending`] or, after the proof,
+/// [`Shares`].
 pub(super) struct EvaluatorKeyAuthenticators<C> {
     kind: AuthenticatorKind,
     origin: Origin,
@@ -479,10 +479,10 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
         |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorKeyAuthenticators<Pending>, Error> {
             let count = origin.bucketing.copies() as usize;
             // LOAD-BEARING: plain authenticators' wires and input authenticators' offsets are *random*
-            // commitments, as Δ_ka is in `setup.rs`: their values are what the seeds give, and no message has
-            // room for others. So the labels of a good authenticator are none of G's choice, and a third
-            // label that it accepts is a second preimage of a 16-byte hash. With values of G's choice it
-            // would be a collision, 2^64 work (docs/concepts/security.md, section 6).
+            // commitments, as Δ_ka is in `setup.rs`: the seeds determine their values, and no message could
+            // change them. So G cannot choose the labels of a good authenticator, and a third label that it
+            // accepts is a second preimage of a 16-byte hash. If G could choose the values, it would be a
+            // collision, with 2^64 work (docs/concepts/security.md, section 6).
             let (offsets, wires) = match kind {
                 AuthenticatorKind::Plain => (
                     receiver.no_commitments(),
@@ -493,7 +493,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
                     receiver.receive(&mut run.channel, count)?,
                 ),
             };
-            // They lie in the order of buckets later.
+            // Later they are stored in the order of buckets.
             let hashes = receive::values(&mut run.channel, &spill.another()?, msg::AUTHENTICATORS, count)?;
             Ok(EvaluatorKeyAuthenticators {
                 kind,
@@ -525,8 +525,8 @@ impl EvaluatorKeyAuthenticators<Pending> {
     }
 }
 
-/// Receives S_g of so many chosen authenticators. Returns them, those of the heads, and whether one has a
-/// colour, which none may have.
+/// Receives S_g of this many chosen authenticators. Returns them, those of the heads, and whether one has
+/// colour 1, which is not allowed.
 fn receive_delta_differences(
     run: &mut Metered,
     spill: &Spill,
@@ -545,7 +545,7 @@ fn receive_delta_differences(
     Ok((all, of_heads, coloured))
 }
 
-/// Splits the rows of all chosen authenticators into those of each use.
+/// Splits the rows of all chosen authenticators by use.
 fn rows_of_uses(
     rows: AuthenticatorRows,
     uses: &[Range<usize>],
@@ -568,8 +568,8 @@ fn rows_of_uses(
 }
 
 impl EvaluatorKeyAuthenticators<Shares> {
-    /// Receives what the challenge asks for and checks what was opened. `uses` are ranges of buckets, all of
-    /// them; returns the authenticators of each.
+    /// Receives and checks the openings. `uses` are ranges of buckets that cover all; returns the
+    /// authenticators of each.
     fn open(
         self,
         run: &mut Metered,
@@ -637,7 +637,7 @@ impl EvaluatorKeyAuthenticators<Shares> {
     }
 
     /// Checks the opened authenticators, some at a time. Returns the committed wires of input authenticators;
-    /// none of plain ones, whose wires are what was received.
+    /// none for plain ones, whose wires are the received values.
     fn check_opened(
         &self,
         opened: &[u32],
@@ -658,7 +658,7 @@ impl EvaluatorKeyAuthenticators<Shares> {
         Ok(made)
     }
 
-    /// The commitments to the wires and the offsets of the heads of each use's buckets.
+    /// Returns the commitments to the wires and the offsets of the heads of each use's buckets.
     fn heads(&self, challenge: &Challenge, uses: &[Range<usize>]) -> Vec<(Shares, Shares)> {
         let (size, plain) = (BatchSizes::from(self.origin.bucketing).size, self.is_plain());
         let of_use = |buckets: &Range<usize>| {
@@ -670,14 +670,14 @@ impl EvaluatorKeyAuthenticators<Shares> {
         uses.iter().map(of_use).collect()
     }
 
-    /// The pairs of hashes of some opened authenticators, which are neighbours in ascending order.
+    /// Reads the pairs of hashes of some adjacent opened authenticators, in ascending order.
     fn hashes_of(&self, opened: &[u32]) -> Result<Vec<Authenticator>, Error> {
         let first = opened[0] as usize;
         let here = self.hashes.read(first..opened[opened.len() - 1] as usize + 1)?;
         Ok(opened.iter().map(|&authenticator| here[authenticator as usize - first]).collect())
     }
 
-    /// VerKeyAuth, one half: the label of colour b must hash to what stands at b.
+    /// VerKeyAuth, one half: the label of colour b must have the hash at position b.
     fn check_halves(
         &self,
         opened: &[u32],
@@ -725,11 +725,12 @@ pub(super) struct EvaluatorPrepared {
     pub components: Vec<EvaluatorComponent>,
     pub input_authenticators: Vec<EvaluatorAuthenticators>,
     pub opened: [EvaluatorOpenedAuthenticators; 2],
-    /// Of the solderings of each batch's outputs.
+    /// The flips of the solderings of each batch's outputs.
     pub output_flips: Vec<Bits>,
 }
 
-/// Receives what the challenges ask for, and how the batches' outputs are joined to their authenticators.
+/// Receives the openings for the challenges, and the solderings of the batches' outputs to their
+/// authenticators.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     received: [EvaluatorKeyAuthenticators<Shares>; 2],
@@ -765,7 +766,7 @@ mod tests {
     use crate::adversary::harness::{small, toy};
     use brickwork_primitives::cut_and_choose::Bucketing;
 
-    /// E's challenge to checked authenticators: either half of each, as the seed says.
+    /// E's challenge to checked authenticators asks for either half of each, according to the seed.
     #[test]
     fn row_08_either_half_is_asked_for() {
         let [one, other] = [[1; 16], [2; 16]].map(|seed| colours(&Seed::from_bytes(seed), 1000));
@@ -777,7 +778,7 @@ mod tests {
         assert_ne!(one, other);
     }
 
-    /// Authenticators of one kind share no index in a session, whichever kind there are more of.
+    /// Authenticators of one kind never share an index in a session, whichever kind has more.
     #[test]
     fn row_29_later_authenticators_have_other_indices() {
         let bucketing = |bucket, opened| Bucketing { slots: 2, bucket, opened };

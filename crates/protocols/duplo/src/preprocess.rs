@@ -11,12 +11,12 @@
 //!                           the head of the bucket to the other copies' inputs, tables
 //! ```
 //!
-//! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
-//! this step shares with others.
+//! Before the challenge, the commitments are proven to be valid; after it, all claims are proven. This step
+//! shares these proofs with others.
 //!
-//! The evaluator garbles the opened copies itself. It compares the hash over every byte of their tables at
-//! once, and claims every one of their wires, the last output included, so that the batched check compares
-//! those. If the challenge came before the hashes, the garbler would make just the unopened copies bad.
+//! The evaluator garbles the opened copies itself. It compares the hash over all bytes of their tables, and
+//! claims every one of their wires, including the last output, so that the batched check compares the wires.
+//! If the challenge came before the hashes, the garbler could make only the unopened copies bad.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -52,16 +52,16 @@ use brickwork_primitives::spill::{Spill, SpilledVec};
 use brickwork_session::Metered;
 use brickwork_stock::{Bulk, Writers};
 
-/// Copies that one task garbles side by side.
+/// The number of copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// So many times as many go one after the other where there are enough for all threads: memory for their
-/// wires, new and wiped in the end, costs a tenth of garbling them.
+/// The number of such groups that a task garbles one after another, if there are enough for all threads:
+/// allocating and wiping memory for their wires costs a tenth of the garbling.
 const TURNS_A_TASK: usize = 4;
 
-/// Garbles the copies `indices` of a batch, in parallel. `input` fills in the committed values of the input
+/// Garbles the copies `indices` of a batch in parallel. `input` fills in the committed values of the input
 /// wires of some copies, by their positions in `indices`. Returns the committed values of the output wires,
-/// `[copy][wire]`, and what `made` each task's sink into.
+/// `[copy][wire]`, and the results of `made` for each task's sink.
 #[expect(clippy::too_many_arguments, reason = "what is garbled, with what, from what, and into what")]
 fn garble_copies<S: TableSink, M: Send>(
     schedule: &Schedule,
@@ -101,7 +101,7 @@ fn garble_copies<S: TableSink, M: Send>(
 }
 
 fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
-    // What grows leaves copies behind.
+    // A growing vector leaves copies behind.
     let mut offsets = Zeroizing::new(Vec::with_capacity(values.len()));
     for value in values {
         offsets.push(Delta::checked(value.bits())?);
@@ -125,7 +125,7 @@ impl TableSink for InOrder {
     }
 }
 
-/// All copies of a component, committed to.
+/// All copies of a component, with commitments.
 pub(super) struct GarblerCopies {
     id: usize,
     origin: Origin,
@@ -149,19 +149,19 @@ impl GarblerCopies {
     }
 }
 
-/// A component's copies after their challenge, whose outputs are not joined to authenticators yet.
+/// A component's copies after their challenge, before their outputs are joined to authenticators.
 pub(super) struct GarblerOpenedBatch {
     pub batch: GarblerBatch,
     pub copies: claims::CopyClaims,
-    /// Of the solderings in buckets.
+    /// The flips of the solderings in buckets.
     pub flips: Bits,
-    /// Which copy each chosen one is.
+    /// The number of each chosen copy.
     pub chosen: Vec<u32>,
     /// `[copy][output wire]` of all copies.
     pub outputs: Row,
 }
 
-/// The committed values of wires of copies, which are in ascending order.
+/// Returns the committed values of wires of copies, which are in ascending order.
 fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Result<(), Error> {
     let (Some(&first), Some(&last)) = (copies.first(), copies.last()) else { return Ok(()) };
     let span = (last - first) as usize + 1;
@@ -169,7 +169,7 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
         return row.fill(first as usize * each, values);
     }
     if span <= 2 * copies.len() {
-        // Neighbours share blocks, so it takes less to make those between them, too.
+        // Adjacent copies share blocks, so it is cheaper to compute those between them, too.
         let mut all = Labels::new(vec![Label::ZERO; span * each]);
         row.fill(first as usize * each, &mut all)?;
         for (&copy, values) in copies.iter().zip(values.chunks_mut(each)) {
@@ -183,7 +183,7 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
         .try_for_each(|(&copy, values)| row.fill(copy as usize * each, values))
 }
 
-/// Garbles and commits.
+/// Garbles the copies and commits to them.
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     request: &Request,
@@ -250,7 +250,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
 }
 
 impl GarblerCopies {
-    /// Opens the copies that the challenge asks for, joins the others into buckets and sends their tables.
+    /// Opens the challenged copies, joins the others into buckets and sends their tables.
     pub fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -392,8 +392,8 @@ impl GarblerCopies {
         Ok(flips)
     }
 
-    /// Garbles the chosen copies again and sends their tables, those that are made while those before them
-    /// are sent.
+    /// Garbles the chosen copies again and sends their tables; some are garbled while the previous ones are
+    /// sent.
     fn send_tables<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -411,7 +411,7 @@ impl GarblerCopies {
                 values_of(inputs, shape.inputs, &copies[range], values)
             };
             let sink = |here: usize, copies: &[u32]| {
-                // New memory costs more than what is written to it.
+                // Allocating memory costs more than writing to it.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
                 hooks.tables(
@@ -444,7 +444,7 @@ impl GarblerCopies {
     }
 }
 
-/// All copies of a component, of which the evaluator has commitments, `C` is [`Pending`] or, after the proof,
+/// All copies of a component, with the evaluator's commitments. `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
 pub(super) struct EvaluatorCopies<C> {
     hashed: Hashed,
@@ -453,7 +453,7 @@ pub(super) struct EvaluatorCopies<C> {
     outputs: C,
 }
 
-/// All copies of a component, of whose tables the evaluator has hashes.
+/// All copies of a component, with the evaluator's hashes of their tables.
 struct Hashed {
     origin: Origin,
     component: ComponentDigest,
@@ -509,18 +509,17 @@ impl EvaluatorCopies<Pending> {
     }
 }
 
-/// A component's copies after their challenge, of which nothing is proven yet.
+/// A component's copies after their challenge, before anything is proven.
 pub(super) struct EvaluatorOpenedBatch {
     pub batch: EvaluatorBatch,
     pub copies: claims::CopyClaims,
     pub opened: claims::OpenedCopies,
-    /// Of the solderings in buckets.
+    /// The flips of the solderings in buckets.
     pub flips: Bits,
 }
 
 impl EvaluatorCopies<Shares> {
-    /// Receives what the challenge asks for, garbles the opened copies again and hashes the tables of the
-    /// others.
+    /// Receives the openings, garbles the opened copies again and hashes the tables of the others.
     pub fn open<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
@@ -590,8 +589,8 @@ impl Hashed {
         &self.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES]
     }
 
-    /// VerSub, on every table byte of the opened copies; on every wire it is the claims. Returns the
-    /// committed values that their output wires should have.
+    /// VerSub: this compares every table byte of the opened copies, and the claims compare every wire.
+    /// Returns the committed values that their output wires should have.
     fn garble_opened(
         &self,
         opened: &[u32],
@@ -603,7 +602,7 @@ impl Hashed {
             labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
             Ok(())
         };
-        // A hash in the making takes two kilobytes, as much as a small copy's tables.
+        // The state of a hash takes two kilobytes, as much as a small copy's tables.
         let (sink, made) =
             (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
         let (outputs, hashes) =
@@ -613,7 +612,7 @@ impl Hashed {
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
     }
 
-    /// Where the tables of the chosen copies go.
+    /// Returns the place for the tables of the chosen copies.
     fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<Room<'a>, Error> {
         let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else {
             return Ok(Room::Here(in_memory));
@@ -625,11 +624,11 @@ impl Hashed {
         Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
     }
 
-    /// The tables of the chosen copies, which must be the hashed ones.
+    /// Receives the tables of the chosen copies, which must be the hashed ones.
     fn receive_chosen(&self, run: &mut Metered, chosen: &[u32], room: Room) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
         if table_bytes == 0 {
-            // No AND gate: all tables are empty, and so were the hashed ones if this hash is right.
+            // Without AND gates all tables are empty, and so were the hashed ones if this hash is right.
             let empty = blake3::hash(&[]);
             let honest = chosen.iter().all(|&copy| self.hash_of(copy) == empty.as_bytes());
             for _ in 0..chosen.len().div_ceil(COPIES_A_TASK) {
@@ -659,7 +658,7 @@ mod tests {
     use brickwork_session::{Terms, Unobserved};
     use brickwork_wire::memory_pair;
 
-    /// Tables come section by section, those of different copies mixed.
+    /// Tables arrive section by section, with different copies mixed, and are stored copy after copy.
     #[test]
     fn the_tables_of_a_copy_stand_one_after_the_other() {
         let mut sink = InOrder { bytes: vec![0; 12], table_bytes: 6, filled: vec![0; 2] };
@@ -669,8 +668,9 @@ mod tests {
         assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
     }
 
-    /// A part of a batch has all that belongs to its buckets. Nobody would notice wrong solderings within
-    /// them: the head of each would still be good, and nothing would save those whose head is bad.
+    /// A part of a batch contains everything that belongs to its buckets. Wrong solderings within buckets
+    /// would not be noticed: the head of each would still be good, but a bucket with a bad head would not be
+    /// saved.
     #[test]
     fn row_05_a_part_of_a_batch_has_whole_buckets() {
         let circuit = &pair().circuit;
@@ -698,14 +698,15 @@ mod tests {
         assert!(part.delta_differences == (3..9).map(label).collect::<Vec<_>>());
         assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
         assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
-        // Of two other copies, with two inputs each.
+        // The inputs of two other copies, with two inputs each.
         assert_eq!(
             *part.solderings.read(0..part.solderings.len()).unwrap(),
             (4..12).map(soldering).collect::<Vec<_>>()
         );
     }
 
-    /// Both parties make this, with hardly any memory and a challenge that the test knows.
+    /// Lets both parties make this component, with very little memory and a challenge that is known to the
+    /// test.
     fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
         let terms = Terms {
             security: brickwork_base::Security::of(40),
@@ -741,9 +742,9 @@ mod tests {
         assert!(garbler.is_ok() && evaluator.is_ok(), "{garbler:?}, {evaluator:?}");
     }
 
-    /// Lists that are longer than what is made, sent, read or proven at a time are none the worse for it,
-    /// wherever a chunk of one ends: labels of opened copies, solderings in buckets, wires of copies, delta
-    /// differences and solderings of authenticators.
+    /// Lists that are longer than a chunk of making, sending, reading or proving work wherever the chunk
+    /// ends: labels of opened copies, solderings in buckets, wires of copies, delta differences and
+    /// solderings of authenticators.
     #[test]
     fn long_lists_are_made_and_proven_chunk_by_chunk() {
         const INPUTS: u32 = 2500;

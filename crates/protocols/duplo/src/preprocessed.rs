@@ -1,5 +1,5 @@
-//! From commitments to checked items: components, authenticators and OTs that are made together go through
-//! the same flights.
+//! From commitments to checked items: components, authenticators and OTs that are made together share the
+//! same flights.
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to everything, hashes of tables and authenticators
@@ -8,11 +8,11 @@
 //!   garbler -> evaluator    after a look at all of these: openings, delta differences, solderings, tables
 //! ```
 //!
-//! What the last message claims is settled by a proof that its receiver may put other claims into: of a
-//! program's solderings, where it is used at once. The items are [`Claimed`] until then.
+//! The claims of the last message are settled by a later proof, into which the receiver may put other claims
+//! too: those of a program's solderings, if the items are used at once. The items are [`Claimed`] until then.
 //!
-//! The first proof comes before the challenges: items whose words are no commitments could be read in two
-//! ways after them.
+//! The first proof comes before the challenges. Otherwise values that are no valid commitments could be
+//! opened in two ways after them.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub(super) type GarblerPreprocessed =
 pub(super) type EvaluatorPreprocessed =
     PreprocessedItems<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
-/// What the garbler has committed to.
+/// The garbler's items with commitments.
 #[derive(Default)]
 pub(super) struct GarblerCommitted {
     components: Vec<preprocess::GarblerCopies>,
@@ -50,7 +50,7 @@ pub(super) struct GarblerCommitted {
 }
 
 impl GarblerCommitted {
-    /// Makes and commits to what is asked for, and to these OTs.
+    /// Makes the requested items and commits to them, and to these OTs.
     pub fn to<C: commit::Scheme>(
         party: &mut Garbler<C>,
         asked: Option<(&Request, &Parameters)>,
@@ -68,7 +68,7 @@ impl GarblerCommitted {
         Ok(committed)
     }
 
-    /// Proves that all of these are commitments; in a session's `first` proof the offsets, too.
+    /// Proves that all of these are valid commitments; a session's `first` proof also covers the offsets.
     pub fn prove<C: commit::Scheme>(&self, party: &mut Garbler<C>, first: bool) -> Result<(), Error> {
         let Garbler { run, sender, ka, ot, .. } = party;
         let mut new: Vec<New> = Vec::new();
@@ -83,7 +83,7 @@ impl GarblerCommitted {
         sender.prove(&mut run.channel, &new, &claims)
     }
 
-    /// Opens what E asks for, when it has revealed what it must.
+    /// Opens the challenged items, after E has revealed its sums.
     pub fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -117,7 +117,7 @@ impl GarblerCommitted {
     }
 }
 
-/// What the garbler has opened and not proven yet.
+/// The garbler's openings that are not proven yet.
 #[derive(Default)]
 pub(super) struct GarblerOpenings {
     copies: Vec<prepare::GarblerOpenedCopies>,
@@ -126,7 +126,7 @@ pub(super) struct GarblerOpenings {
 }
 
 impl GarblerOpenings {
-    /// Lists all claims: about what was opened, and about the items that were made with it, which stand first
+    /// Lists all claims: about the openings, and about the items that were made with them, which come first
     /// here.
     pub fn claims<'a>(
         &'a self,
@@ -175,17 +175,17 @@ impl GarblerOpenings {
     }
 }
 
-/// What the evaluator has commitments to, `C` is [`Pending`] or, after the proof, [`Shares`].
+/// The evaluator's commitments. `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommitted<C> {
     components: Vec<preprocess::EvaluatorCopies<C>>,
     authenticators: Option<[prepare::EvaluatorKeyAuthenticators<C>; 2]>,
     ots: Option<ots::EvaluatorCommittedOts<C>>,
-    /// Where the openings of all of these go.
+    /// The place for the openings of all of these.
     spill: Spill,
 }
 
 impl EvaluatorCommitted<Pending> {
-    /// Receives commitments to what is asked for, and to these OTs.
+    /// Receives commitments to the requested items, and to these OTs.
     pub fn to<C: commit::Scheme>(
         core: &mut EvaluatorCore<C>,
         asked: Option<(&Request, &Parameters)>,
@@ -224,7 +224,8 @@ impl EvaluatorCommitted<Pending> {
         }
     }
 
-    /// Checks that all of these are commitments; in a session's first proof its offsets `alongside`, too.
+    /// Checks that all of these are valid commitments; a session's first proof also covers its offsets
+    /// (`alongside`).
     pub fn verify<C: commit::Scheme, A: Alongside>(
         self,
         core: &mut EvaluatorCore<C>,
@@ -240,7 +241,7 @@ impl EvaluatorCommitted<Pending> {
 }
 
 impl EvaluatorCommitted<Shares> {
-    /// Challenges the garbler and checks what it opens.
+    /// Challenges the garbler and checks its openings.
     pub fn open<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
@@ -289,16 +290,16 @@ impl EvaluatorCommitted<Shares> {
     }
 }
 
-/// What was opened of a component's copies.
+/// The openings of a component's copies.
 struct EvaluatorOpenedCopies {
     copies: CopyClaims,
     opened: claims::OpenedCopies,
-    /// Of the solderings in buckets, and of those of outputs.
+    /// The flips of the solderings in buckets, and of those of outputs.
     flips: Bits,
     output_flips: Bits,
 }
 
-/// What was opened to the evaluator, and is not proven yet.
+/// The openings that the evaluator has received and that are not proven yet.
 #[derive(Default)]
 #[must_use = "what was opened must be proven"]
 pub(super) struct EvaluatorOpenings {
@@ -308,7 +309,7 @@ pub(super) struct EvaluatorOpenings {
 }
 
 impl EvaluatorOpenings {
-    /// Lists all claims: about what was opened, and about the items that were made with it, which stand first
+    /// Lists all claims: about the openings, and about the items that were made with them, which come first
     /// here.
     pub fn claims<'a>(
         &'a self,

@@ -1,16 +1,16 @@
-//! What the garbler proposes and the evaluator accepts: into which components the program is cut, and of each
-//! batch B and c.
+//! The garbler's proposal, which the evaluator accepts: the cut of the program into components, and B and c
+//! of each batch.
 //!
 //! ```text
 //!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut,
 //!                           the cut's name;  of each batch B and c
 //! ```
 //!
-//! Before that, nothing but the job is agreed on, whose program both parties have in the same cut. The
-//! evaluator makes the proposed one itself, out of its own file, and compares digests: whatever the garbler
-//! says, the function is the evaluator's own, and its components are those that it will check. The bound and
-//! the memory that all of it takes it computes itself, too. The greeting names the proposal, so the session's
-//! identifier binds it, and with that every message of the session.
+//! Before that, the parties agree only on the job, whose program both have in the same cut. The evaluator
+//! makes the proposed cut itself from its own file, and compares digests. So the function is always the
+//! evaluator's own, and its components are those that it will check. It also computes the bound and the
+//! required memory itself. The greeting contains a digest of the proposal. So the session's identifier binds
+//! it, and with it every message of the session.
 
 use std::sync::Arc;
 
@@ -27,20 +27,20 @@ pub const MAX_DECOMPOSITION_BYTES: usize = 4096;
 
 const DIGEST: usize = 32;
 
-/// What the garbler proposes.
+/// The proposal of a garbler.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The job's program, in the cut that the parameters name.
     pub program: Arc<Program>,
-    /// The cut's name, and B and c of each batch.
+    /// The name of the cut, and B and c of each batch.
     pub parameters: Parameters,
 }
 
-/// Makes, of the evaluator's own program, the cut of a name; of the empty name the one that both parties
+/// Makes the cut with this name from the evaluator's own program; the empty name is the cut that both parties
 /// have.
 pub type Decompose<'a> = dyn Fn(&str) -> Result<Arc<Program>, Error> + 'a;
 
-/// What an evaluator is ready to do, whatever the garbler proposes.
+/// The limits of an evaluator for any proposal.
 #[derive(Clone, Copy, Default)]
 pub struct Limits<'a> {
     /// Bytes of memory, as `plan` estimates them.
@@ -82,7 +82,7 @@ impl Proposal {
         Ok(Proposal { program: self.program.clone(), parameters: parameters.of_decomposition(name) })
     }
 
-    /// Returns the digests that the greeting has of a job and of this proposal.
+    /// Returns the digests of a job and of this proposal, for the greeting.
     pub(super) fn digests(&self, job: &Job) -> Digests {
         let parameters = digest(&self.program, &self.parameters);
         Digests { stock: false, program: job.program.digest(), parameters }
@@ -94,8 +94,8 @@ impl Proposal {
         channel.send(PROPOSAL, &self.parameters.proposal())
     }
 
-    /// Receives the garbler's proposal and finds out what it is worth: a garbler that wants weaker parameters
-    /// or another function does not get far.
+    /// Receives the garbler's proposal and checks its bound and its program: weaker parameters or another
+    /// function are refused.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for what this evaluator does not accept.
@@ -119,7 +119,7 @@ impl Proposal {
             None => Parameters::proposed(&program, job.security, &proposal)?,
         };
         let parameters = parameters.of_decomposition(&cut.name);
-        // The greeting names all of it, and with it the session's identifier.
+        // The greeting contains all of it, and so does the session's identifier.
         if digest(&program, &parameters) != answer.parameters {
             return Err(others());
         }
@@ -135,17 +135,17 @@ impl Proposal {
     }
 }
 
-/// The message by which the garbler says how the program is to be cut.
+/// The message with the garbler's cut of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decomposition {
-    /// Of the program in this cut.
+    /// The digest of the program in this cut.
     digest: [u8; DIGEST],
-    /// Empty for the cut that both parties have.
+    /// It is empty for the cut that both parties have.
     pub name: String,
 }
 
 impl Decomposition {
-    /// Where nothing is proposed, which leaves the program as both have it.
+    /// The message if nothing is proposed, which keeps the cut that both parties have.
     pub const NONE: Decomposition = Decomposition { digest: [0; DIGEST], name: String::new() };
 
     pub fn of(program: &Program, name: &str) -> Self {
@@ -164,10 +164,10 @@ impl Decomposition {
         Ok(Decomposition { digest: *digest, name: name.to_owned() })
     }
 
-    /// Returns the evaluator's own program, cut like that.
+    /// Returns the evaluator's own program in this cut.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if it does not cut it so, or not into what the garbler has.
+    /// [`Error::Mismatch`] if it cannot make this cut, or gets a different program than the garbler.
     pub fn make(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<Arc<Program>, Error> {
         let Decomposition { digest, name } = self;
         let program = match decompose {
@@ -190,14 +190,14 @@ impl Decomposition {
     }
 }
 
-/// Names the proposal: the program as it is cut, the name of the cut, and B and c of each batch.
+/// Returns a digest of the proposal: the program in its cut, the name of the cut, and B and c of each batch.
 fn digest(program: &Program, parameters: &Parameters) -> [u8; 32] {
     let mut digest = Digest::of("brickwork 2026-11 duplo proposal");
     digest.digest(&program.digest()).digest(&parameters.digest());
     digest.bytes(parameters.decomposition.as_bytes()).done()
 }
 
-/// However a program is cut, it takes the same inputs and gives the same outputs to the same parties.
+/// Checks that a cut program has the same inputs and gives the same outputs to the same parties.
 fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
     let inputs = |party| given.input_ports(party) == cut.input_ports(party);
     let outputs = |program: &Program| {
@@ -218,7 +218,7 @@ mod tests {
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
     use brickwork_testing::digest as expected;
 
-    /// What the greeting says of a proposal is a hash of these bytes and no others.
+    /// The digest of a proposal in the greeting is a hash of exactly these bytes.
     #[test]
     fn row_19_a_proposal_is_named_by_bytes_that_are_written_out() {
         let program = toy();
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(parameters.digest(), of_parameters);
         let fields: [&[u8]; 4] = [&program.digest(), &of_parameters, &numbers(&[3]), b"cut"];
         assert_eq!(digest(&program, &parameters), expected("brickwork 2026-11 duplo proposal", &fields));
-        // Of the program a hash over its file's bytes, which are written out, too.
+        // For the program it is a hash over the bytes of its file, which are written out, too.
         let file = program.to_bytes();
         assert_eq!(
             file[file.len() - 32..],

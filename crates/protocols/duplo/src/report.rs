@@ -3,22 +3,22 @@
 use super::steps::Secret;
 use brickwork_session::Promise;
 
-/// DUPLO, as one of the family; its parties are in the crate's root.
+/// DUPLO as a protocol of the family; its parties are in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Duplo;
 
 /// A party's result; its proposal is the program as it was cut, and its parameters.
 pub type Report = brickwork_session::Report<Duplo>;
 
-/// The knowledge of an evaluator beside its outputs.
+/// The evaluator's additional result, which must not show.
 #[derive(Default)]
 pub struct Aside {
     /// The garbler cheated, and its input was recovered. **Do not behave differently.** The garbler can cheat
-    /// so that this depends on the evaluator's input: it garbles a copy that is wrong only where that input
-    /// has some property, and as long as it is not opened this is true just then. So whatever the evaluator
-    /// or its people do that the garbler can notice (a complaint, a pause, no further run, other inputs, a
-    /// changed price) tells it that bit. The outputs are right in any case. Nothing in this library does
-    /// anything with it; at most write it where nobody reacts to it, and write as much when it is false.
+    /// in a way that makes this depend on the evaluator's input. It garbles a copy that is wrong only if that
+    /// input has some property; as long as the copy is not opened, this is true exactly then. So any reaction
+    /// that the garbler can notice (a complaint, a pause, no further run, other inputs, a changed price)
+    /// reveals that property. The outputs are right in any case. Nothing in this library uses it. At most
+    /// write it where nobody reacts to it, and write the same amount when it is false.
     pub recovered: bool,
 }
 
@@ -30,6 +30,6 @@ pub struct StepReport {
     pub kept: Vec<Secret>,
     /// The promise of this step.
     pub promise: Promise,
-    /// The knowledge of an evaluator beside its outputs.
+    /// The evaluator's additional result.
     pub aside: Aside,
 }

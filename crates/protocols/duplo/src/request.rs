@@ -7,16 +7,16 @@ use brickwork_circuit::{Component, Program};
 /// The items to preprocess.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Components and the number of slots that each is to fill.
+    /// Components, and the number of slots for each.
     pub components: Vec<(Component, usize)>,
-    /// Wires of the garbler's inputs, of the outputs that only it learns, and of those that nobody does.
+    /// The number of wires of the garbler's inputs, of the outputs that only it learns, and of kept outputs.
     pub garbler_wires: usize,
     /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
     pub ots: Option<usize>,
 }
 
 impl Request {
-    /// Returns the items that one run of a program takes. Its OTs are made when it is built.
+    /// Returns the items for one run of a program. Its OTs are made when the program runs.
     pub fn of(program: &Program) -> Self {
         let counts = program.slots_by_component();
         Request {
@@ -26,15 +26,16 @@ impl Request {
         }
     }
 
-    /// Returns whether nothing is asked for.
+    /// Returns whether nothing is requested.
     pub fn is_empty(&self) -> bool {
         self.components.iter().all(|(_, slots)| *slots == 0)
             && self.garbler_wires == 0
             && self.ots.unwrap_or(0) == 0
     }
 
-    /// Returns what each of so many workers makes of it: as much as any other, but for one item of a kind.
-    /// Nobody makes nothing; so there are fewer shares where there is less of everything, and one of nothing.
+    /// Returns the shares of this many workers, which differ by at most one item of each kind. No worker
+    /// makes nothing. So there are fewer shares if there are fewer items of every kind, and one share if
+    /// there are none.
     pub fn shares(&self, workers: usize) -> Vec<Self> {
         let counts = self.components.iter().map(|(_, slots)| *slots);
         let most = counts.chain([self.garbler_wires, self.ots.unwrap_or(0)]).max().unwrap_or(0);
@@ -53,7 +54,7 @@ impl Request {
         self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()
     }
 
-    /// Names what is asked for; both parties must ask for the same.
+    /// Returns a digest of the request, which must be the same at both parties.
     pub fn digest(&self) -> [u8; 32] {
         let asked = || self.components.iter().filter(|(_, slots)| *slots > 0);
         let mut digest = Digest::of("brickwork 2026-11 duplo preprocessing request");

@@ -1,7 +1,7 @@
-//! The phases as values. A session after its setup fills its stock; [`Garbler::build`] takes what a program
-//! needs out of it, and what was built is evaluated and decoded once. Every step consumes the value before
-//! it, so an error destroys the session and all that was derived from its secrets, and nothing that was used
-//! can be used again.
+//! The phases as values. A session after its setup fills its stock. [`Garbler::build`] takes the items of a
+//! program from it, and the built program is evaluated and decoded once. Every step consumes the value before
+//! it. So after an error the session and everything derived from its secrets is gone, and used items cannot
+//! be used again.
 
 use super::hooks::Hooks;
 use super::ots;
@@ -21,7 +21,7 @@ use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
 impl Garbler {
-    /// Sets a session up: base OTs, and the offsets that last for it.
+    /// Sets a session up: base OTs, and the offsets of the whole session.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
@@ -48,16 +48,16 @@ impl Garbler {
         self.stock.kept.last()
     }
 
-    /// Forgets what a step kept; no step can carry it on any more.
+    /// Forgets a kept secret; no step can use it any more.
     pub fn forget(&mut self, secret: &Secret) {
         self.stock.kept.forget(secret);
     }
 
-    /// Preprocesses and prepares what is asked for, and puts it into the stock.
+    /// Preprocesses and prepares the request, and puts it into the stock.
     ///
     /// # Errors
-    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components that a session
-    /// may use exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input. The components of a session
+    /// must exist before it (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
             return Err(Error::Usage(
@@ -74,7 +74,7 @@ impl Garbler {
         Ok(self)
     }
 
-    /// Preprocesses what both parties have agreed on, and puts it into the stock.
+    /// Preprocesses a request on which both parties have agreed, and puts it into the stock.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         entered(self, |party| {
             let ots = request
@@ -98,10 +98,10 @@ impl Garbler {
         })
     }
 
-    /// Takes what a step, or a program that is one, needs out of the stock and joins it.
+    /// Takes the items of a step, or of a program that is one, from the stock and joins them.
     ///
     /// # Errors
-    /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
+    /// As [`Garbler::setup`]; [`Error::Stock`] if there are too few, which [`Garbler::missing`] tells
     /// beforehand.
     pub fn build(self, step: impl Into<Step>) -> Result<GarblerBuilt, Error> {
         self.build_step(step.into())
@@ -124,9 +124,9 @@ impl Garbler {
         })
     }
 
-    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at
-    /// once. `input` are the bits that this party gives. Returns what it gave, and the session for the next
-    /// step. The evaluator has its outputs after two round trips, the garbler half of one later.
+    /// Runs a step, or a program that is one, with the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` are this party's input bits. Returns its result, and the session for the next step. The
+    /// evaluator has its outputs after two round trips, and the garbler half a round trip later.
     ///
     /// # Errors
     /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -144,7 +144,7 @@ impl Garbler {
         })
     }
 
-    /// Ends the session. Returns what each phase took.
+    /// Closes the session. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -162,12 +162,12 @@ pub struct GarblerBuilt {
 }
 
 impl GarblerBuilt {
-    /// Returns the promise of this program, over the batches that it took.
+    /// Returns the promise of this program, for the batches that it took from.
     pub fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    /// Gives this party's input and serves the evaluator's.
+    /// Sends the labels of this party's input and of the evaluator's.
     ///
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
@@ -201,7 +201,7 @@ impl GarblerEvaluated {
 }
 
 impl Evaluator {
-    /// Sets a session up: base OTs, and the offsets that last for it.
+    /// Sets a session up: base OTs, and the offsets of the whole session.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
@@ -234,16 +234,16 @@ impl Evaluator {
         self.stock.kept.last()
     }
 
-    /// Forgets what a step kept; no step can carry it on any more.
+    /// Forgets a kept secret; no step can use it any more.
     pub fn forget(&mut self, secret: &Secret) {
         self.stock.kept.forget(secret);
     }
 
-    /// Preprocesses and prepares what is asked for, and puts it into the stock.
+    /// Preprocesses and prepares the request, and puts it into the stock.
     ///
     /// # Errors
-    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input: the components that a
-    /// session may use exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input. The components of a session
+    /// must exist before it (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
             return Err(Error::Usage(
@@ -260,7 +260,7 @@ impl Evaluator {
         Ok(self)
     }
 
-    /// Preprocesses what both parties have agreed on, and puts it into the stock.
+    /// Preprocesses a request on which both parties have agreed, and puts it into the stock.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         entered(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
@@ -282,10 +282,10 @@ impl Evaluator {
         })
     }
 
-    /// Takes what a step, or a program that is one, needs out of the stock and joins it.
+    /// Takes the items of a step, or of a program that is one, from the stock and joins them.
     ///
     /// # Errors
-    /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
+    /// As [`Evaluator::setup`]; [`Error::Stock`] if there are too few, which [`Evaluator::missing`] tells
     /// beforehand.
     pub fn build(self, step: impl Into<Step>) -> Result<EvaluatorBuilt, Error> {
         self.build_step(step.into())
@@ -308,9 +308,9 @@ impl Evaluator {
         })
     }
 
-    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at
-    /// once. `input` are the bits that this party gives. Returns what it gave, and the session for the next
-    /// step. The evaluator has its outputs after two round trips, the garbler half of one later.
+    /// Runs a step, or a program that is one, with the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` are this party's input bits. Returns its result, and the session for the next step. The
+    /// evaluator has its outputs after two round trips, and the garbler half a round trip later.
     ///
     /// # Errors
     /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -328,7 +328,7 @@ impl Evaluator {
         })
     }
 
-    /// Ends the session. Returns what each phase took.
+    /// Closes the session. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -346,12 +346,12 @@ pub struct EvaluatorBuilt {
 }
 
 impl EvaluatorBuilt {
-    /// Returns the promise of this program, over the batches that it took.
+    /// Returns the promise of this program, for the batches that it took from.
     pub fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    /// Gives this party's input and evaluates every slot.
+    /// Sends this party's masked input and evaluates every slot.
     ///
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
@@ -373,8 +373,8 @@ pub struct EvaluatorEvaluated {
 
 impl EvaluatorEvaluated {
     /// Returns the bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler,
-    /// and the session for the next program. The second depends on the evaluator's input, where the garbler
-    /// cheats: do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
+    /// and the session for the next program. If the garbler cheats, the second one depends on the evaluator's
+    /// input: do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
@@ -386,7 +386,7 @@ impl EvaluatorEvaluated {
     }
 }
 
-/// Names what is preprocessed, and how: both must mean the same.
+/// Returns a digest of the request and its parameters, which must be the same at both parties.
 fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo filling")
         .digest(&request.digest())

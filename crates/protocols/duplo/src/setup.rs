@@ -1,4 +1,4 @@
-//! Setup: base OTs, the commitments' seeds, and commitments to the two offsets that last for the session.
+//! Setup: base OTs, the seeds of the commitments, and commitments to the two offsets of the session.
 //!
 //! ```text
 //!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
@@ -7,15 +7,15 @@
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //! ```
 //!
-//! The proof that both are commitments, and of S_ot, is the session's first one: a whole run has its other
-//! commitments proven with it, a session that fills a stock makes it at once.
+//! The session's first proof covers the validity of both commitments and of S_ot. A whole run proves its
+//! other commitments in the same proof; a session that fills a stock makes the proof immediately.
 //!
-//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which there would be 275 to 429; from the
-//! extension that is needed anyway they cost next to nothing, and setup a third (measured:
-//! docs/project/benchmarks.md).
+//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which they need 275 to 429. Here they come
+//! from the OT extension, which is needed anyway, so they cost almost nothing and setup takes a third of the
+//! time (measured: docs/project/benchmarks.md).
 //!
-//! Without the delta difference S_ot, whose lowest bit must be 0, an evaluator could not use its OT labels on
-//! authenticators, and `lsb(Δ_ot)` would not be bound.
+//! The delta difference S_ot, whose lowest bit must be 0, lets the evaluator use its OT labels on
+//! authenticators, and binds `lsb(Δ_ot)`.
 
 use zeroize::Zeroizing;
 
@@ -40,27 +40,28 @@ use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Serie
 use brickwork_primitives::receive;
 use brickwork_session::{Answer, Digests, Greeting, Job, Metered};
 
-/// The terms that a session is set up with.
+/// The terms for setting up a session.
 pub(super) struct SetupRequest<'a> {
     pub digests: Digests,
     pub terms: &'a Terms,
-    /// OTs that are made at once, next to those that bind Δ_ot.
+    /// The number of OTs that are made immediately, besides those that bind Δ_ot.
     pub ots: Option<usize>,
-    /// OTs that bind Δ_ot in each batch of OTs.
+    /// The number of OTs that bind Δ_ot in each batch of OTs.
     pub binding: usize,
-    /// The message that the garbler sends right after its greeting.
+    /// The message that the garbler sends directly after its greeting.
     proposal: Option<&'a Proposal>,
 }
 
 impl<'a> SetupRequest<'a> {
-    /// Asks for the setup of one run of a program, whose OTs are made at once, as the garbler proposes it.
+    /// Returns the terms for one run of a program with the garbler's proposal, whose OTs are made
+    /// immediately.
     pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
         let (ots, binding) =
             (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
         SetupRequest { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
-    /// Asks for the same, as the evaluator is ready for it.
+    /// Returns the same terms for the evaluator.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
         let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
         SetupRequest {
@@ -72,7 +73,7 @@ impl<'a> SetupRequest<'a> {
         }
     }
 
-    /// Asks for the setup of a session between two parties that do not know their programs yet.
+    /// Returns the terms for a session of two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
         SetupRequest {
             digests: Digests { stock: true, program: [0; 32], parameters: [0; 32] },
@@ -84,9 +85,9 @@ impl<'a> SetupRequest<'a> {
     }
 }
 
-/// Claims: the commitments to Δ_ot and Δ_ka add up to S_ot; Δ_ka ends in 1. That a commitment ends in 1 is
-/// only built into the one coordinate of the lowest bit, and one guessed watch bit gets around that.
-/// `delta_ka` is the knowledge of each party: the garbler has the value, the evaluator the bit.
+/// Makes the claims: the commitments to Δ_ot and Δ_ka add up to S_ot, and Δ_ka ends in 1. The last bit of a
+/// commitment is only in the coordinate of the lowest bit, and one guessed watch bit would be enough to forge
+/// it. `delta_ka` is each party's knowledge: the garbler has the value, the evaluator the bit.
 fn claims<'a>(
     claims: &mut Claims<'a>,
     ka: &'a Shares,
@@ -105,14 +106,14 @@ fn claims<'a>(
     });
 }
 
-/// Base OTs on their way, or those of a dealer.
+/// Base OTs in progress, or those of a dealer.
 enum BaseOts {
     Begun(base::Begun),
     Dealt(base::Keys),
 }
 
 impl BaseOts {
-    /// Sends this party's message, to which `greeting` belongs. It will offer `send` OTs.
+    /// Sends this party's message, bound to `greeting`. It will be the sender of `send` OTs.
     fn begin(
         run: &mut Metered,
         request: &SetupRequest,
@@ -144,7 +145,7 @@ impl BaseOts {
     }
 }
 
-/// Checks the answer of a peer that has nothing to propose.
+/// Checks the answer of a peer that must not propose anything.
 pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     if answer.parameters == [0; 32] {
         Ok(())
@@ -153,7 +154,7 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     }
 }
 
-/// Sets the garbler up; returns its session, whose first proof is still to come: it must include
+/// Sets the garbler up; returns its session, whose first proof is still to come and must include
 /// [`offset_claims`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
@@ -181,7 +182,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     let session = answer.session;
     let series = Series::new(&session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, in_ots, &keys.received)?;
-    // All rows are checked before anything is committed to.
+    // All rows are checked before any commitment is made.
     let (security, memory) = (request.terms.security, commit::values_memory(request.terms.table_memory));
     let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security.level(), memory)?;
     let binding = request.binding;
@@ -214,30 +215,30 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok((garbler, cots))
 }
 
-/// Returns the values that the garbler makes again at a time: as many as the memory for tables would hold,
-/// which it has no use for.
+/// Returns the number of values that the garbler computes again at a time: as many as fit into the memory for
+/// tables, which it does not need.
 pub(super) fn window(terms: &Terms) -> usize {
     usize::try_from(terms.table_memory / LABEL_BYTES as u64).unwrap_or(usize::MAX).max(1 << 12)
 }
 
-/// Lists what the session's first proof says of the garbler's offsets.
+/// Makes the claims about the garbler's offsets for the session's first proof.
 pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut Claims<'a>) {
     claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], move || ka.values[0]);
 }
 
-/// The offsets as the evaluator received them.
+/// The offsets as the evaluator received them, before the proof.
 pub(super) struct PendingOffsets {
     ka: Pending,
     ot: Pending,
     ot_delta_difference: Claimed<Label>,
 }
 
-/// The claims that a proof of all new items covers besides: in a session's first one [its
-/// offsets](PendingOffsets), in any other nothing.
+/// The additional claims in a proof of new items: [the offsets](PendingOffsets) in a session's first proof,
+/// and nothing in later ones.
 pub(super) trait Alongside {
     type Proven;
     fn pending(&self) -> Vec<&Pending>;
-    /// Lists what the proof says of them.
+    /// Lists the claims about them.
     fn claims<'a>(&'a self, all: &mut Claims<'a>);
     fn accept(self, proof: &Proof) -> Self::Proven;
 }
@@ -276,7 +277,7 @@ impl Alongside for PendingOffsets {
     }
 }
 
-/// The evaluator's shares of the offsets, proven.
+/// The evaluator's proven shares of the offsets.
 pub(super) struct Offsets {
     ka: Shares,
     ot: Shares,
@@ -284,7 +285,7 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    /// Returns the session that has them.
+    /// Returns the session with these offsets.
     pub fn of_session<C: commit::Scheme>(self, core: EvaluatorCore<C>) -> Evaluator<C> {
         let Offsets { ka, ot, ot_delta_difference } = self;
         Evaluator {
@@ -299,7 +300,7 @@ impl Offsets {
     }
 }
 
-/// The evaluator's state of a session whose first proof is still to come.
+/// The evaluator's state of a session before its first proof.
 pub(super) struct Begun<C: commit::Scheme, P> {
     pub core: EvaluatorCore<C>,
     pub offsets: PendingOffsets,
@@ -308,7 +309,7 @@ pub(super) struct Begun<C: commit::Scheme, P> {
     pub agreed: P,
 }
 
-/// Sets the evaluator up. `accept` looks at what the garbler proposes, before anything follows from it.
+/// Sets the evaluator up. `accept` checks the garbler's proposal before anything depends on it.
 pub(super) fn evaluator<C: commit::Scheme, P>(
     mut run: Metered,
     request: &SetupRequest,
@@ -339,7 +340,7 @@ pub(super) fn evaluator<C: commit::Scheme, P>(
         .transpose()?;
 
     run.phase("setup");
-    // LOAD-BEARING: random, so that a plain authenticator's second label is no choice of G's either
+    // LOAD-BEARING: random, so that G cannot choose a plain authenticator's second label either
     // (`prepare::evaluator_receives`).
     let ka = receiver.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = receiver.receive(&mut run.channel, 1)?;

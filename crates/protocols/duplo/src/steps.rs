@@ -1,12 +1,12 @@
-//! Steps of a session (sections 5.3 and 6 of the paper): later inputs, and what is computed next, may depend
-//! on what was decoded before, and what was not decoded stays garbled and flows on.
+//! Steps of a session (sections 5.3 and 6 of the paper). Later inputs and programs may depend on decoded
+//! outputs, and outputs that were not decoded stay garbled for later steps.
 //!
-//! An output that a step keeps is soldered to input authenticators of its own, as one that only the garbler
-//! learns; but neither its colour nor its indicator bit ever leaves a party. In a later step it is an input
-//! of the garbler's in all but two things: the evaluator has its label already, and nobody knows its bit. So
-//! all that holds of the garbler's inputs holds of it: the label lies at the head of a bucket, solderings
-//! from there are proven, and whoever learns Δ_ka recovers the bit from the self-authenticating labels. That
-//! is why recovery needs no memory of the steps that led here.
+//! A kept output is soldered to its own input authenticators, like an output that only the garbler learns.
+//! But neither its colour nor its indicator bit ever leaves a party. In a later step it is like an input of
+//! the garbler, with two differences: the evaluator already has its label, and nobody knows its bit. So all
+//! properties of the garbler's inputs hold for it. The label is at the head of a bucket, solderings from
+//! there are proven, and Δ_ka allows to recover the bit from the self-authenticating labels. Therefore
+//! recovery does not need any data of earlier steps.
 
 use brickwork_circuit::{Party, Program, Recipient};
 
@@ -22,7 +22,7 @@ pub(super) fn garbler_wires(program: &Program) -> usize {
     program.input_width(Party::Garbler) + sealed_wires(program)
 }
 
-/// Returns the wires of the outputs that only the garbler learns, and of those that nobody does.
+/// Returns the number of wires of the outputs that only the garbler learns, and of kept outputs.
 pub(super) fn sealed_wires(program: &Program) -> usize {
     let sealed = |to: Recipient| !to.includes(Party::Evaluator);
     program.outputs().iter().filter(|o| sealed(o.to)).map(|o| o.wires.len()).sum()

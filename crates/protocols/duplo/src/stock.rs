@@ -1,9 +1,9 @@
-//! The items that are preprocessed and not used yet, and how a program takes those that it needs.
+//! Preprocessed items that are not used yet, and taking the items of a program.
 //!
-//! Components have batches, each with the authenticators of its outputs; input authenticators,
-//! for the garbler's inputs and for sealed outputs, and OTs are for any program. Everything is taken in
-//! whole buckets and by value: what a program has taken is no longer here. Both parties run the same code on
-//! the same counts, so both take the same items.
+//! Components have batches, each with the authenticators of its outputs. Input authenticators, for the
+//! garbler's inputs and for sealed outputs, and OTs fit any program. Everything is taken in whole buckets and
+//! by value: taken items are removed. Both parties run the same code on the same counts, so both take the
+//! same items.
 
 use brickwork_session::Promise;
 use std::collections::{HashMap, VecDeque};
@@ -21,7 +21,7 @@ use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program}
 use brickwork_primitives::Labels;
 use brickwork_primitives::cut_and_choose::BatchKind;
 
-/// Items of which some may be gone.
+/// Items of which some may be taken already.
 struct Open<T> {
     items: T,
     next: usize,
@@ -51,7 +51,7 @@ impl<T: Items> Queue<T> {
         self.0.iter().map(Open::left).sum()
     }
 
-    /// All that is left.
+    /// Returns everything that is left.
     fn into_items(self) -> Vec<T> {
         let left = |open: Open<T>| {
             if open.next == 0 { open.items } else { open.items.slice(open.next..open.items.len()) }
@@ -59,7 +59,7 @@ impl<T: Items> Queue<T> {
         self.0.into_iter().map(left).collect()
     }
 
-    /// Takes `count` items that are there.
+    /// Takes `count` existing items.
     fn take(&mut self, mut count: usize) -> Vec<T> {
         let mut taken = Vec::new();
         while count > 0 {
@@ -71,7 +71,7 @@ impl<T: Items> Queue<T> {
             match first.left() {
                 0 => {
                     let first = self.0.pop_front().expect("the first one");
-                    // Moved where nothing of it is gone: a large batch is not copied.
+                    // Untouched batches are moved, so a large batch is not copied.
                     taken.push(if places.start == 0 { first.items } else { first.items.slice(places) });
                 }
                 _ => taken.push(first.items.slice(places)),
@@ -82,7 +82,7 @@ impl<T: Items> Queue<T> {
 }
 
 impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
-    /// Gathers all that was made for this program alone.
+    /// Brings together everything that was made for this program alone.
     pub fn of(program: &Arc<Program>, preprocessed: PreprocessedItems<B, G, O>) -> Self {
         let PreprocessedItems { components, input_authenticators, ots } = preprocessed;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
@@ -105,15 +105,15 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         }
     }
 
-    /// Returns the OTs apart from the rest.
+    /// Returns the OTs separately from the rest.
     ///
     /// # Panics
-    /// If there are none: they are made before a program is joined.
+    /// If there are none: they must be made before a program is joined.
     pub fn take_ots(mut self) -> (Vec<O>, Self) {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
 
-    /// Returns the batches that this material is from, with their names.
+    /// Returns the batches of this material, with their names.
     fn own_origins(&self, program: &Program) -> Vec<(String, Origin)> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
@@ -130,15 +130,16 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         batches.chain(input_authenticators).collect()
     }
 
-    /// Returns the batches that what a program keeps rests on: its own, and those of what it carries on.
+    /// Returns the batches on which a program's kept outputs depend: its own, and those of the kept values
+    /// that it uses.
     pub fn origins(&self, program: &Program) -> Vec<(String, Origin)> {
         let mut seen = std::collections::HashSet::new();
         let all = self.own_origins(program).into_iter().chain(self.carried.iter().cloned());
         all.filter(|(_, origin)| seen.insert(origin.serial)).collect()
     }
 
-    /// Returns the promise of a run with this material, over the batches that it is from, and those that
-    /// what it carries on rests on.
+    /// Returns the promise of a run with this material, for its batches and those on which its kept values
+    /// depend.
     ///
     /// # Errors
     /// [`Error::Stock`] if together they exceed the budget.
@@ -154,22 +155,22 @@ pub(super) struct Stock<B, G, O> {
     input: Queue<G>,
     /// The values that earlier steps kept.
     pub kept: Kept<G>,
-    /// For the evaluator's inputs. A program that finds none has its own made when it is built.
+    /// For the evaluator's inputs. A program that finds none has its own made when it runs.
     ots: Queue<O>,
 }
 
-/// How much of everything there is.
+/// The number of existing items of each kind.
 pub(super) struct Counts {
     pub components: HashMap<ComponentDigest, usize>,
     pub input: usize,
-    /// `None` if there are none, and OTs are made when a program is built.
+    /// `None` if there are none; then OTs are made when a program runs.
     pub ots: Option<usize>,
 }
 
 impl Counts {
-    /// Returns the items that a program lacks which takes `garbler_wires` input authenticators.
+    /// Returns the missing items of a program that takes `garbler_wires` input authenticators.
     pub fn missing(mut self, program: &Program, garbler_wires: usize) -> Request {
-        // Two components of one program may be the same circuit under two names: they share what is there.
+        // Two components of one program may be the same circuit under two names: they share the items.
         let mut lacking = |digest: &ComponentDigest, needed: usize| {
             let left = self.components.entry(*digest).or_default();
             let here = needed.min(*left);
@@ -194,18 +195,18 @@ impl Counts {
     }
 }
 
-/// The material that a program took, and how it lies on it.
+/// The material that a program took, and its layout.
 pub(super) struct ProgramMaterial<B, G, O> {
     pub layout: Layout,
     pub batches: Vec<B>,
-    /// Authenticators that belong to no batch: for the garbler's inputs, those carried on from earlier steps
-    /// among them, and for sealed outputs.
+    /// Authenticators that belong to no batch: for the garbler's inputs, including kept values, and for
+    /// sealed outputs.
     pub input_authenticators: Vec<G>,
-    /// At the evaluator, the labels of what is carried on, in the order of its wires.
+    /// At the evaluator, the labels of used kept values, in the order of their wires.
     pub labels: Labels,
     /// `None` if they must be made.
     pub ots: Option<Vec<O>>,
-    /// The batches that what is carried on rests on.
+    /// The batches on which the used kept values depend.
     pub carried: Vec<(String, Origin)>,
 }
 
@@ -232,7 +233,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// Adds what was made, checked and proven, and [gathered](PreprocessedItems::gathered).
+    /// Adds items that were made, checked, proven and [gathered](PreprocessedItems::gathered).
     pub fn put(&mut self, preprocessed: PreprocessedItems<B, G, O>) {
         preprocessed.components.into_iter().for_each(|batch| self.put_component(batch));
         preprocessed.input_authenticators.into_iter().for_each(|input| self.input.put(input));
@@ -247,7 +248,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         self.ots.put(ots);
     }
 
-    /// Returns everything that is there: batches, authenticators for the garbler's wires, OTs.
+    /// Returns everything: batches, authenticators for the garbler's wires, OTs.
     pub fn into_items(self) -> (Vec<B>, Vec<G>, Vec<O>) {
         let components = self.components.into_iter().flat_map(|(_, queue)| queue.into_items()).collect();
         (components, self.input.into_items(), self.ots.into_items())
@@ -261,15 +262,15 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// Returns the items that a step lacks here.
+    /// Returns the missing items of a step.
     pub fn missing(&self, step: &Step) -> Request {
         self.counts().missing(step.program(), authenticators(step))
     }
 
-    /// Takes what a step needs.
+    /// Takes the items of a step.
     ///
     /// # Errors
-    /// [`Error::Stock`] if something is missing, [`Error::Usage`] if a secret is; then nothing is taken.
+    /// [`Error::Stock`] if items are missing, [`Error::Usage`] if a secret is missing; then nothing is taken.
     pub fn take(&mut self, step: &Step) -> Result<ProgramMaterial<B, G, O>, Error> {
         let program = step.program();
         let (labels, carried) = (self.kept.labels(step)?, self.kept.origins(step)?);
@@ -300,8 +301,8 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         Ok(ProgramMaterial { layout, batches, input_authenticators, labels, ots, carried })
     }
 
-    /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs.
-    /// Those of what is carried on are copies: any number of steps may carry it on.
+    /// Takes authenticators for all of the garbler's inputs in order, and then for sealed outputs. Those of
+    /// kept values are copied, because any number of steps may use a kept value.
     fn input_authenticators(&mut self, step: &Step) -> Result<Vec<G>, Error> {
         let (mut input_authenticators, mut fresh) = (Vec::new(), 0);
         for (width, carried) in step.garbler_ports() {
@@ -349,7 +350,8 @@ mod tests {
         }
     }
 
-    /// However items are put in and taken out, each comes once, in its order; and so does what is left.
+    /// In any sequence of adding and taking, each item is taken once and in order; and so are the remaining
+    /// ones.
     #[test]
     fn row_16_each_item_of_a_pool_is_taken_once() {
         for takes in [
@@ -382,7 +384,7 @@ mod tests {
         component(name, 2, |b, w| vec![b.and(w[0], w[1])])
     }
 
-    /// Both parties name what they want made: no two wishes have one name.
+    /// Both parties compare a digest of their requests: no two requests have the same digest.
     #[test]
     fn row_19_each_request_has_its_name() {
         let or = component("or", 2, |b, w| vec![b.or(w[0], w[1])]);
@@ -406,9 +408,9 @@ mod tests {
         for (i, name) in names.iter().enumerate() {
             assert!(!names[..i].contains(name), "request {i}");
         }
-        // A component that is asked for no slots is not asked for.
+        // A component with zero slots is not requested.
         assert_eq!(request(&[(&and, 1), (&or, 0)], 2, Some(3)), names[0]);
-        // Of these bytes and no others.
+        // It is a hash of exactly these bytes.
         let number = |n: u64| n.to_le_bytes();
         let domain = "brickwork 2026-11 duplo preprocessing request";
         let one = [&and.digest()[..], &number(1)].concat();
@@ -417,7 +419,7 @@ mod tests {
         assert_eq!(names[9], expected(domain, &[&number(1), &one, &number(2), &number(0), &number(0)]));
     }
 
-    /// Two components of a program that are one circuit share what there is of it.
+    /// Two components of a program that are the same circuit share the items.
     #[test]
     fn row_16_what_serves_one_component_does_not_serve_another() {
         let mut program = ProgramBuilder::new("twins", vec![Port::new("x", Type::Uint(2))], vec![]).unwrap();
@@ -444,8 +446,8 @@ mod tests {
         }
     }
 
-    /// Of a component without a slot nothing is made and nothing taken, and those behind it get what is
-    /// theirs: in a run and from stock.
+    /// For a component without a slot nothing is made or taken, and later components get their own items: in
+    /// a run and from stock.
     #[test]
     fn a_component_without_a_slot_takes_nothing() {
         let ports = |name: &str| vec![Port::new(name, Type::Uint(1))];

@@ -1,9 +1,9 @@
-//! Where the evaluator keeps the tables of the chosen copies until it evaluates them: in memory, or, where
-//! there are more than fit its share, in temporary files without a name, from which they are read message by
-//! message. Those of a stock go into its segment as they come.
+//! The storage of the chosen copies' tables at the evaluator until they are evaluated: in memory or, if there
+//! are too many, in temporary files without a name. They are read message by message. Tables of a stock go
+//! into its segment as they come.
 //!
-//! A file holds nothing that the garbler does not know, and a reader of it without a label of every input
-//! wire learns nothing.
+//! A file contains nothing that the garbler does not know, and without a label of every input wire it reveals
+//! nothing.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,11 +15,11 @@ use brickwork_primitives::garbling::TableSource;
 use brickwork_primitives::spill::SpillFile;
 use brickwork_stock::Writer;
 
-/// Messages in hand while tables go to files.
+/// The number of messages in memory while tables are written to files.
 const MESSAGES_IN_HAND: usize = 4;
 
-/// Returns the copies in the order of their numbers, in which their tables travel and lie: neighbours share
-/// hash keys, so that they are garbled and evaluated side by side.
+/// Returns the copies in the order of their numbers, in which their tables are sent and stored. Adjacent
+/// copies share hash keys, so they are garbled and evaluated side by side.
 pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_unstable_by_key(|&place| copies[place]);
@@ -31,18 +31,19 @@ pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
 pub(super) struct Tables {
     storage: Arc<TableStorage>,
     table_bytes: usize,
-    /// Of each copy how many lie before it.
+    /// For each copy, the number of copies stored before it.
     ranks: Vec<u32>,
 }
 
 enum TableStorage {
     Memory(Vec<u8>),
     Files(Files),
-    /// They are units of its bulk, in their order.
+    /// The tables are units of its bulk, in order.
     Segment(Box<Writer>),
 }
 
-/// Tables whose messages take turns between two files: threads that write to one file wait for each other.
+/// Tables whose messages alternate between two files, because threads that write to one file wait for each
+/// other.
 struct Files {
     files: [SpillFile; 2],
     copies_a_message: usize,
@@ -54,7 +55,7 @@ impl Files {
         Ok(Files { files: [SpillFile::new()?, SpillFile::new()?], copies_a_message, table_bytes })
     }
 
-    /// Where the tables of the copy with this rank begin.
+    /// Returns the position of the tables of the copy with this rank.
     fn place(&self, rank: usize) -> (&SpillFile, u64) {
         let (message, within) = (rank / self.copies_a_message, rank % self.copies_a_message);
         let before = message / self.files.len() * self.copies_a_message + within;
@@ -67,16 +68,16 @@ impl Files {
     }
 }
 
-/// Where tables go.
+/// The place for tables.
 pub(super) enum Room<'a> {
-    /// Into memory where there is so much, which gets less, and into files otherwise.
+    /// In memory while there is this much room, which is reduced, and otherwise in files.
     Here(&'a mut u64),
-    /// Into a segment whose bulk has a unit for each copy.
+    /// In a segment whose bulk has a unit for each copy.
     Segment(Box<Writer>),
 }
 
 impl Tables {
-    /// Receives the tables of as many copies as `order` has.
+    /// Receives the tables of the copies in `order`.
     ///
     /// # Errors
     /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Error::Stock`] if there is
@@ -132,7 +133,7 @@ impl Tables {
             }
         };
         let received = received();
-        // Also where the line broke behind them: a check that failed has failed.
+        // This also holds if the connection broke after them: a failed check has failed.
         if bad.into_inner() {
             return Err(Cheat::ChosenTables.into());
         }
@@ -142,7 +143,7 @@ impl Tables {
         Ok(Tables { storage: Arc::new(storage), table_bytes, ranks })
     }
 
-    /// Makes no tables, of any number of copies.
+    /// Makes the tables of copies without AND gates.
     pub fn none(copies: usize) -> Tables {
         Tables { storage: Arc::new(TableStorage::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
     }
@@ -156,7 +157,7 @@ impl Tables {
         }
     }
 
-    /// Makes the tables that are in memory, copy after copy.
+    /// Makes tables in memory, copy after copy.
     pub fn of(bytes: Vec<u8>, table_bytes: usize, copies: usize) -> Tables {
         assert_eq!(bytes.len(), copies * table_bytes, "tables of {copies} copies");
         Tables {
@@ -166,17 +167,17 @@ impl Tables {
         }
     }
 
-    /// Returns how many tables lie before that of each copy.
+    /// Returns, for each copy, the number of tables stored before it.
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
     }
 
-    /// Makes the tables of copies with these ranks, which are not at hand yet.
+    /// Makes the tables of copies with these ranks, which are stored elsewhere.
     pub fn elsewhere(ranks: Vec<u32>) -> Tables {
         Tables { ranks, ..Self::none(0) }
     }
 
-    /// Returns the segment that they went into, if they did.
+    /// Returns the segment into which they were written, if there is one.
     pub fn into_segment(self) -> Option<Writer> {
         match Arc::into_inner(self.storage)? {
             TableStorage::Segment(writer) => Some(*writer),
@@ -184,13 +185,13 @@ impl Tables {
         }
     }
 
-    /// Gives a walk the tables of the copies at these places.
+    /// Returns the tables of the copies at these positions, for evaluation.
     pub fn walk(&self, places: Vec<usize>) -> Source<'_> {
         Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), section: 0 }
     }
 }
 
-/// Each message is checked while the next one comes.
+/// Each message is checked while the next one is received.
 fn into_memory(
     bytes: &mut [u8],
     message: usize,
@@ -207,7 +208,7 @@ fn into_memory(
     })
 }
 
-/// Each message is checked and written while the next ones come, a few at most. Memory for them is had as
+/// Each message is checked and written while the next few ones are received. Memory for them is allocated as
 /// they come: sixteen copies of a large component are hundreds of megabytes.
 fn message_by_message(
     total: u64,
@@ -220,13 +221,13 @@ fn message_by_message(
     let mut new = vec![Vec::new(); MESSAGES_IN_HAND];
     pool::scope(|scope| -> Result<(), Error> {
         for k in 0..total.div_ceil(message as u64) {
-            // A returned buffer has memory already. Where all are in hand, this thread waits for one.
+            // A returned buffer already has memory. If all buffers are in use, this thread waits for one.
             let given = free.try_recv().ok().or_else(|| new.pop());
             let mut buffer = given.map_or_else(|| free.recv().map_err(|_| lost()), Ok)?;
             let start = k * message as u64;
             let here = (total - start).min(message as u64) as usize;
             if buffer.is_empty() {
-                // Zeroed by the system, page by page.
+                // The system zeroes it, page by page.
                 buffer = vec![0; here];
             }
             receive(&mut buffer[..here])?;
@@ -254,19 +255,18 @@ fn lost() -> Error {
     Error::Resource("a thread that kept tables failed".into())
 }
 
-/// The tables of a few copies, for one walk.
+/// The tables of a few copies, for one evaluation.
 pub(super) struct Source<'a> {
     tables: &'a Tables,
-    /// The copies of the walk, by their places in `tables`.
+    /// The copies of the evaluation, by their positions in `tables`.
     places: Vec<usize>,
-    /// The copies whose chunk is at hand, if it came from the files.
+    /// The copies whose chunk was read, if it came from the files.
     members: Vec<usize>,
     buffer: Vec<u8>,
     section: usize,
 }
 
-/// Space between what two copies have in the buffer, so that they do not compete for the same lines of the
-/// cache.
+/// Space between the data of two copies in the buffer, so that they do not compete for the same cache lines.
 const SPACE: usize = 64;
 
 impl Source<'_> {
@@ -346,14 +346,14 @@ mod tests {
             let mut source = part.walk(vec![0, 1]);
             source.prepare(&[0, 1], 0..BYTES).unwrap();
             assert_eq!(source.tables(1, 0..BYTES), table(2));
-            // No two lie at one place.
+            // No two copies have the same position.
             let mut all = tables.walk((0..5).collect());
             all.prepare(&[0, 1, 2, 3, 4], 0..BYTES).unwrap();
             (0..5).for_each(|place| assert_eq!(all.tables(place, 0..BYTES), table(place), "{place}"));
         }
     }
 
-    /// The memory that tables take is gone for others.
+    /// The memory that tables use is not available to others.
     #[test]
     fn tables_take_their_part_of_the_memory() {
         let mut left = 7 * BYTES as u64;
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    /// A check that failed is what the peer did, also where the line breaks behind it.
+    /// A failed check is reported as the peer's cheat, even if the connection breaks after it.
     #[test]
     fn a_wrong_table_is_seen_though_the_line_breaks() {
         for mut in_memory in [0, u64::MAX] {

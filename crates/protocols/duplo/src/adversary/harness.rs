@@ -1,7 +1,8 @@
-//! Two parties in two threads, either of which may cheat, and what must hold whatever the cheat.
+//! Runs two parties in two threads, either of which may cheat, and checks the rules that hold for every
+//! cheat.
 //!
-//! A party that detects a cheat ends with a typed error, does not panic, does not hang, and sends not one
-//! message more: its transcript is the beginning of an honest one. The other side sees a closed connection,
+//! A party that detects a cheat ends with a typed error. It does not panic or block, and sends no further
+//! message: its transcript is a prefix of an honest one. The other side only sees a closed connection,
 //! whatever the cause.
 
 use brickwork_testing::Replayable as _;
@@ -26,7 +27,7 @@ use brickwork_wire::{Channel, Tag};
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// The input of one party, and how it cheats.
+/// The input of one party, and its cheats.
 struct Side {
     job: Job,
     input: Vec<bool>,
@@ -36,7 +37,7 @@ struct Side {
     tables: Option<crate::hooks::TableHook>,
 }
 
-/// A run, and the lies told in it.
+/// A run with its cheats.
 pub struct Case {
     garbler: Side,
     evaluator: Side,
@@ -49,22 +50,22 @@ pub struct Outcome {
     pub garbler: Result<Report, Error>,
     /// The evaluator's result.
     pub evaluator: Result<Report, Error>,
-    /// The actions of either.
+    /// The events of both parties.
     pub events: [Vec<Event>; 2],
     honest: Option<[Vec<Event>; 2]>,
     expected: [Vec<bool>; 2],
 }
 
-/// How a run ended for the party that does not cheat.
+/// The end of a run for the party that does not cheat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It detected a cheat.
     Caught(Cheat),
-    /// It did not agree to what the other wanted.
+    /// It did not accept the other party's terms.
     Refused,
-    /// Its store refused: it was altered, does not fit the peer's, or fails.
+    /// Its store refused: it was altered, does not match the peer's, or fails.
     Stopped,
-    /// It found the connection closed.
+    /// It found that the connection was closed.
     Gone,
     /// It has the right outputs and noticed nothing.
     Survived,
@@ -77,16 +78,16 @@ pub enum Ending {
 /// Every check that a peer can fail.
 pub const CHEATS: &[Cheat] = Cheat::ALL;
 
-/// Returns which check it is.
+/// Returns the variant of a check.
 ///
 /// # Panics
-/// If it is none of this protocol's.
+/// If the check does not belong to this protocol.
 pub fn known(cheat: brickwork_base::Cheat) -> Cheat {
     Cheat::of(cheat).unwrap_or_else(|| panic!("{cheat:?} is no check of this protocol"))
 }
 
 impl Case {
-    /// Makes an honest run of `program` with random inputs and a challenge that tests know.
+    /// Makes an honest run of `program` with random inputs and a challenge that is known to the test.
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
         let mut rng = Rng::replayable("test inputs");
         let mut side = |role: Party| Side {
@@ -108,7 +109,7 @@ impl Case {
         Case::new(&program, parameters)
     }
 
-    /// Takes base OTs from lattices.
+    /// Uses base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.garbler.job.post_quantum = true;
         self.evaluator.job.post_quantum = true;
@@ -119,13 +120,13 @@ impl Case {
         if role == Party::Garbler { &mut self.garbler } else { &mut self.evaluator }
     }
 
-    /// Lets the garbler alter its state.
+    /// Changes the garbler's state at a point.
     pub fn lie(mut self, point: Point, alter: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Case {
         self.garbler.lies.push((point, Box::new(alter)));
         self
     }
 
-    /// Lets the evaluator alter its state.
+    /// Changes the evaluator's state at a point.
     pub fn evaluator_lies(
         mut self,
         point: Point,
@@ -135,7 +136,7 @@ impl Case {
         self
     }
 
-    /// Lets a party alter its `nth` message of this tag.
+    /// Changes the `nth` message of a party with this tag.
     pub fn sends(
         mut self,
         role: Party,
@@ -147,39 +148,39 @@ impl Case {
         self
     }
 
-    /// Lets the garbler alter tables, before it hashes them and when it sends them: component, copy, offset,
+    /// Changes the garbler's tables, before it hashes them and when it sends them: component, copy, offset,
     /// bytes.
     pub fn tables(mut self, alter: impl Fn(usize, usize, usize, &mut [u8]) + Send + Sync + 'static) -> Case {
         self.garbler.tables = Some(Box::new(alter));
         self
     }
 
-    /// Gives other inputs than random ones.
+    /// Uses these inputs instead of random ones.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.garbler.input, self.evaluator.input) = (x.to_vec(), y.to_vec());
         self
     }
 
-    /// Threads of either party.
+    /// Sets the number of threads of each party.
     pub fn threads(mut self, threads: usize) -> Case {
         (self.garbler.job.threads, self.evaluator.job.threads) = (threads, threads);
         self
     }
 
-    /// Makes the evaluator keep nothing in memory that can lie in files.
+    /// Makes the evaluator keep everything in files that can be there.
     pub fn in_files(mut self) -> Case {
         self.evaluator.job.table_memory = 0;
         self
     }
 
-    /// Replaces what one party wants to run.
+    /// Changes the job of one party.
     pub fn wants(mut self, role: Party, change: impl FnOnce(&mut Job, &mut Parameters)) -> Case {
         let side = self.side(role);
         change(&mut side.job, &mut side.parameters);
         self
     }
 
-    /// Deals base OTs, draws random challenges and does it all on one thread: for runs by the thousand.
+    /// Uses dealt base OTs, random challenges and one thread, for thousands of runs.
     pub fn cheap(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -188,10 +189,10 @@ impl Case {
         self.threads(1)
     }
 
-    /// Runs it, and an honest one of the same program to compare it with.
+    /// Runs it, and compares it with an honest run of the same program.
     ///
     /// # Panics
-    /// If a party panics or hangs.
+    /// If a party panics or blocks.
     pub fn run(self) -> Outcome {
         let (job, parameters) = (self.evaluator.job.clone(), self.evaluator.parameters.clone());
         let dealt = self.dealer.is_some();
@@ -200,7 +201,7 @@ impl Case {
         outcome
     }
 
-    /// Runs it without an honest one to compare it with.
+    /// Runs it without the honest run.
     ///
     /// # Panics
     /// As [`Case::run`].
@@ -265,7 +266,7 @@ impl Side {
     }
 }
 
-/// Returns the actions of honest parties in such a run.
+/// Returns the events of honest parties in such a run.
 fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
     type Known = HashMap<([[u8; 32]; 2], [bool; 2]), [Vec<Event>; 2]>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -278,7 +279,7 @@ fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>
     if job.post_quantum {
         case = case.post_quantum();
     }
-    // Its material is good down to the last copy.
+    // All items of the run are good, down to the last copy.
     let case = case.evaluator_lies(Point::Refused, |refused| assert!(refused.iter().all(|byte| *byte == 0)));
     let outcome = case.run_alone();
     assert_eq!(outcome.garbler.expect("an honest run").outputs, outcome.expected[0]);
@@ -288,19 +289,19 @@ fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>
 }
 
 impl Outcome {
-    /// Returns what a party returned.
+    /// Returns a party's result.
     pub fn result(&self, party: Party) -> &Result<Report, Error> {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
     }
 
-    /// Returns how it ended for the party that does not cheat, after it has checked the rules that hold for
-    /// every cheat. The party sent the beginning of an honest transcript and nothing after it noticed, least
-    /// of all a message that depends on an output. The cheater sees a closed connection and no more. If the
-    /// party noticed nothing, or recovered, it sent all of an honest transcript. (That nobody panics or hangs
-    /// [`Case::run`] has seen.)
+    /// Returns the end for the party that does not cheat, after checking the rules for every cheat. The party
+    /// sent a prefix of an honest transcript, and nothing after it noticed the cheat. In particular, it sent
+    /// no message that depends on an output. The cheater only sees a closed connection. If the party noticed
+    /// nothing, or recovered, it sent a whole honest transcript. ([`Case::run`] has checked that nobody
+    /// panics or blocks.)
     ///
     /// # Errors
-    /// The rule that was broken.
+    /// The violated rule.
     pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
         let victim = other(cheater);
         let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
@@ -323,7 +324,7 @@ impl Outcome {
         if noticed && !self.kept_back(victim, ending) {
             return Err(format!("{ending:?}: the {victim:?} had said too much"));
         }
-        // The party that sends last is done before the other one looks.
+        // The party that sends the last message is finished before the other one reads it.
         match self.result(cheater) {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
@@ -331,9 +332,9 @@ impl Outcome {
         }
     }
 
-    /// Rule (b): who noticed something has not said all, and an evaluator nothing of the garbler's outputs.
-    /// But the garbler's last message leaves before the evaluator's comes: what is wrong with that one, or
-    /// that it never comes, shows when all is said.
+    /// Rule (b): a party that noticed a cheat has not sent all its messages, and an evaluator has sent
+    /// nothing about the garbler's outputs. But the garbler sends its last message before the evaluator's
+    /// arrives. So a fault of the evaluator's last message is only noticed after that.
     fn kept_back(&self, victim: Party, ending: Ending) -> bool {
         let messages = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Sent(..))).count();
         let not_all = messages(&self.events[victim as usize]) < messages(&self.honest()[victim as usize]);
@@ -350,7 +351,7 @@ impl Outcome {
         }
     }
 
-    /// Returns which cheat was detected, by whom.
+    /// Returns the cheat that was detected, and the party that detected it.
     pub fn cheat(&self) -> Option<(Party, Cheat)> {
         let cheat = |party| match self.result(party) {
             Err(Error::Peer(cheat)) => Some((party, known(*cheat))),
@@ -363,7 +364,7 @@ impl Outcome {
         self.honest.as_ref().expect("compared with an honest run")
     }
 
-    /// Asserts that `party` detected `cheat`, in this phase, and after this message said nothing more.
+    /// Asserts that `party` detected `cheat` in this phase, and sent nothing after this message.
     #[track_caller]
     pub fn caught(&self, party: Party, cheat: Cheat, phase: &str, last: Tag) {
         let told: Vec<_> = [Party::Garbler, Party::Evaluator]
@@ -381,7 +382,7 @@ impl Outcome {
         let said =
             mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
         assert_eq!((running, said), (Some(phase), Some(last)));
-        // The peer is told nothing: it finds the connection closed, or had finished before.
+        // The peer is not told: it finds the connection closed, or had already finished.
         match (party, self.result(other(party))) {
             (_, Err(Error::Io(_))) => {}
             (Party::Garbler, Ok(_)) if phase == "decode" => {}
@@ -395,14 +396,13 @@ impl Outcome {
         self.caught(Party::Evaluator, cheat, phase, last);
     }
 
-    /// Asserts that both parties ended with their outputs, and nothing that either sent looks different from
-    /// an honest run.
+    /// Asserts that both parties got their outputs, and that all messages look like those of an honest run.
     #[track_caller]
     pub fn survived(&self) {
         self.right_outputs(false);
     }
 
-    /// Asserts what [`Outcome::survived`] does, and that the evaluator knows that the garbler cheated.
+    /// Asserts the same as [`Outcome::survived`], and that the evaluator knows that the garbler cheated.
     #[track_caller]
     pub fn recovered(&self) {
         self.right_outputs(true);
@@ -419,7 +419,7 @@ impl Outcome {
         assert_eq!(&self.events, self.honest());
     }
 
-    /// Asserts that the evaluator took a wrong output for right: the cheater won.
+    /// Returns whether the evaluator accepted a wrong output: then the cheater won.
     pub fn fooled(&self) -> bool {
         matches!(&self.evaluator, Ok(report) if report.outputs != self.expected[1])
     }
@@ -449,13 +449,13 @@ pub fn chosen(bucketing: Bucketing) -> Vec<usize> {
     places(&known_challenge(bucketing).chosen)
 }
 
-/// Returns how the copies of a component are cut where this is made for a store.
+/// Returns how the copies of a component are cut when stock is made.
 pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
     Parameters::for_stock(request, 40.into()).expect("a request that can be met").components[component]
 }
 
-/// Returns parameters of these bucket sizes and numbers of opened items, for components and both kinds of
-/// authenticator: far from safe.
+/// Returns parameters with these bucket sizes and numbers of opened items, for components and both kinds of
+/// authenticator; they are not secure.
 pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
     let request = Request::of(program);
     let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
@@ -476,7 +476,7 @@ pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u3
     }
 }
 
-/// Returns a component with one port in and one out.
+/// Returns a component with one input port and one output port.
 pub fn component(name: &str, inputs: u32, circuit: impl Fn(&mut Builder, &[Bit]) -> Vec<Bit>) -> Component {
     let mut builder = Builder::new(inputs);
     let bits = builder.all_inputs();
@@ -489,12 +489,12 @@ pub fn component(name: &str, inputs: u32, circuit: impl Fn(&mut Builder, &[Bit])
     }
 }
 
-/// Returns component 0 of the toy: a ∧ b and a ⊕ b.
+/// Returns component 0 of the toy program: a ∧ b and a ⊕ b.
 pub fn pair() -> Component {
     component("pair", 2, |b, w| vec![b.and(w[0], w[1]), b.xor(w[0], w[1])])
 }
 
-/// Component 1 of the toy: four AND gates.
+/// Returns component 1 of the toy program: four AND gates.
 fn mix() -> Component {
     component("mix", 4, |b, w| {
         let (p, q, r) = (b.and(w[0], w[1]), b.and(w[2], w[3]), b.and(w[0], w[2]));
@@ -503,8 +503,7 @@ fn mix() -> Component {
     })
 }
 
-/// Returns a program of wires alone: those of the garbler, of the evaluator, and which of them are whose
-/// outputs.
+/// Returns a program without gates: inputs of the garbler and of the evaluator, some of which are outputs.
 pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Arc<Program> {
     let port = |name: &str, width: u32| Port::new(name, Type::Uint(width));
     let inputs = |name, width| if width > 0 { vec![port(name, width)] } else { vec![] };
@@ -515,8 +514,9 @@ pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) 
     Arc::new(program.finish().unwrap())
 }
 
-/// Returns three bits from each party, two kinds of component with two slots each, outputs to the garbler, to
-/// the evaluator and to both, among these an input of the garbler.
+/// Returns the toy program. It has three input bits from each party, two kinds of component with two slots
+/// each, and outputs to the garbler, to the evaluator and to both. One of these outputs is an input of the
+/// garbler.
 pub fn toy() -> Arc<Program> {
     let mut program =
         ProgramBuilder::new("toy", vec![Port::new("x", Type::Uint(3))], vec![Port::new("y", Type::Uint(3))])
@@ -532,7 +532,7 @@ pub fn toy() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Returns `slots` AND gates, each of a bit of either party, all results to `to`.
+/// Returns `slots` AND gates, each of one bit from each party, with all results to `to`.
 pub fn ands(slots: u32, to: Recipient) -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(slots))];
     let mut program = ProgramBuilder::new("ands", ports("x"), ports("y")).unwrap();
@@ -542,7 +542,7 @@ pub fn ands(slots: u32, to: Recipient) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Flips a bit of one of the 16-byte labels.
+/// Flips this bit of one of the 16-byte labels.
 pub fn flip(label: usize, bit: usize) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
     flips(vec![label], bit)
 }

@@ -1,6 +1,6 @@
-//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that plays
-//! attacks. Only in builds with the feature `adversary`; nothing outside this module can make hooks that do
-//! anything.
+//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that runs
+//! attacks. It exists only in builds with the feature `adversary`; code outside this module cannot make hooks
+//! with an effect.
 
 pub mod harness;
 pub mod parsers;
@@ -14,7 +14,7 @@ use brickwork_session::{Observer, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 
-/// Does what [`super::garbler`] does, with its hands in the machine.
+/// Does the same as [`super::garbler`], with hooks.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -23,7 +23,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
     garbler_with::<Commitments>(channel, job, proposal, input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`super::evaluator`] does, with its hands in the machine.
+/// Does the same as [`super::evaluator`], with hooks.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -31,7 +31,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> R
     evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`Stocked::open`] does, with its hands in the machine.
+/// Does the same as [`Stocked::open`], with hooks.
 ///
 /// # Errors
 /// As [`Stocked::open`].
@@ -46,7 +46,7 @@ pub fn stocked(
     Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)
 }
 
-/// Does what [`Maker::works`] does, with its hands in the machine.
+/// Does the same as [`Maker::works`], with hooks.
 ///
 /// # Errors
 /// As [`Maker::works`].
@@ -54,7 +54,7 @@ pub fn works(maker: Maker, peer: Channel, threads: usize, hooks: Hooks) -> Resul
     maker.works_with(peer, threads, hooks)
 }
 
-/// Returns the standard parameters, or whatever the cheater wants.
+/// Returns the standard parameters, or those that the cheater wants.
 pub(crate) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
     let parameters =
         hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;

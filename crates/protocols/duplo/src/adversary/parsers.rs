@@ -1,6 +1,6 @@
-//! Doors to what reads the bytes of others, for the fuzz targets: what a peer says, and what a disk gives
-//! back. Where it can be, what was read is written again, so that a target sees whether anything else passes
-//! for it.
+//! Access for the fuzz targets to the code that reads foreign bytes: messages of a peer, and data from a
+//! disk. Where possible, the result is written again, so that a target sees whether different bytes are
+//! accepted as the same.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use brickwork_session::{Digests, Greeting, SessionId, Terms};
 use brickwork_stock::{State, Verdict};
 use brickwork_wire::{Channel, memory_pair, tls};
 
-/// Returns the first bytes on a connection, read and written again; `None` if they are no hello.
+/// Reads the first bytes on a connection and writes them again; `None` if they are no hello.
 pub fn transport_hello(bytes: [u8; 39]) -> Option<[u8; 39]> {
     tls::hello_again(bytes)
 }
 
-/// Greets a peer and compares its greeting: the identifier of the session that both have then.
+/// Greets a peer and compares its greeting; returns the identifier of their session.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if anything differs that may not.
@@ -43,10 +43,10 @@ pub fn greeting(
     Ok(greeting.answered(channel)?.session)
 }
 
-/// Returns what a garbler proposes, with its exact bound, and written again.
+/// Reads a garbler's proposal; returns it with its exact bound, and written again.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if it is none for this program, or exceeds 2^-security.
+/// [`Error::Mismatch`] if it is not valid for this program, or exceeds 2^-security.
 pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Parameters, Vec<u8>), Error> {
     let parameters = Parameters::proposed(program, security, bytes)?;
     let again = parameters.proposal();
@@ -56,8 +56,8 @@ pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Param
 /// Returns the program in the cut that a garbler proposes, and the message written again.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if this party does not make this cut, or not as the peer says;
-/// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if it is malformed.
+/// [`Error::Mismatch`] if this party cannot make this cut, or gets a different program;
+/// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if the message is malformed.
 pub fn decomposition(
     given: &Arc<Program>,
     bytes: &[u8],
@@ -73,11 +73,10 @@ pub fn decomposition(
     Ok((program, peer.receive_up_to(DECOMPOSITION, 32 + MAX_DECOMPOSITION_BYTES)?))
 }
 
-/// Returns all keys that a party has after base OTs, in `send` of which the peer has chosen, and in one of
-/// which it has.
+/// Returns all keys of a party after base OTs, with this message of the peer in both directions.
 ///
 /// # Errors
-/// [`Error::Peer`] if the peer's message has another length or holds what is no point or the identity.
+/// [`Error::Peer`] if the message has another length or contains an invalid point or the identity.
 pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     let (mut peer, mut own) = memory_pair();
     peer.send(BASE_OT, bytes)?;
@@ -87,12 +86,12 @@ pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     Ok(sent.iter().flatten().chain(&received).map(|key| *key.as_bytes()).collect())
 }
 
-/// Returns so many packed bits, packed again; `None` if they are not as many or others are set.
+/// Unpacks this many bits and packs them again; `None` if the length is wrong or unused bits are set.
 pub fn bits(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
     Some(bits::pack(bits::unpack(bytes, count).ok()?))
 }
 
-/// Returns how a log of this party goes together with what a peer says of its own logs.
+/// Compares a log of this party with the peer's report about its logs.
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if it is malformed.
@@ -100,9 +99,9 @@ pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed>
     compared(state, bytes)
 }
 
-/// Returns a record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for
-/// input authenticators, 3 for OTs. `header` is that of the batch, and `items` the number that the index says
-/// the record holds.
+/// Reads a record of the stock and writes it again. `kind` is 0 for a component, 1 for plain and 2 for input
+/// authenticators, 3 for OTs. `header` belongs to the batch, and `items` is the number of items that the
+/// index states for the record.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
@@ -117,7 +116,7 @@ pub fn record(
     stored::again::record(party, component, kind, header, items, bytes)
 }
 
-/// Returns a session's secrets as the stock keeps them, read and written again.
+/// Reads a session's secrets from the stock and writes them again.
 ///
 /// # Errors
 /// [`Error::Stock`] if they are malformed.

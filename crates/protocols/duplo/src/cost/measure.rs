@@ -1,4 +1,4 @@
-//! DUPLO's own work, measured by doing a little of it.
+//! Measures DUPLO's own kinds of work, by doing a little of each.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loo
 use brickwork_primitives::commit::Shares;
 use brickwork_session::{Job, PhaseReport, Unobserved};
 
-/// Security of what is measured, in bits.
+/// Statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;
 
 /// The kinds of work of this protocol, besides those of the primitives.
@@ -45,7 +45,7 @@ impl Measure for Duplo {
         Ok(())
     }
 
-    /// Measures each phase of a run of a single AES beyond the sum of its parts.
+    /// Measures the overhead of each phase of a run of a single AES beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, SECURITY)?;
@@ -57,14 +57,14 @@ impl Measure for Duplo {
     }
 }
 
-/// Values that go to their places, and random combinations of OTs.
+/// Measures values that are brought to their places, and random combinations of OTs.
 fn combinations(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     const SUMS: usize = 48;
     let words = level(SECURITY)?.words;
     let values = vec![Label::ZERO; COUNT];
     let shares = Shares::of_columns(words, vec![0; COUNT * words]);
-    // Values go to their places; shares stay where they are.
+    // Values are brought to their places; shares stay in theirs.
     let backwards: Vec<usize> = (0..COUNT).rev().collect();
     let keep = fastest(COUNT as f64, || {
         black_box(backwards.iter().map(|&place| values[place]).collect::<Vec<Label>>());
@@ -80,7 +80,7 @@ fn combinations(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// The phases of one run of both parties over loopback, on inputs of zeros, as the evaluator saw them.
+/// Returns the phases of one run of both parties over loopback with zero inputs, as the evaluator saw them.
 fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
     let job = |identities| Job { threads, ..Job::new(program.clone(), SECURITY, identities) };
     let zeros = |party| vec![false; program.input_width(party)];

@@ -1,5 +1,5 @@
-//! The cost of a run beforehand: the protocol as a list of steps, its kinds of work, and the choices that
-//! follow.
+//! The predicted cost of a run: the protocol as a list of steps, its kinds of work, and the parameters to
+//! choose.
 
 mod measure;
 mod scale;
@@ -19,12 +19,12 @@ pub use scale::{Rate, Scale, scale};
 pub use script::script;
 pub use stocked::{request, script_from_stock, script_of_filling, scripts_of_workers, stock_parameters};
 
-/// Returns what a run of `program` with these parameters costs on these machines, both alike, over this link.
+/// Returns the cost of a run of `program` with these parameters on two equal machines over this link.
 pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> plan::Cost {
     plan::predict(&script(program, parameters), machine, link)
 }
 
-/// Returns what things cost on a machine and over a link: from this the cheapest buckets follow.
+/// Returns the prices on a machine and over a link, which determine the cheapest buckets.
 pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     let n = level.code[0] as f64;
     let cores = f64::from(machine.threads.max(1));
@@ -33,7 +33,7 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
         + 1e9 * (machine.send_seconds_a_byte + machine.receive_seconds_a_byte);
     let garble = |and: &Work| work(and, 1.0) + work(&HASH_TABLE, 1.0);
     let commit = |made: &Work| {
-        // Both parties make them again for each of two proofs.
+        // Both parties compute them again for each of two proofs.
         let again = 4.0 * work(&COMMIT_RANDOM, n);
         let rows = work(made, n) + work(&RECEIVE, n) + again + work(&COMBINE, 2.0 * n + 128.0);
         rows / 128.0 + work(&TOUCH, n / 4.0 + 16.0) + 2.0 * work(&work::KEEP, 1.0)
@@ -54,9 +54,9 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     }
 }
 
-/// Returns the parameters with which a run of `program` at `security` bits is expected to take least on these
-/// machines over this link: of the [candidates], whichever is predicted to be fastest, or as good as fastest
-/// with fewer bytes.
+/// Returns the parameters for `program` at `security` bits that are expected to be best on these machines
+/// over this link. Among the [candidates] it takes the one that is predicted to be fastest, or one that is
+/// nearly as fast with fewer bytes.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
@@ -67,8 +67,8 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// Returns those that [`choose`] chooses from: the cheapest buckets at the prices here, and with them the
-/// other buckets of the component that dominates.
+/// Returns the parameters from which [`choose`] chooses: the cheapest buckets at these prices, and variants
+/// with other buckets of the dominant component.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
@@ -84,12 +84,12 @@ pub fn candidates(
     Ok([vec![first], others].concat())
 }
 
-/// The factor by which a choice of buckets may be slower than the fastest one if it sends less. Seconds are
-/// estimates, bytes are exact and others share the line.
+/// The factor by which a choice of buckets may be slower than the fastest one if it sends fewer bytes.
+/// Seconds are estimates and bytes are exact; also, other programs may share the network.
 pub const AS_GOOD_AS_FASTEST: f64 = 1.1;
 
-/// The place of the choice of buckets that is taken among these: of the fastest one and those that are hardly
-/// slower, the one that sends least.
+/// Returns the index of the best choice of buckets: among the fastest one and those that are hardly slower,
+/// it sends the fewest bytes.
 fn best<'a>(costs: impl IntoIterator<Item = &'a plan::Cost, IntoIter: Clone>) -> Option<usize> {
     let costs = costs.into_iter();
     let fastest = costs.clone().map(plan::Cost::seconds).fold(f64::INFINITY, f64::min);
@@ -104,8 +104,8 @@ mod tests {
     use brickwork_plan::Action;
     use brickwork_primitives::cut_and_choose::Bucketing;
 
-    /// The table "What a run costs" of `docs/reference/formats.md`, with all that does not grow with the
-    /// program: counted in eighths of bytes, it must give every byte that the garbler sends.
+    /// The table "What a run costs" of `docs/reference/formats.md`, together with everything that does not
+    /// grow with the program, must give every byte that the garbler sends. It is counted in eighths of bytes.
     #[test]
     fn the_table_of_what_a_run_costs_is_exact() {
         for (name, program) in [
@@ -131,8 +131,8 @@ mod tests {
 
     fn table(program: &Program, parameters: &Parameters) -> u64 {
         let [n, ..] = level(parameters.security).unwrap().code.map(|bits| bits as u64);
-        // Commitments are made in blocks of 128; in bits, as 8 bits are a byte and all is in eighths of
-        // bytes.
+        // Commitments are made in blocks of 128. A block is 128 bits here, because everything is in eighths
+        // of bytes.
         let random = |count: u64| count.next_multiple_of(128) * (n - 128);
         let chosen = |count: u64| count.next_multiple_of(128) * n;
         let label = 8 * 16;
@@ -176,7 +176,7 @@ mod tests {
             + label * (x + y)
             + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
-        // Once a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs
+        // Once in a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs
         // with masks and answers.
         bits += 8 * (148 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
             + random(1)

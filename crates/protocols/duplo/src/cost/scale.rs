@@ -1,11 +1,12 @@
-//! How cost grows: programs of any number of slots of one component, from the formulas instead of a program.
+//! The growth of cost: programs with any number of slots of one component, computed from formulas instead of
+//! a program.
 //!
-//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond, copies can no longer be counted one by one, and bad copies
-//! are taken to fall into the places independently. Then `t` of `L` bad ones survive `c` openings with
-//! probability `(1 - u·c/L)^t`, where `u` is the probability that an opened one is seen. They ruin one of `N`
-//! buckets of `B` with probability at most `N·C(B,m)·(t/L)^m`, where `m` is the number that ruins a bucket.
-//! The maximum over `t` is at `m / -ln(1 - u·c/L)`, and at `m` at least. Tests compare this with the exact
-//! cuts.
+//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond that, copies can no longer be counted one by one, and the bad
+//! copies are assumed to fall into buckets independently. Then `t` bad ones among `L` survive `c` openings
+//! with probability `(1 - u·c/L)^t`, where `u` is the probability that a bad one is detected when opened.
+//! They spoil one of `N` buckets of `B` with probability at most `N·C(B,m)·(t/L)^m`, where `m` is the number
+//! of bad ones that spoils a bucket. The maximum over `t` is at `m / -ln(1 - u·c/L)`, but at least at `m`.
+//! Tests compare this with the exact cuts.
 
 use super::prices;
 use crate::instance::Commitments;
@@ -15,10 +16,10 @@ use brickwork_plan::{Link, Machine};
 use brickwork_primitives::commit::Scheme as _;
 use brickwork_primitives::cut_and_choose::{Rule, Upper, cheapest};
 
-/// Slots up to which cuts are exact.
+/// The largest number of slots with exact cuts.
 pub const EXACT_SLOTS: f64 = (1 << 20) as f64;
 
-/// Buckets that are considered.
+/// The largest bucket that is considered.
 const GREATEST_BUCKET: u32 = 64;
 
 /// B, and copies or authenticators made for each slot: `L / N`.
@@ -41,7 +42,7 @@ fn choose(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
-/// Base-2 logarithm of what a garbler achieves at most, by the formula above.
+/// Returns the base-2 logarithm of a garbler's largest success, by the formula above.
 fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
     let bucket = f64::from(rate.bucket);
     let made = slots * rate.made;
@@ -54,7 +55,7 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
     success.min(bad * survive).min(0.0) / std::f64::consts::LN_2
 }
 
-/// Returns the cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
+/// Returns the cheapest rate for which a cheating garbler succeeds with at most 2^`log2_limit`.
 pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<Rate> {
     if slots <= EXACT_SLOTS {
         let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
@@ -80,29 +81,29 @@ pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<
     buckets.filter_map(of_bucket).min_by(|a, b| a.cost(cost).total_cmp(&b.cost(cost)))
 }
 
-/// The cost of a program of so many slots.
+/// The cost of a program with this many slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// AND gates of all slots.
+    /// The AND gates of all slots.
     pub and_gates: f64,
-    /// Copies of the component.
+    /// The rate of the component's copies.
     pub copies: Rate,
-    /// Authenticators of its outputs.
+    /// The rate of the authenticators of its outputs.
     pub authenticators: Rate,
-    /// Bytes that the garbler sends for an AND gate.
+    /// Bytes that the garbler sends per AND gate.
     pub bytes_an_and: f64,
-    /// Seconds of work, of both parties one after the other, and of the line.
+    /// Seconds of work of both parties in sequence, and of the network.
     pub seconds: f64,
 }
 
-/// Returns the cost of `slots` slots of this component, without what does not grow with them; `None` beyond
-/// what any cut can do.
+/// Returns the cost of `slots` slots of this component, without constant costs; `None` beyond the limits of
+/// any cut.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
     let level = &Commitments::level(security)?;
     let prices = prices(machine, level, link);
     let (ands, inputs, outputs) =
         (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
-    // A third of the budget for the copies and for each kind of authenticator.
+    // The copies and each kind of authenticator get a third of the budget.
     let limit = -f64::from(security) - 3f64.log2();
     let (of_copies, of_authenticators) = (prices.of_component(circuit, level), prices.of_plain(level));
     let copies = rate(Rule::COMPONENT, slots, limit, &of_copies)?;
@@ -132,7 +133,7 @@ mod tests {
 
     const COPIES: ItemCost = ItemCost { made: 1.0, opened: 0.0, chosen: 0.0 };
 
-    /// Where both can be computed, the formula and the exact search agree.
+    /// In the common range the formula and the exact search agree.
     #[test]
     fn the_formula_continues_the_exact_cuts() {
         for (rule, slack) in
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Never fewer than two copies a slot: with one, a single bad copy that is not opened wins.
+    /// There are never fewer than two copies per slot: with one, a single bad copy that is not opened wins.
     #[test]
     fn two_copies_a_slot_are_the_limit() {
         let mut last = f64::INFINITY;
@@ -164,7 +165,7 @@ mod tests {
         assert!(last < 2.1, "{last}");
     }
 
-    /// Bytes of the model against those of the exact plan.
+    /// Compares the bytes of the model with those of the exact plan.
     #[test]
     fn bytes_are_those_of_the_plan() {
         let machine = Machine::free();

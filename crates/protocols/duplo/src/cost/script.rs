@@ -1,7 +1,8 @@
-//! The protocol as a list of steps, in an order in which both parties go through it.
+//! The protocol as a list of steps, in an order in which both parties execute it.
 //!
-//! Every message stands here with its length; `docs/reference/formats.md` has the same lengths as formulas.
-//! Work is counted in units whose price the machine knows; what takes no time worth mentioning is left out.
+//! Every message is listed here with its length; `docs/reference/formats.md` has the same lengths as
+//! formulas. Work is counted in units whose price the machine knows; work that takes very little time is left
+//! out.
 
 use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
 use crate::instance::level;
@@ -18,7 +19,7 @@ use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
 use Party::{Evaluator, Garbler};
 
-/// Chosen copies whose tables travel together.
+/// Number of chosen copies whose tables are sent together.
 const COPIES_A_MESSAGE: u64 = 16;
 
 /// Writes a script.
@@ -27,16 +28,16 @@ pub(super) struct Writer {
     commitments: CommitmentCost,
     /// Bytes of tables for which the evaluator still has memory.
     room: u64,
-    /// For each component in use, in their order, says whether its tables lie in the temporary file.
+    /// For each used component, in order, whether its tables are in the temporary file.
     pub spilled: Vec<bool>,
-    /// Says whether the openings of copies and authenticators do.
+    /// True if the openings of copies and authenticators are in files.
     openings_in_files: bool,
 }
 
 /// Returns the script of a run of `program` with these parameters.
 ///
 /// # Panics
-/// If the parameters are of a security that is not offered.
+/// If this level of security is not offered.
 pub fn script(program: &Program, parameters: &Parameters) -> Script {
     let level = level(parameters.security).expect("parameters are of a security that is offered");
     let openings =
@@ -79,7 +80,7 @@ pub(super) fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
     program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
 }
 
-/// Returns the components that are used, and the bucketing of each.
+/// Returns the used components, and the bucketing of each.
 pub(super) fn used<'a>(
     program: &'a Program,
     parameters: &'a Parameters,
@@ -94,7 +95,7 @@ pub(super) fn width(program: &Program, party: Party) -> u64 {
 }
 
 impl Writer {
-    /// Begins a script at this level, of an evaluator with so many bytes for tables.
+    /// Begins a script at this level, for an evaluator with this many bytes for tables.
     pub fn new(level: &Level, room: u64, openings_in_files: bool) -> Self {
         Writer {
             script: Script::new(Duplo::PHASES),
@@ -105,7 +106,7 @@ impl Writer {
         }
     }
 
-    /// So many bytes of what was opened are written or read, if they lie in files.
+    /// Adds writing or reading this many bytes of openings, if they are in files.
     fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
         self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
@@ -122,7 +123,7 @@ impl Writer {
         self.commitments.prove(&mut self.script, new, bits, known);
     }
 
-    /// Adds what phases take beyond all that; components are preprocessed one after the other.
+    /// Adds the overhead of phases beyond all that; components are preprocessed one after another.
     pub fn beyond(&mut self, parameters: &Parameters, phases: &[&str]) {
         let components =
             parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
@@ -133,8 +134,8 @@ impl Writer {
         }
     }
 
-    /// Greets and sets up; `proposal` are the garbler's messages behind its greeting, `ots` those of a
-    /// program that is known.
+    /// Adds greeting and setup; `proposal` are the garbler's messages after its greeting, `ots` those of a
+    /// known program.
     pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
@@ -203,7 +204,7 @@ impl Writer {
         plain.copies() + 2 * input.copies()
     }
 
-    /// Challenges all batches, and asks for random combinations of the OTs.
+    /// Adds the challenges of all batches, and the request for random combinations of the OTs.
     pub fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
         self.script.phase("preprocess");
         self.script.message(Evaluator, 16 * used(program, parameters).count() as u64);
@@ -286,7 +287,7 @@ impl Writer {
             self.script.message(Garbler, LABEL * opened);
             self.script.message(Garbler, LABEL * delta_differences);
             self.script.message(Garbler, LABEL * solderings);
-            // Authenticators come into the order of buckets, by way of bins with their places.
+            // Authenticators are brought into the order of buckets, through bins with their places.
             self.filed(&READ_BACK, 32 * bucketing.copies() + 36 * bucketing.kept(), 1);
             self.filed(
                 &SPILL,
@@ -320,7 +321,7 @@ impl Writer {
         all
     }
 
-    /// Evaluates the program; `solderings` are those that are proven with the inputs.
+    /// Adds evaluating the program; `solderings` are those that are proven together with the inputs.
     pub fn evaluate(&mut self, program: &Program, parameters: &Parameters, solderings: u64) {
         self.script.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
@@ -358,7 +359,8 @@ impl Writer {
     pub fn decode(&mut self, program: &Program, parameters: &Parameters) {
         self.script.phase("decode");
         let outputs = wires(program, |to| to.includes(Garbler));
-        // Recovery always takes place: it hashes for each of the garbler's inputs, and computes in the clear.
+        // Recovery always takes place: it hashes for each of the garbler's inputs, and computes without
+        // encryption.
         let gates =
             program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64).sum();
         let recovered = u64::from(parameters.input.bucket) * u64::from(parameters.input.slots);

@@ -1,4 +1,4 @@
-//! Making stock, and runs from it, as lists of steps.
+//! Making stock, and runs from stock, as lists of steps.
 
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program, Recipient};
@@ -14,21 +14,21 @@ use crate::request::Request;
 
 use Party::{Evaluator, Garbler};
 
-/// Bytes of what the garbler says behind its greeting: that it proposes no cut.
+/// Bytes of the garbler's message after its greeting, which says that it proposes no cut.
 const NO_DECOMPOSITION: u64 = 32;
 
-/// Writes the messages of both before the phases of a run from stock: that the stores meet.
+/// Adds the messages of both parties before the phases of a run from stock: the comparison of the stores.
 fn begin(writer: &mut Writer, epochs: u64) {
     let hello = GREETING_BYTES as u64;
     meet(&mut writer.script, ([hello, NO_DECOMPOSITION], hello), epochs);
 }
 
-/// Both send a digest at once.
+/// Adds a digest that both send at the same time.
 fn both_say(script: &mut Script) {
     script.exchange([DIGEST], [DIGEST]);
 }
 
-/// Returns what is asked for of so many executions of a program, all at once.
+/// Returns the request for this many executions of a program, made in one step.
 ///
 /// # Errors
 /// [`Error::Limit`] if it is too much for one step.
@@ -48,7 +48,7 @@ pub fn request(program: &Program, executions: u64) -> Result<Request, Error> {
     })
 }
 
-/// Returns the parameters of the stock of so many executions of a program that is made in one step.
+/// Returns the parameters of the stock for this many executions of a program, made in one step.
 ///
 /// # Errors
 /// As [`request`]; [`Error::Usage`] if the security is not offered.
@@ -56,7 +56,7 @@ pub fn stock_parameters(program: &Program, executions: u64, security: Security) 
     Parameters::for_stock(&request(program, executions)?, security)
 }
 
-/// Makes what a step asks for: components, authenticators, and so many OTs with those that bind them.
+/// Adds making the items of a step: components, authenticators, and this many OTs, with those that bind them.
 fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, binding): (u64, u64)) {
     writer.extend(own + binding);
     let copies = writer.commit_copies(program, parameters);
@@ -73,8 +73,8 @@ fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, b
     writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding)));
 }
 
-/// Returns what so many workers do, each on its connection, that make the stock of so many executions of a
-/// program in one step.
+/// Returns the scripts of workers, each on its own connection, that make the stock for this many executions
+/// of a program in one step.
 ///
 /// # Errors
 /// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered or a
@@ -94,7 +94,7 @@ pub fn scripts_of_workers(
         let hello = GREETING_BYTES as u64;
         writer.script.phase("setup");
         writer.script.exchange([hello, size_of::<u32>() as u64], [hello]);
-        both_say(&mut writer.script); // whose share of which step it is
+        both_say(&mut writer.script); // which worker's share of which step it is
         make(&mut writer, program, parameters, (own as u64, binding));
         both_say(&mut writer.script); // that it is stored
         writer.beyond(parameters, &["preprocess", "prepare"]);
@@ -107,8 +107,8 @@ pub fn scripts_of_workers(
     shares.iter().zip(&parameters).map(one).collect()
 }
 
-/// Returns what two parties do that meet with empty stores, and make the stock of so many executions of a
-/// program in one step.
+/// Returns the script of two parties that meet with empty stores, and make the stock for this many executions
+/// of a program in one step.
 ///
 /// # Errors
 /// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered.
@@ -117,14 +117,14 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     let parameters = Parameters::for_stock(&request, security)?;
     let own = request.ots.unwrap_or(0) as u64;
     let binding = stock_ot_binding(security) as u64;
-    // All goes into segments as it comes.
+    // Everything is written into segments as it comes.
     let mut writer = Writer::new(&level(security.level())?, 0, true);
     begin(&mut writer, 0);
     agree_to_add(&mut writer.script);
     writer.setup(&[], None);
     writer.prove(Some(2), Some(1), Some(1));
     both_say(&mut writer.script); // that it is begun
-    both_say(&mut writer.script); // what is made
+    both_say(&mut writer.script); // the parameters
     both_say(&mut writer.script); // that its ranges are taken
     make(&mut writer, program, &parameters, (own, binding));
     both_say(&mut writer.script); // that it is stored
@@ -137,9 +137,9 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     Ok(script)
 }
 
-/// Returns what a run does whose components, authenticators and OTs are in stock: of parties that meet for
-/// it, and share so many epochs that are not used up, or of a session that stands. The buckets are taken for
-/// those of a filling for this run alone.
+/// Returns the script of a run whose components, authenticators and OTs are in stock. The parties meet for
+/// this run and share this many unused epochs, or their session already exists. The buckets are assumed to be
+/// those of stock made only for this run.
 ///
 /// # Errors
 /// As [`script_of_filling`].
@@ -157,7 +157,7 @@ pub fn script_from_stock(
     writer.spilled = used(program, &parameters).map(|_| true).collect();
     epochs.into_iter().for_each(|epochs| begin(&mut writer, epochs));
     agree_to_take(&mut writer.script, "build");
-    // That it is burned; nobody waits to hear it before it says more.
+    // The message that the items are burned; nobody waits for it before the next message.
     writer.script.message(Evaluator, DIGEST);
     let heads =
         used(program, &parameters).map(|(circuit, cut)| u64::from(cut.slots) * circuit.inputs() as u64);

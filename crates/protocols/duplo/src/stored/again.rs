@@ -1,5 +1,5 @@
-//! What a disk gives back, read and written again: for the fuzz targets, which find out whether anything but
-//! what was written is taken for it.
+//! Reads data from a disk and writes it again, for the fuzz targets: they check that different bytes are not
+//! accepted as the same data.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::{Forward, GivenUp, Secrets};
 use brickwork_wire::memory_pair;
 
-/// Reads, and writes again, a record of so many items of a batch of this kind.
+/// Reads a record with this many items of a batch of this kind, and writes it again.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
@@ -63,7 +63,7 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
     Ok(out.plain().to_vec())
 }
 
-/// Reads, and writes again, what a session is restored from.
+/// Reads the secrets of a session, and writes them again.
 ///
 /// # Errors
 /// [`Error::Stock`] if it is malformed.
@@ -78,7 +78,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let (channel, _) = memory_pair();
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Duplo>(channel, party, observer);
-    // The keys of OTs are another part of what is kept.
+    // The keys of OTs are stored separately.
     let keys = |count: usize| Forward::of_setup(vec![1; count]);
     let kept = |keys| Secrets { fixed: bytes.to_vec(), forward: keys };
     let mut again = match party {

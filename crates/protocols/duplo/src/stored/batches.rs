@@ -1,4 +1,4 @@
-//! The contents of an epoch for DUPLO's programs, and the items that a program takes of it.
+//! The contents of an epoch for DUPLO's programs, and the choice of a program's items.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(super) fn counts(batches: &Batches) -> Counts {
     Counts { components, input: batches.left(kind::INPUT), ots: (ots > 0).then_some(ots) }
 }
 
-/// Chooses what a program takes, with so many input authenticators: items of batches, oldest first.
+/// Chooses the items of a program with this many input authenticators: items of batches, oldest first.
 ///
 /// # Errors
-/// [`Error::Stock`] if there is not enough, or if it comes out of so many batches that the bound is exceeded.
+/// [`Error::Stock`] if there are too few, or if they come from so many batches that the bound is exceeded.
 pub(super) fn choose(
     batches: &Batches,
     (program, garbler_wires): (&Program, usize),
@@ -65,8 +65,8 @@ pub(super) fn choose(
         }
     }
     if security.is_share() {
-        // The part that such a session may leave to chance is left by all its programs together, and a count
-        // of shares counts it once.
+        // All programs of such a session together use its part of the promise, so a count of parts counts it
+        // once.
         let of_all = batches.made().map(|left| Header::decode(&left.batch.header, batches.given_up()));
         for header in of_all.collect::<Result<Vec<_>, _>>()? {
             origins.extend(header.origins.iter().map(|origin| (String::new(), *origin)));
@@ -79,8 +79,8 @@ pub(super) fn choose(
     Ok(taken)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
-/// all that was made in it, also where nothing is left.
+/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch. It
+/// covers all batches that were made, including used ones.
 pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security)
     bound_of_origins(&origins, security)
 }
 
-/// The evaluator's schedules for components, made once.
+/// The evaluator's schedules for components, each made once.
 pub(super) type Schedules = HashMap<ComponentDigest, Arc<Schedule>>;
 
 /// Makes the schedules that a program needs.

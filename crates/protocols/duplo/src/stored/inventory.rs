@@ -58,7 +58,7 @@ impl Kinds for CutAndChosen {
     }
 }
 
-/// Counts the executions of a program that an epoch makes, leaving aside what the bound allows; none while a
+/// Counts the executions of a program for which an epoch is enough, without regard to the bound; none while a
 /// part of it is missing.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ pub fn executions(epoch: &Inventory, store: &Store, program: &Program) -> Result
     let mut needs: Vec<(usize, usize)> = Vec::new();
     let slots = program.slots_by_component();
     for digest in program.component_digests() {
-        // Under several names it may be one component.
+        // Several names may denote the same component.
         let needed = program
             .component_digests()
             .iter()

@@ -1,7 +1,7 @@
-//! DUPLO's stock on disk: its records, what a program takes, and a connection between two parties with
-//! stores. Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is
-//! what is DUPLO's: a garbler proposes a cut behind its greeting, components have bounds, and what a program
-//! lacks is made on the spot.
+//! DUPLO's stock on disk: its records, the items of programs, and a connection between two parties with
+//! stores. All protocols share the code for meeting, filling and taking ([`brickwork_session::stock`]). This
+//! module has DUPLO's own parts: a garbler proposes a cut after its greeting, components have bounds, and
+//! missing items are made immediately.
 
 #[cfg(any(test, feature = "adversary"))]
 pub(super) mod again;
@@ -46,8 +46,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: PROTOCOL, role, terms }
 }
 
-/// Returns whether this party's store has all that a program needs, of what belongs to these terms and both
-/// parties may still use.
+/// Returns whether this party's store has enough for a program, among the items that belong to these terms
+/// and that both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -57,13 +57,13 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     })
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
-/// changes nothing at either side: for those who only look. A party without a store is of no pair and has no
-/// log. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. A party without a store has no pair and no log. Returns the number of epochs
+/// that both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -73,8 +73,8 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns the purpose of a connection on which two parties meet to make stock by so many workers, for
-/// [`Stocked::open_for`]: a peer that was told another number is refused before the stores are compared.
+/// Returns the purpose of a connection on which two parties meet to make stock with this many workers, for
+/// [`Stocked::open_for`]: a peer with another number is refused before the stores are compared.
 pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo purpose of workers").length(workers).done()
 }
@@ -82,7 +82,7 @@ pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
 /// The workers' items, the cost of each phase by worker, and the connection on which the parties met.
 pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 
-/// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
+/// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk.
@@ -97,8 +97,8 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
-    /// do not belong together, [`Error::Stock`] if one of them is an old copy; what does not fit is burned.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if the two stores do not
+    /// belong together, [`Error::Stock`] if one of them is an old copy; then the differing epochs are burned.
     /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
@@ -110,8 +110,8 @@ impl Stocked {
         Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
-    /// Does what [`Stocked::open`] does, for a purpose: a peer that comes for another one is refused before
-    /// the stores are compared.
+    /// Does the same as [`Stocked::open`], for a purpose: a peer with another purpose is refused before the
+    /// stores are compared.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -128,7 +128,8 @@ impl Stocked {
         Self::begin(run, store, terms, Some(purpose), cut, Hooks::none())
     }
 
-    /// Does what [`Stocked::open`] does, of a garbler who proposes for the first program a cut of this name.
+    /// Does the same as [`Stocked::open`], for a garbler that proposes a cut of this name for the first
+    /// program.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -152,10 +153,10 @@ impl Stocked {
     }
 
     /// Returns the evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is
-    /// the one that both have.
+    /// the program in the cut that both have.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if this party does not cut it so, or not into what the garbler has.
+    /// [`Error::Mismatch`] if this party cannot make this cut, or gets a different program than the garbler.
     pub fn proposed(
         &self,
         given: &Arc<Program>,
@@ -194,9 +195,9 @@ impl Stocked {
         }))
     }
 
-    /// Returns whether a step, or a program that is one, could begin now on what is in stock and in this
-    /// connection's reach: not on what another connection has, or has made since this one was opened or
-    /// [renewed](Stocked::renew). At the garbler nobody else takes it from then on.
+    /// Returns whether a step, or a program that is one, could begin now on the stock within this
+    /// connection's reach. That excludes epochs that another connection holds or has made since this one was
+    /// opened or [renewed](Stocked::renew). At the garbler, no other connection takes it from then on.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -211,8 +212,8 @@ impl Stocked {
         }
     }
 
-    /// Does beforehand what a step, or a program that is one, takes that depends neither on the peer nor on
-    /// an input.
+    /// Prepares the part of a step, or of a program that is one, that depends neither on the peer nor on an
+    /// input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -227,7 +228,7 @@ impl Stocked {
         }))
     }
 
-    /// Forgets what a program kept: no later one can carry it on.
+    /// Forgets a kept secret: no later program can use it.
     pub fn forget(&mut self, secret: &Secret) {
         match &mut self.0 {
             Of::Garbler(inner) => inner.forget(secret),
@@ -235,7 +236,7 @@ impl Stocked {
         }
     }
 
-    /// Ends fillings before their next step once this is asked; what is begun is made.
+    /// Ends fillings before their next step when this stop is requested; a step that has begun is completed.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         match &mut self.0 {
             Of::Garbler(inner) => inner.line.stop_between_steps(stop),
@@ -243,8 +244,8 @@ impl Stocked {
         }
     }
 
-    /// Makes stock, a step after the other; those that an interrupted run of the same steps has made are not
-    /// made again. It joins an epoch in which no program has been run yet, or begins one.
+    /// Makes stock, one step after another; steps that an interrupted run of the same steps has completed are
+    /// not made again. It uses an epoch in which no program has run yet, or begins one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
@@ -259,9 +260,9 @@ impl Stocked {
         })
     }
 
-    /// Does what [`Stocked::preprocess`] does, with a worker for each of these connections, at least two:
-    /// each makes a [share](Request::shares) of every step, on its connection and in ranges of its own. All
-    /// of a step is made, or nothing of it. The peer has as many connections, in any order.
+    /// Does the same as [`Stocked::preprocess`], with a worker for each of these connections, at least two.
+    /// Each makes a [share](Request::shares) of every step, on its connection and in its own ranges. A step
+    /// is completed as a whole, or not at all. The peer has the same number of connections, in any order.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Usage`] if there are too few connections or too many;
@@ -270,12 +271,12 @@ impl Stocked {
         self.preprocess_by_makers(steps, workers, Vec::new())
     }
 
-    /// Does what [`Stocked::preprocess_by`] does; besides, there is a worker for each of these lines to a
-    /// [`Maker`] of this party, which has its connection with the peer by itself.
+    /// Does the same as [`Stocked::preprocess_by`]. In addition there is a worker for each of these
+    /// connections to a [`Maker`] of this party, which has its own connection with the peer.
     ///
     /// # Errors
     /// As [`Stocked::preprocess_by`]; [`Error::Io`] also if a maker is lost, and then the epoch is burned
-    /// unless it has said how it ended.
+    /// unless the maker has reported how it ended.
     pub fn preprocess_by_makers(
         self,
         steps: &[Request],
@@ -302,13 +303,14 @@ impl Stocked {
         })
     }
 
-    /// Runs a step, or a program that is one, on what is in stock. `input` are the bits of this party's input
-    /// ports, in order, without those that carry something on. A step that carries something on takes all
-    /// from the epoch of those values: nothing is made for it.
+    /// Runs a step, or a program that is one, on stock. `input` are the bits of this party's input ports, in
+    /// order, without those that take kept values. A step that uses kept values takes everything from their
+    /// epoch: nothing is made for it.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
-    /// [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a secret is of another session.
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a secret belongs to another
+    /// session.
     pub fn run(
         self,
         step: impl Into<Step>,
@@ -329,9 +331,8 @@ impl Stocked {
         })
     }
 
-    /// Compares both stores once more, at both parties at once, and lets go of the part that was taken from:
-    /// what other connections between them have made meanwhile can be used after it. The kept values are
-    /// gone.
+    /// Compares both stores again, at both parties at the same time, and releases the epoch in use. After it,
+    /// this connection can use stock that other connections made meanwhile. The kept values are lost.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -342,7 +343,7 @@ impl Stocked {
         }))
     }
 
-    /// Returns the connection, for messages of the caller's own between two programs, which both parties must
+    /// Returns the connection, for the caller's own messages between two programs, which both parties must
     /// expect.
     pub fn channel(&mut self) -> &mut Channel {
         match &mut self.0 {
@@ -351,7 +352,7 @@ impl Stocked {
         }
     }
 
-    /// Returns the bytes that went over the connection so far, both ways, payload and framing.
+    /// Returns the bytes that were sent on the connection so far, in both directions, payload and framing.
     pub fn bytes(&self) -> u64 {
         let channel = match &self.0 {
             Of::Garbler(inner) => &inner.line.line().channel,
@@ -360,7 +361,7 @@ impl Stocked {
         channel.sent_bytes() + channel.received_bytes()
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Closes it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -377,7 +378,7 @@ struct Inner<R: Role> {
     schedules: Schedules,
     /// The garbler's proposal for the first program.
     cut: Decomposition,
-    /// The session that the greetings named.
+    /// The session of the greetings.
     greeted: SessionId,
 }
 
@@ -458,7 +459,7 @@ impl<R: Role> Inner<R> {
         makers: Vec<Channel>,
     ) -> Result<MadeBy<Self>, Error> {
         let Inner { mut line, schedules, cut, greeted } = self;
-        // One pool for all sessions.
+        // One pool of threads for all sessions.
         Pool::entered_or_new(line.terms().threads)?.enter(|| {
             let lines = workers.into_iter().map(|(channel, hooks)| {
                 (Metered::new::<Duplo>(channel, R::ROLE, Box::new(Unobserved)), hooks)
@@ -467,7 +468,7 @@ impl<R: Role> Inner<R> {
                 Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), makers, line.terms(), &greeted)?;
             let epoch = line.open_epoch()?;
             let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
-            // Steps that begin together have a share of the budget together, whichever worker makes them.
+            // Steps that begin together use one part of the budget together, whichever worker makes them.
             let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
             let all = shares.iter().flatten().zip(&parameters);
             let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
@@ -482,7 +483,7 @@ impl<R: Role> Inner<R> {
         step.check_session(self.line.session_id())?;
         step.check_input(R::ROLE, input)?;
         self.prepare(step.program());
-        // While something is kept, programs take from its session alone, and no other is begun.
+        // While a value is kept, programs take only from its session, and no other session is begun.
         if self.line.standing().is_some_and(OnDisk::stays) {
             lacking = Lacking::Refuse;
         }
@@ -501,18 +502,18 @@ impl<R: Role> Inner<R> {
     }
 }
 
-/// Returns the batches that what a step carries on rests on.
+/// Returns the batches on which the kept values of a step depend.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is not kept in the session that stands.
+/// [`Error::Usage`] if a value is not kept in the current session.
 fn carried<R: Role>(line: &stocked::Stocked<OnDisk<R>>, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
     step.check_session(line.session_id())?;
     line.standing().map_or(Ok(Vec::new()), |session| session.carried(step))
 }
 
-/// Makes what a program lacks. All material of a program exists before its session's first input. So lacking
-/// items are added to an epoch without inputs, if there is one; otherwise a new one is filled with all that
-/// the program needs.
+/// Makes the missing items of a program. All material of a program must exist before its session's first
+/// input. So missing items are added to an epoch without inputs, if there is one; otherwise a new one is
+/// filled with everything that the program needs.
 fn make<R: Role>(
     mut line: stocked::Stocked<OnDisk<R>>,
     program: &Program,
@@ -527,7 +528,7 @@ fn make<R: Role>(
         None => everything.clone(),
     };
     if request.is_empty() {
-        // It is there, but out of too many batches.
+        // There are enough items, but from too many batches.
         (epoch, request) = (None, everything);
     }
     tracing::warn!("{why}; {request} are made on the spot");

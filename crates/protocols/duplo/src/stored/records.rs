@@ -1,9 +1,10 @@
-//! The items of a stock as records.
+//! The records of stock items.
 //!
-//! Kept is what a later program needs: of commitments only those of the heads of buckets, to which programs
-//! are soldered; of the other copies and authenticators what the evaluator checks and evaluates with. The
-//! garbler keeps no tables: it has sent them; and of commitments only where they lie in its streams, as its
-//! seeds make them again. Tables are units of the segment's bulk, in the order in which they arrived.
+//! A record has the data that a later program needs. For commitments these are only those of the heads of
+//! buckets, to which programs are soldered; for other copies and authenticators, the evaluator's data for
+//! checking and evaluating. The garbler keeps no tables, because it has sent them. It keeps only the
+//! positions of commitments in its streams, because its seeds give them again. Tables are units of the
+//! segment's bulk, in the order of their arrival.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,17 +37,17 @@ use brickwork_stock::{GivenUp, Writer};
 /// Version of the records.
 const VERSION: u32 = 1;
 
-/// What the items of a batch have in common.
+/// The common data of a batch's items.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Header {
     version: u32,
     /// The cut-and-choose of the items and, for a component, of its authenticators.
     pub origins: Vec<Origin>,
-    /// Start of a component's hash keys, at the evaluator.
+    /// The first of a component's hash keys, at the evaluator.
     start: u128,
-    /// Authenticators that the session had made before these.
+    /// The number of authenticators that the session had made before these.
     made: u64,
-    /// For each origin the garbler's [`Places::rows`].
+    /// For each origin, the garbler's [`Places::rows`].
     rows: Vec<[u64; 2]>,
 }
 
@@ -80,36 +81,36 @@ impl Header {
         self.origins.get(k).copied().ok_or_else(malformed)
     }
 
-    /// The origin of the batch's authenticators: the last one.
+    /// Returns the origin of the batch's authenticators: the last one.
     fn of_authenticators(&self) -> Result<Origin, Error> {
         self.origins.last().copied().ok_or_else(malformed)
     }
 
-    /// The places of `count` items of the garbler's.
+    /// Returns the positions of `count` items of the garbler.
     fn places(&self, rows: Option<&[u64; 2]>, count: usize, bytes: &mut In) -> Result<Places, Error> {
         Ok(Places { rows: *rows.ok_or_else(malformed)?, items: bytes.pods(count)? })
     }
 }
 
-/// A component that a program has.
+/// A component of a program.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
-    /// At the evaluator.
+    /// Its schedule, at the evaluator.
     pub schedule: Option<&'a Arc<Schedule>>,
 }
 
-/// What items are made of besides their records.
+/// The data besides the records from which items are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub session: &'a SessionId,
     /// Words of a share.
     pub words: usize,
-    /// Where the items are a component's.
+    /// Set if the items belong to a component.
     pub component: Option<Known<'a>>,
-    /// The garbler's, which makes its commitments again.
+    /// The garbler's commitments, which are computed again.
     pub committer: Option<&'a CommitmentSender>,
 }
 
@@ -122,7 +123,7 @@ impl<'a> Context<'a> {
         self.committer.ok_or_else(|| Error::Stock("the other role's batch".into()))
     }
 
-    /// Reads shares of so many commitments.
+    /// Reads shares of this many commitments.
     fn shares(&self, record: &mut In, count: usize) -> Result<Shares, Error> {
         Ok(Shares::of_columns(self.words, record.pods(count * self.words)?))
     }
@@ -138,7 +139,7 @@ fn no_component() -> Error {
 
 /// Items that a store can keep.
 pub(super) trait Stored: Items + for<'c> Records<Context<'c> = Context<'c>> {
-    /// Returns what the items of a batch have in common.
+    /// Returns the common data of a batch's items.
     fn header(&self) -> Header;
 }
 
@@ -181,7 +182,7 @@ impl Records for GarblerAuthenticators {
         Ok(())
     }
 
-    /// Plain ones are random; input authenticators have random offsets, from which their wires follow.
+    /// Plain ones are random; input authenticators have random offsets, which determine their wires.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         let [wires, offsets] = self.at.rows;
@@ -279,7 +280,7 @@ impl Records for GarblerInputOts {
         self.slice(items)
     }
 
-    /// The labels depend on what the evaluator sent.
+    /// The labels depend on the evaluator's messages.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
         out.pods(&self.committed.held()[items]);
@@ -521,7 +522,7 @@ mod tests {
 
     const ITEMS: usize = 5;
 
-    /// Items that lie in two records, wherever the second begins, are those that lie in one.
+    /// Items from two records, wherever the second begins, are equal to those from one record.
     fn cut_and_joined<P: Stored>(context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
         let write = |all: &P, items: Range<usize>| {

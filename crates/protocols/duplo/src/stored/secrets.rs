@@ -1,5 +1,5 @@
-//! What a session needs to go on in another process: its seeds, its offsets, the evaluator's watch bits. They
-//! live as long as there is stock that was made with them.
+//! The secrets with which another process resumes a session: its seeds, its offsets, and the evaluator's
+//! watch bits. They are kept as long as there is stock that was made with them.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -180,7 +180,7 @@ mod tests {
 
     type SeedBytes = [u8; SEED_BYTES];
 
-    /// What lies on disk, field after field.
+    /// The data on disk, field after field.
     #[derive(Serialize)]
     struct OfGarbler {
         version: u32,

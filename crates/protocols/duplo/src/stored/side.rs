@@ -1,5 +1,5 @@
-//! DUPLO's two roles where their stock lies on disk: what a step makes is put into the store, what a program
-//! takes is fetched, and the rest is said once for both.
+//! DUPLO's two roles with stock on disk: storing the items of a step, and fetching those of a program. The
+//! code that both roles share is written once.
 
 use super::batches::{self, Schedules, kind};
 use super::records::{Context, Header, Known, Stored};
@@ -60,14 +60,14 @@ pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub input: &'j [bool],
     pub schedules: &'j Schedules,
-    /// The batches that what the step carries on rests on, with their names.
+    /// The batches on which the step's kept values depend, with their names.
     pub carried: Vec<(String, Origin)>,
 }
 
-/// A role's session: what the two have in common, and what each does by itself.
+/// A role's session, with the operations in which the two roles differ.
 pub(super) trait Role: Sized + Send + Pooled {
     const ROLE: Party;
-    /// The attempts of the other role that count here.
+    /// The attempts of the other role that this party counts.
     const COUNTED: Counted;
     type Component: Stored + ComponentItems;
     type Authenticators: Stored;
@@ -80,34 +80,34 @@ pub(super) trait Role: Sized + Send + Pooled {
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
-    /// Returns the connection and the hooks, for the next session. What is not moved out is dropped where it
-    /// is, and erased.
+    /// Returns the connection and the hooks, for the next session. All other data is dropped in its box, and
+    /// erased.
     fn release(self: Box<Self>) -> (Metered, Hooks);
-    /// Returns whether a step has kept something.
+    /// Returns whether a step has kept values.
     fn keeps(&self) -> bool;
-    /// Returns the batches that what a step carries on rests on.
+    /// Returns the batches on which the kept values of a step depend.
     fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error>;
     /// Returns the stock: the items that were made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     fn hooks(&mut self) -> &mut Hooks;
-    /// Goes on with the ranges of its streams.
+    /// Continues with these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Returns the garbler's, which makes its commitments again.
+    /// Returns the garbler's commitments, which are computed again.
     fn committer(&self) -> Option<&CommitmentSender> {
         None
     }
-    /// Makes what is asked for; what need not wait goes into segments as it comes.
+    /// Makes the requested items; those that can be stored early go into segments as they come.
     fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error>;
-    /// Runs a step on what is in [`Role::stock`].
+    /// Runs a step on the items in [`Role::stock`].
     fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error>;
 }
 
-/// A role's session, as the stock sees it.
+/// A role's session, in the form that the stock uses.
 pub(super) struct OnDisk<R>(Box<R>);
 
 impl<R: Role> OnDisk<R> {
-    /// Returns the batches that what a step carries on rests on.
+    /// Returns the batches on which the kept values of a step depend.
     ///
     /// # Errors
     /// [`Error::Usage`] if something was forgotten.
@@ -115,7 +115,7 @@ impl<R: Role> OnDisk<R> {
         self.0.carried(step)
     }
 
-    /// Forgets what a step kept.
+    /// Forgets a value that a step kept.
     pub fn forget(&mut self, secret: &Secret) {
         self.0.stock().kept.forget(secret);
     }
@@ -163,8 +163,8 @@ impl<R: Role> Side for OnDisk<R> {
         self.0.release()
     }
 
-    /// What a session uses exists before its first input, and too much that was given up closes one. One that
-    /// has a share of a promise is filled once.
+    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
+    /// A session with a part of a promise is filled once.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         if terms.security.is_share() {
             return Ok(state.is_new());
@@ -229,13 +229,13 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
-        // On the session's threads, like all that it computes.
+        // On the session's threads, like all its computations.
         entered(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.step, job.input, Agreement::Stores(stand))
     }
 }
 
-/// Puts a batch into the store. It has the serial of its first cut-and-choose, or one of its own.
+/// Writes a batch into the store. It has the serial of its first cut-and-choose, or a new one.
 fn keep<P: Stored>(
     keeper: &mut Keeper,
     counters: &mut Counters,
@@ -250,7 +250,7 @@ fn keep<P: Stored>(
     keeper.put(serial, &batch, items)
 }
 
-/// Fetches what was taken of a batch.
+/// Fetches the taken items of a batch.
 fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result<(), Error> {
     let (batch, id) = (taken.batch, *session.id());
     let header = Header::decode(&batch.header, taken.given_up)?;
@@ -289,7 +289,7 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off knows no more of the checks on it than before.
+    /// An evaluator that breaks off learns nothing new about the checks of it.
     const COUNTED: Counted = Counted::Nothing;
     type Component = GarblerComponent;
     type Authenticators = GarblerAuthenticators;
