@@ -1,5 +1,6 @@
-//! For tests and the adversary: both parties with hooks into their state, and a harness that plays attacks.
-//! Only in builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
+//! For tests and the adversary: both parties with hooks into their state, and a harness that runs attacks. It
+//! exists only in builds with the feature `adversary`; code outside this module cannot make hooks with an
+//! effect.
 
 use brickwork_testing::Replayable as _;
 use std::sync::{Arc, Mutex};
@@ -20,7 +21,7 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{Job, Unobserved};
 use brickwork_wire::{Channel, Tag};
 
-/// Does what [`super::garbler`] does, with its hands in the machine.
+/// Does the same as [`super::garbler`], with hooks.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -34,7 +35,7 @@ pub fn garbler(
     garbler_with(channel, job, unit, input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`super::evaluator`] does, with its hands in the machine.
+/// Does the same as [`super::evaluator`], with hooks.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -48,7 +49,7 @@ pub fn evaluator(
     evaluator_with(channel, job, unit, input, Box::new(Unobserved), hooks)
 }
 
-/// Adds an offset to some labels among these.
+/// Adds an offset to some of these labels.
 pub fn add(labels: &mut [u8], offset: &[u128], which: impl IntoIterator<Item = usize>) {
     let offset: &[u8] = bytemuck::cast_slice(offset);
     for k in which {
@@ -60,7 +61,7 @@ pub fn add(labels: &mut [u8], offset: &[u128], which: impl IntoIterator<Item = u
 type Alter = Box<dyn FnMut(&[u128], &mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// How one party cheats.
+/// The cheats of one party.
 #[derive(Default)]
 struct Side {
     input: Vec<bool>,
@@ -68,7 +69,7 @@ struct Side {
     rewrites: Vec<(Tag, usize, Rewrite)>,
 }
 
-/// A run, and the lies told in it.
+/// A run with its cheats.
 pub struct Case {
     jobs: [Job; 2],
     sizes: [Sizes; 2],
@@ -76,7 +77,7 @@ pub struct Case {
     dealer: Option<[u8; 32]>,
 }
 
-/// How a run ended.
+/// The result of a run.
 pub type Outcome = brickwork_harness::Outcome<Jimu>;
 
 impl Played for Jimu {
@@ -95,7 +96,7 @@ pub fn sizes(program: &Program, unit: Unit) -> Sizes {
     Layout::new(program, unit, 40, None).expect("a program that can be run").sizes.clone()
 }
 
-/// Sizes that are far from safe: of a bucket and how many are opened, of all kinds of copies.
+/// Returns sizes that are not secure: this bucket size and number of opened copies for all kinds.
 ///
 /// # Panics
 /// If the program cannot be run.
@@ -109,8 +110,7 @@ pub fn small(program: &Program, unit: Unit, copies: [u32; 2]) -> Sizes {
     }
 }
 
-/// Returns the copies in buckets of each kind, bucket after bucket, if the challenge is the one that tests
-/// know.
+/// Returns the copies in buckets of each kind, bucket after bucket, for the challenge that tests know.
 ///
 /// # Panics
 /// If the program cannot be run.
@@ -135,7 +135,7 @@ impl Case {
         case.lie(Party::Evaluator, Point::Challenge, |_, seed| seed.fill(SEED))
     }
 
-    /// Lets a party alter its state; it is told Δ, once this is there.
+    /// Changes a party's state at a point; `alter` gets Δ as soon as it exists.
     pub fn lie(
         mut self,
         party: Party,
@@ -146,7 +146,7 @@ impl Case {
         self
     }
 
-    /// Lets a party alter its `nth` message of this tag.
+    /// Changes the `nth` message of a party with this tag.
     pub fn sends(
         mut self,
         party: Party,
@@ -158,8 +158,8 @@ impl Case {
         self
     }
 
-    /// Lets the rows of the output `output` of these copies of components of a kind lead to the opposite
-    /// labels, under the copies' own offsets. All copies of the kind must be garbled at a time.
+    /// Makes the rows of the output `output` of these copies of a kind of component lead to the opposite
+    /// labels, under the copies' own offsets. All copies of the kind must be garbled at the same time.
     pub fn opposite(mut self, kind: usize, copies: impl IntoIterator<Item = u32>, output: usize) -> Case {
         let outputs = self.jobs[0].program.components()[kind].circuit.outputs().len();
         let offsets: Arc<Mutex<Vec<u8>>> = Default::default();
@@ -184,19 +184,19 @@ impl Case {
         self
     }
 
-    /// Takes base OTs from lattices.
+    /// Uses base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
         self
     }
 
-    /// Gives other inputs than random ones.
+    /// Uses these inputs instead of random ones.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
         self
     }
 
-    /// Changes what one party wants to run.
+    /// Changes the job of one party.
     pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Sizes)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.sizes[party as usize]);
         self
@@ -210,16 +210,16 @@ impl Case {
         self
     }
 
-    /// Deals the base OTs and draws a random challenge: for runs by the thousand.
+    /// Deals the base OTs and draws a random challenge, for thousands of runs.
     pub fn cheap(mut self, rng: &mut Rng) -> Case {
         self.sides[1].lies.retain(|(point, _)| *point != Point::Challenge);
         self.dealt(rng)
     }
 
-    /// Runs it, and an honest one of the same program to compare it with.
+    /// Runs it, and compares it with an honest run of the same program.
     ///
     /// # Panics
-    /// If a party panics or hangs, or the honest run fails.
+    /// If a party panics or blocks, or the honest run fails.
     pub fn run(self) -> Outcome {
         let honest = honest_events(&self.jobs[1], &self.sizes[1], self.dealer.is_some());
         let mut outcome = self.run_alone();
@@ -276,7 +276,7 @@ impl Side {
     }
 }
 
-/// Returns the actions of honest parties in such a run.
+/// Returns the events of honest parties in such a run.
 fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Sizes, bool)> = Known::new();
     KNOWN.of((job.program.digest(), sizes.clone(), dealt), || {

@@ -1,26 +1,27 @@
-//! Solderings, and what comes out of a bucket (section 5.1, step 3, repaired).
+//! Solderings, and the choice of a bucket's result (section 5.1, step 3, repaired).
 //!
 //! A wire is a hashed label m and a hashed permutation message ρ. The value of ρ at a point that is never
-//! sent has the permutation bit p as its lowest bit: m is the label of p, and `m ⊕ pΔ` that of 0. To solder
-//! wire i to wire j, which has the offset Δ_j, the garbler opens
+//! sent has the permutation bit p as its lowest bit: m is the label of bit p, and `m ⊕ pΔ` is the label of 0.
+//! To solder wire i to wire j, which has the offset Δ_j, the garbler opens
 //!
 //! ```text
 //!   ρ_i ⊕ ρ_j, and so p = p_i ⊕ p_j           δ = m_i ⊕ m_j ⊕ p·Δ_j
 //! ```
 //!
-//! and, if wire i has another offset Δ_i, also `S = Δ_i ⊕ Δ_j` (figure 6). The evaluator adds the hashes up
-//! by itself. With κ = 0 where w is m_i, κ = 1 where it is the other label, `w ⊕ δ ⊕ κ·S` is the label of
-//! wire j of the same bit, and it is m_j if κ ⊕ p is 0. Nothing but p, δ and S is learnt: ρ_i ⊕ ρ_j is as
+//! and, if wire i has another offset Δ_i, also `S = Δ_i ⊕ Δ_j` (figure 6). The evaluator adds the hashes
+//! itself. Let κ = 0 if w is m_i, and κ = 1 if it is the other label. Then `w ⊕ δ ⊕ κ·S` is the label of wire
+//! j with the same bit, and it is m_j if κ ⊕ p is 0. This reveals only p, δ and S, because ρ_i ⊕ ρ_j is as
 //! random as ρ_j.
 //!
-//! A bucket's copies are each evaluated on *their own* translated labels (as printed: on the bucket's), and
-//! what comes out is translated back. An output is *valid* if it is the hashed label of its wire or that plus
-//! the wire's offset, a copy if all its outputs are. One good copy is enough: it gives the right labels, and
-//! a bad one gives the same, none, or another one, and then two labels of a wire are known, whose sum is Δ.
-//! An empty set is an error (as printed: undefined).
+//! Each copy of a bucket is evaluated on *its own* translated labels (the paper uses the bucket's), and its
+//! result is translated back. An output is *valid* if it is the hashed label of its wire or that label plus
+//! the wire's offset; a copy is valid if all its outputs are. One good copy is enough, because it gives the
+//! right labels. A bad copy gives the same labels, invalid ones, or other valid ones; in the last case two
+//! labels of a wire are known, and their sum is Δ. A bucket without a valid result is an error (the paper
+//! leaves this undefined).
 //!
-//! It depends on the evaluator's input whether Δ came out, so that steers nothing: [`Judging::judge`] takes
-//! the same steps with and without.
+//! It depends on the evaluator's input whether Δ was found, so this must not change the program's behaviour:
+//! [`Judging::judge`] takes the same steps in both cases.
 
 use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Seen, Sight, Unsent, Words};
@@ -40,9 +41,9 @@ pub struct Wires {
 
 /// Hashes of labels and of their permutation messages, wire by wire, at the evaluator.
 pub struct HashedWires {
-    /// Of the labels.
+    /// The hashes of the labels.
     pub labels: Hashes,
-    /// Of the permutation messages.
+    /// The hashes of the permutation messages.
     pub permutations: Hashes,
 }
 
@@ -52,7 +53,7 @@ impl HashedWires {
         HashedWires { labels: self.labels.range(range.clone()), permutations: self.permutations.range(range) }
     }
 
-    /// Puts others behind these.
+    /// Appends others.
     pub fn append(&mut self, others: &HashedWires) {
         self.labels.append(&others.labels);
         self.permutations.append(&others.permutations);
@@ -67,22 +68,22 @@ impl HashedWires {
     }
 }
 
-/// Returns the permutation bits of permutation messages, or of their sums: `point` is one that is never sent.
+/// Returns the permutation bits of permutation messages, or of their sums, at a point that is never sent.
 pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Words) -> Zeroizing<Vec<u8>> {
     lowest_bits(&code.at(point, permutations))
 }
 
-/// Returns the lowest bit of the first symbol of each word: the permutation bits of what opens permutation
+/// Returns the lowest bit of the first symbol of each word: the permutation bits of opened permutation
 /// messages.
 pub fn lowest_bits(values: &Words) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(looking(0..values.count()).map(|k| values.symbols_of(k)[0] & 1).collect())
 }
 
-/// Of labels whether each is one of the two hashed ones, 0 or 1.
+/// For each label, whether it is one of the two hashed ones, as 0 or 1.
 pub struct Kinds {
-    /// The hashed one, m.
+    /// 1 if it is the hashed label m.
     pub same: Zeroizing<Vec<u8>>,
-    /// That plus the offset.
+    /// 1 if it is m plus the offset.
     pub other: Zeroizing<Vec<u8>>,
 }
 
@@ -93,10 +94,11 @@ pub struct Checks<'a> {
 }
 
 impl<'a> Checks<'a> {
-    /// Checks by the hashes of labels; `offset` is that of Δ.
+    /// Makes a checker from the hash of labels; `offset` is the hash of Δ.
     ///
     /// # Errors
-    /// [`Cheat::Offset`] if it is that of 0: then every label would be of both bits, and every gate right.
+    /// [`Cheat::Offset`] if it is the hash of 0: then every label would stand for both bits, and every gate
+    /// would seem correct.
     pub fn new(labels: &'a Receiver, offset: &'a Hashes) -> Result<Self, Cheat> {
         let checks = Checks { labels, offset };
         checks.offsets(offset)?;
@@ -114,13 +116,13 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks labels of wires: each must be the hashed one, or that plus Δ where its bit is 1.
+    /// Checks labels of wires: each must be the hashed one, or that plus Δ if its bit is 1.
     ///
     /// # Errors
     /// [`Cheat::Label`].
     ///
     /// # Panics
-    /// If there are not as many of each.
+    /// If the numbers of labels, hashes and bits differ.
     pub fn active(&self, hashed: &Hashes, bits: &[u8], labels: &Words) -> Result<(), Cheat> {
         let mut hashed = hashed.clone();
         hashed.add_where(self.offset, bits);
@@ -130,13 +132,13 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks labels of wires, as they are seen, as [`Checks::active`].
+    /// Does the same as [`Checks::active`] with labels in the form of [`Sight`].
     ///
     /// # Errors
     /// [`Cheat::Label`].
     ///
     /// # Panics
-    /// If there are not as many of each.
+    /// If the numbers of labels, hashes and bits differ.
     pub fn active_seen(
         &self,
         sight: &Sight,
@@ -156,11 +158,12 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Returns of labels whether each is the hashed one of its wire or that plus the offset of its wire.
-    /// `hashed` and `offsets` have a hash for each label; without `offsets` it is Δ. In constant time.
+    /// Returns for each label whether it is the hashed one of its wire, or that plus the wire's offset.
+    /// `hashed` and `offsets` have a hash for each label; without `offsets` the offset is Δ. It takes
+    /// constant time.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the numbers differ.
     pub fn kinds(&self, hashed: &Hashes, offsets: Option<&Hashes>, labels: &Words) -> Kinds {
         let mut rest = self.labels.hashes(labels);
         rest.add(hashed);
@@ -179,31 +182,31 @@ impl<'a> Checks<'a> {
         Kinds { same, other }
     }
 
-    /// Returns what labels that are seen are judged by.
+    /// Returns the data for judging labels in the form of `sight`.
     pub fn judging(&self, sight: &Sight) -> Judging {
         Judging { delta: Zeroizing::new(sight.hashes(self.offset).data().to_vec()), watched: sight.watched() }
     }
 }
 
-/// The values that labels which are [seen](Sight) are judged by: Δ is that of the checks.
+/// The data for judging labels in the form of [`Sight`]; Δ is that of the checks.
 pub struct Judging {
-    /// The hash of Δ, in its place.
+    /// The hash of Δ, at its positions.
     delta: Zeroizing<Vec<u128>>,
-    /// All ones where hashes are.
+    /// All ones at positions with hashes.
     watched: Vec<u128>,
 }
 
 impl Judging {
-    /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot, each as
-    /// a label of the slot's output. `heads(slot)` has that label's hash, in its place. The value that opens
-    /// Δ goes to `recovery`, if one is found. Gives to `each` the label of each slot, and 1 where it is not
-    /// the hashed one. In constant time.
+    /// Judges the results of buckets of gates, `results[slot][gate]` with `bucket` gates per slot, each
+    /// translated to a label of the slot's output. `heads(slot)` has that label's hash at its positions. The
+    /// value that opens Δ goes to `recovery` if one is found. `each` receives the label of each slot, and 1
+    /// if it is not the hashed one. It takes constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid result.
     ///
     /// # Panics
-    /// If there are not as many, or labels have other lengths than of two to four blocks.
+    /// If the numbers differ, or labels do not have two to four blocks.
     pub fn judge<'h>(
         &self,
         bucket: usize,
@@ -270,19 +273,19 @@ impl Judging {
     }
 }
 
-/// The results of copies of a component, as labels of the slots' wires, `[copy][output]`.
+/// The results of copies of a component, translated to labels of the slots' wires, `[copy][output]`.
 pub struct Translated {
-    /// Of each copy whether all its outputs are valid.
+    /// For each copy, whether all its outputs are valid.
     valid: Vec<u8>,
-    /// Labels, by their values at the points that open them, their compressions first.
+    /// Labels, by their values at the opening points, with the compressions first.
     values: Zeroizing<Vec<[u128; VALUES]>>,
     kinds: Zeroizing<Vec<u8>>,
 }
 
 impl Translated {
-    /// Translates the results of copies at these places, with so many outputs. `found` says of each which
-    /// label it is, `label` are the values that open it, and `soldering` gives δ, the sum of permutation bits
-    /// and S of each output. In constant time.
+    /// Translates the results of copies at these positions, with this many outputs. `found` tells which label
+    /// each is, `label` has the values that open it, and `soldering` gives δ, the sum of permutation bits and
+    /// S of each output. It takes constant time.
     pub fn of(
         found: &Kinds,
         (wires, places): (usize, &[usize]),
@@ -307,9 +310,9 @@ impl Translated {
         Translated { valid, values: labels, kinds }
     }
 
-    /// Takes of each output of each slot the label of a valid copy, of `bucket` in each slot, and what others
-    /// say of Δ goes to `recovery`. Gives to `each` the slot, the output, the compressed label, and 1 where
-    /// it is not the hashed one. In constant time.
+    /// Takes for each output of each slot the label of a valid copy, with `bucket` copies per slot.
+    /// Differences between valid copies go to `recovery`. `each` receives the slot, the output, the
+    /// compressed label, and 1 if it is not the hashed one. It takes constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid copy.
@@ -352,28 +355,28 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Begins with nothing, of an offset of so many symbols.
+    /// Makes it without knowledge, for an offset of this many symbols.
     pub fn new(symbols: usize) -> Self {
         Recovery { known: Choice::from(0), offset: Words::zeros(symbols, 1) }
     }
 
-    /// Returns whether it is known. It must steer nothing that the garbler could see.
+    /// Returns whether Δ is known. The garbler must not be able to notice this.
     pub fn is_known(&self) -> Choice {
         self.known
     }
 
-    /// Returns what is known of Δ, or zeros.
+    /// Returns Δ, or zeros if it is unknown.
     pub fn offset(&self) -> &Words {
         &self.offset
     }
 
-    /// Returns the same of what a map makes of Δ that is linear.
+    /// Returns the result of a linear map of Δ.
     pub fn map(&self, of: impl FnOnce(&Words) -> Words) -> Self {
         Recovery { known: self.known, offset: of(&self.offset) }
     }
 
-    /// Takes the two labels of a wire, if they are: the first time that is so. Blocks behind those of the
-    /// offset are ignored.
+    /// Takes the two labels of a wire if they differ, and if this is the first such pair. Blocks after those
+    /// of the offset are ignored.
     ///
     /// # Panics
     /// If they have fewer blocks.
@@ -386,7 +389,7 @@ impl Recovery {
     }
 }
 
-/// Returns whether one of many differs.
+/// Returns whether one of several values is not 0.
 pub(crate) fn any(differ: &[u8]) -> bool {
     !bool::from(differ.iter().fold(0, |all, differ| all | differ).ct_eq(&0))
 }
@@ -513,7 +516,7 @@ pub(crate) mod tests {
                     kind = of_label;
                 },
             );
-            // The label that is seen like this.
+            // Returns the label in the form of [`Sight`].
             let of_words = Words::join(&[&results, &self.delta.0]);
             let all = sight.of(&of_words);
             let place = (0..gates.len()).find(|&k| all.word(k) == label.word(0));
@@ -550,7 +553,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Repair (ii): no valid result is an error, not a label.
+    /// Repair (ii): a bucket without a valid result causes an error, and gives no label.
     #[test]
     fn row_05_a_bucket_without_a_valid_result_is_refused() {
         let (outputs, mut rng) = outputs();

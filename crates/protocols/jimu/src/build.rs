@@ -1,7 +1,8 @@
-//! Copies are soldered into buckets and to one another, and the evaluator gets the labels of the garbler's
-//! inputs, and what it would read their bits by if it knew Δ.
+//! Solders copies into buckets and to one another. The evaluator gets the labels of the garbler's inputs, and
+//! the data from which it could read their bits if it knew Δ.
 //!
-//! It believes what it receives when the combinations are right, whose seed it says when all has come.
+//! It accepts the received values when their combinations are right; it sends the seed of these after
+//! everything has arrived.
 
 use std::borrow::Cow;
 
@@ -25,13 +26,13 @@ use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 
-/// The wires of a kind of copies that are soldered.
+/// The soldered wires of a kind of copies.
 #[derive(Default)]
 pub(super) struct KindPairs {
     /// Wires of the circuit to inputs of copies, `[slot][copy][input]`.
     pub inputs: Pairs,
-    /// Outputs of components to wires of the circuit, `[slot][copy][output]`; those of gates to the output of
-    /// the first gate of their bucket, `[slot][gate behind the first]`.
+    /// Outputs of components to wires of the circuit, `[slot][copy][output]`; outputs of gates to the output
+    /// of the first gate of their bucket, `[slot][gate after the first]`.
     pub outputs: Pairs,
 }
 
@@ -60,7 +61,7 @@ impl KindPairs {
     }
 }
 
-/// Returns how many wires of a kind are soldered: inputs of copies, and outputs.
+/// Returns the number of soldered wires of a kind: inputs of copies, and outputs.
 pub(super) fn soldered(layout: &Layout, kind: usize) -> [usize; 2] {
     let (of, bucketing) = (&layout.kinds[kind], &layout.sizes.copies[kind]);
     let kept = bucketing.kept() as usize;
@@ -71,7 +72,7 @@ pub(super) fn soldered(layout: &Layout, kind: usize) -> [usize; 2] {
     [kept * of.inputs(), outputs]
 }
 
-/// The first gates of buckets, slot after slot, if gates lend the slots their outputs.
+/// Returns the first gates of buckets, slot after slot, if the slots use the outputs of gates.
 fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
     let gates = layout.kinds.iter().position(|kind| !kind.has_offsets());
     gates.map_or(Vec::new(), |kind| {
@@ -80,8 +81,8 @@ fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
     })
 }
 
-/// Solders copies of a kind at the garbler: their inputs to wires `from`, outputs of components to wires
-/// `to`, which have Δ.
+/// Returns the solderings of copies of a kind at the garbler: their inputs to wires `from`, outputs of
+/// components to wires `to`, which have Δ.
 pub(super) fn solders<'a>(
     copies: &'a Copies,
     [from, to]: [&'a Wires; 2],
@@ -99,7 +100,7 @@ pub(super) fn solders<'a>(
     ]
 }
 
-/// Does what [`solders`] does, at the evaluator.
+/// Does the same as [`solders`] at the evaluator.
 pub(super) fn hashed_solders<'a>(
     copies: &'a HashedCopies,
     [from, to]: [&'a HashedWires; 2],
@@ -117,8 +118,8 @@ pub(super) fn hashed_solders<'a>(
     ]
 }
 
-/// One hash of all wires of the circuit, of what is given: the constant, the evaluator's inputs, and what was
-/// made.
+/// Returns one hash of all wires of the circuit, from the given ones: the constant, the evaluator's inputs,
+/// and the made ones.
 fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wires) -> &Words) -> Words {
     let outputs = match layout.kinds.first() {
         Some(Kind::Gate) => of(&made.copies[0].outputs).select(heads(layout, &made.choice).into_iter()),
@@ -131,11 +132,11 @@ fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wire
 pub(super) struct Begun {
     /// Labels of all wires.
     labels: Words,
-    /// The wires that are soldered, of each kind of copies.
+    /// The soldered wires of each kind of copies.
     pairs: Vec<KindPairs>,
 }
 
-/// Begins, while the evaluator looks at what was opened.
+/// Begins while the evaluator checks the openings.
 pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> Begun {
     let zero = Words::zeros(party.level.labels.l(), 1);
     let pairs = (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice));
@@ -151,7 +152,7 @@ pub(super) fn garbler(
     theirs: &[u8],
 ) -> Result<Wires, Error> {
     party.run.phase("build");
-    // Permutation messages with these bits that anybody knows: all symbols are the bit.
+    // Returns public permutation messages with these bits: all symbols are the bit.
     let known = |bits: &[u8]| Words::repeated(party.level.permutations.l(), bits.iter().copied());
     let Begun { labels, pairs } = begun;
     let permutations = given(layout, made, [&known(&[1]), &known(theirs)], |wires| &wires.permutations);
@@ -196,7 +197,7 @@ pub(super) fn garbler(
     Ok(circuit)
 }
 
-/// Returns the labels of the garbler's input bits on these wires, and of each which of both it is.
+/// Returns the labels of the garbler's input bits on these wires, and for each which of both it is.
 pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (Words, Zeroizing<Vec<u8>>) {
     let point = &party.points.permutation;
     let flips = permutation_bits(party.permutations.code(), point, &wires.permutations);
@@ -213,11 +214,11 @@ pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
     words
 }
 
-/// The openings besides solderings, at the garbler.
+/// The garbler's openings besides solderings.
 struct Rest {
-    /// Of each kind of components `S = Δ ⊕ Δ_c` of the copies in buckets.
+    /// For each kind of component, `S = Δ ⊕ Δ_c` of the copies in buckets.
     offsets: Vec<Words>,
-    /// Sums of permutation messages with those that are read.
+    /// Sums of permutation messages with those that are read with Δ.
     tied: Words,
     /// The active labels of its inputs, and which of both hashed ones they are.
     inputs: Words,
@@ -261,34 +262,34 @@ impl Rest {
     }
 }
 
-/// Gates in buckets, and what they are evaluated by.
+/// Gates in buckets, and the data for evaluating them.
 pub(super) struct GateBuckets<'a> {
     pub bucket: usize,
     pub garbling: &'a Garbling,
     /// The number of each gate among those that were garbled together, `[slot][gate]`, and its rows.
     pub numbers: &'a [u32],
     pub rows: &'a Words,
-    /// δ of left operands, `[slot][gate]`, as it is seen; of right ones the compression.
+    /// δ of left operands, `[slot][gate]`, in the form of [`Sight`]; for right operands the compression.
     pub left: Seen,
     pub right: Zeroizing<Vec<u128>>,
-    /// δ of outputs, `[slot][gate behind the first]`, likewise.
+    /// δ of outputs, `[slot][gate after the first]`, in the same form.
     pub outputs: Seen,
-    /// Hashes of the labels of the slots' outputs, in their places.
+    /// Hashes of the labels of the slots' outputs, at their positions.
     pub heads: Seen,
 }
 
-/// The way from copies in buckets back to the slots' wires.
+/// The data for translating from copies in buckets back to the slots' wires.
 #[derive(Clone)]
 pub(super) struct Back {
-    /// The values that opened S, `[slot][copy]`.
+    /// The opening values of S, `[slot][copy]`.
     pub offsets: Zeroizing<Vec<[u128; VALUES]>>,
-    /// The values that opened δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
+    /// The opening values of δ of outputs, `[slot][copy][output]`, and the sums of permutation bits.
     pub outputs: Zeroizing<Vec<[u128; VALUES]>>,
     pub bits: Zeroizing<Vec<u8>>,
 }
 
 impl Back {
-    /// Takes what opened S, and the solderings of outputs.
+    /// Makes it from the opening values of S, and from the solderings of outputs.
     pub fn new(offsets: &Words, outputs: &[Part]) -> Self {
         let values = |words: &Words| -> Vec<[u128; VALUES]> {
             (0..words.count()).map(|k| values_of(words, k)).collect()
@@ -302,7 +303,7 @@ impl Back {
     }
 }
 
-/// Copies of a component in buckets, and what they are evaluated by.
+/// Copies of a component in buckets, and the data for evaluating them.
 pub(super) struct CopyBuckets<'a> {
     pub bucket: usize,
     pub garbling: &'a ComponentGarbling,

@@ -1,37 +1,36 @@
-//! The checks that there are.
+//! All checks of the protocol.
 
 use brickwork_base::{Malformed, cheats};
 
 cheats! {
     /// Cheats in this protocol.
     pub enum Cheat of "JIMU" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message that is not expected at this point, or has a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Section 5.1, step 0(b): the offset, or one of a copy, is 0, so that all labels are of both bits.
+        /// Section 5.1, step 0(b): the offset, or that of a copy, is 0, so all labels stand for both bits.
         Offset = "an offset is 0",
         /// Section 5.1, step 3(a)i: a difference of permutation messages is not that of the hashed ones.
         Permutation = "a difference of permutation messages is not the hashed one",
         /// Section 5.1, step 3(a)ii: a soldering is not the difference of the hashed labels or offsets.
         Soldering = "a soldering is not the difference of what is hashed",
-        /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is not the hashed
-        /// one.
+        /// In place of section 5.1, step 1(a): the label of an input of the garbler is not the hashed one.
         InputLabel = "the label of an input is not the hashed one",
-        /// In the place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the
-        /// hashed one.
+        /// In place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the hashed
+        /// one.
         OtOffset = "labels of OTs are not the hashed ones",
-        /// Likewise: the evaluator's choices differ between the parts of labels.
+        /// Also: the evaluator's choices differ between the parts of labels.
         Choices = "the choices of OTs differ between the parts of labels",
-        /// The label that the evaluator sends of an output of the garbler's is none of the wire's.
+        /// A label that the evaluator sends for an output of the garbler is none of the wire's labels.
         OutputLabel = "the label of an output is none of its wire",
-        /// Section 5.1, step 3(a)iv: none of a bucket's gates or copies has outputs that are hashed.
+        /// Section 5.1, step 3(a)iv: no gate or copy of a bucket has valid outputs.
         EmptyBucket = "no copy of a bucket has valid outputs",
         /// Section 5.1, step 4(c): a label or offset of an opened gate or copy is not the hashed one.
         Label = "a label of an opened item is not the hashed one",
-        /// Likewise: an opened gate has another output than AND.
+        /// Also: an opened gate does not compute AND.
         OpenedGate = "an opened gate does not compute AND",
-        /// Section 5.1, at the end: an opened copy of a component is not garbled as its words say.
+        /// Section 5.1, at the end: an opened copy of a component does not follow from its words.
         OpenedCopy = "an opened copy of a component is garbled wrongly",
-        /// Likewise: the tables of a copy in a bucket are not those whose hash was sent.
+        /// Also: the tables of a copy in a bucket do not have the hash that was sent.
         Tables = "tables are not those that were hashed",
     }
 }

@@ -1,21 +1,21 @@
-//! The challenge: which items are opened, which gates on which bits, and into which buckets the others go.
+//! The challenge: the opened items, the bits on which gates are opened, and the buckets of the others.
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::Challenge;
 
 use crate::layout::Supply;
 
-/// The items of a kind that the evaluator wants to see, and where the rest goes.
+/// The evaluator's choice for a kind of items: the opened ones, and the buckets of the rest.
 pub(super) struct Chosen {
     /// Those that are opened, in ascending order.
     pub opened: Vec<u32>,
-    /// Those in buckets, one bucket after the other.
+    /// The items in buckets, one bucket after another.
     pub kept: Vec<u32>,
-    /// Of opened gates the bits on which they are looked at, `[gate][operand]`.
+    /// For opened gates, the bits on which they are checked, `[gate][operand]`.
     pub bits: Vec<u8>,
 }
 
-/// The challenge: of each kind of copies.
+/// The challenge, for each kind of copies.
 pub(super) struct Choice {
     pub copies: Vec<Chosen>,
 }
@@ -34,12 +34,12 @@ impl Choice {
     }
 }
 
-/// Numbers as those that select words.
+/// Converts numbers of copies to indices of words.
 pub(super) fn numbers(copies: &[u32]) -> impl ExactSizeIterator<Item = usize> + Clone {
     copies.iter().map(|&copy| copy as usize)
 }
 
-/// Returns the wires of some copies that have so many each.
+/// Returns the wires of some copies, each with this many wires.
 pub(super) fn wires_of(copies: &[u32], each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
     (0..copies.len() * each).map(move |k| copies[k / each] as usize * each + k % each)
 }

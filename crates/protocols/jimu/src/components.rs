@@ -1,21 +1,21 @@
-//! Garbled copies of components, each under an offset of its own (section 5.1, *Solder gates garbled with
-//! different Δs*).
+//! Garbled copies of components, each with its own offset (section 5.1, *Solder gates garbled with different
+//! Δs*).
 //!
-//! Only the wires at a component's border are hashed, so only these have labels that are longer than a block.
-//! DEVIATION: inside, labels are their compressions, under the compressed offset, and gates are the
-//! half-gates of the other protocols: 32 bytes an AND instead of two rows of ℓ. At an output two rows lead
-//! from the short labels s to the labels of the hashed word,
+//! Only the wires at a component's border are hashed, so only these have labels longer than a block.
+//! DEVIATION: inside, labels are compressed, under the compressed offset, and gates are the half-gates of the
+//! other protocols: 32 bytes per AND gate instead of two rows of ℓ bytes. At an output two rows lead from the
+//! short labels s to the labels of the hashed word,
 //!
 //! ```text
 //!   R_c(s) = H(s, k) ⊕ W(s)           c(s) the colour of s, W(s) the label of the same bit, k the output
 //! ```
 //!
 //! for either s of the wire. The compressions of a copy's input labels and of its offset are independent and
-//! uniform, whatever is watched (`ihash::Code::evaluation`), but for the offset's colour: as labels that are
-//! drawn at random. So a copy is garbled as if it had never been hashed.
+//! uniform whatever is watched (`ihash::Code::evaluation`), except for the offset's colour. So they are like
+//! randomly drawn labels. So a copy is garbled as if it had never been hashed.
 //!
-//! Of a copy that is opened the evaluator has all hashed words. It garbles it again and compares the hash of
-//! its tables, so that a bad copy is noticed for certain.
+//! The evaluator gets all hashed words of an opened copy. It garbles the copy again and compares the hash of
+//! its tables, so a bad copy is always detected.
 
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -28,32 +28,33 @@ use zeroize::Zeroizing;
 use crate::gates::{colour, mask};
 use crate::hash::LabelHash;
 
-/// Copies that are garbled side by side, and bytes of tables that these may have, unless one has more.
+/// Number of copies that are garbled side by side, and bytes of tables that these may have, unless one has
+/// more.
 const LANES: usize = 16;
 const MOST_TABLES: usize = 64 << 20;
 
-/// Bytes of tables of more copies that are sent at a time, and as many copies at most.
+/// Bytes of tables of several copies that are sent at a time, which is also the largest number of copies.
 const TABLES: usize = 1 << 20;
 const MOST_COPIES: usize = 1 << 12;
 
-/// Blocks of a label, at most.
+/// The largest number of blocks of a label.
 const MOST_BLOCKS: usize = 4;
 
 /// Bytes of the hash of a copy's tables.
 pub const HASH: usize = 32;
 
-/// Returns the bytes of the tables of a copy, with labels of so many blocks.
+/// Returns the bytes of the tables of a copy, if labels have this many blocks.
 pub fn table_bytes(circuit: &Circuit, blocks: usize) -> usize {
     HalfGates::TABLE_BYTES.and * circuit.and_gates() + 2 * 16 * blocks * circuit.outputs().len()
 }
 
-/// Returns how many copies are garbled and sent at a time, with tables of so many bytes.
+/// Returns the number of copies that are garbled and sent at a time, if their tables have this many bytes.
 pub fn copies_at_once(table_bytes: usize) -> usize {
     let of = |bytes: usize| bytes / table_bytes.max(1);
     of(MOST_TABLES).min(LANES).max(of(TABLES)).clamp(1, MOST_COPIES)
 }
 
-/// How copies of a component are garbled.
+/// The method of garbling copies of a component.
 pub struct ComponentGarbling {
     schedule: Schedule,
     keys: GarblingKeys,
@@ -62,7 +63,7 @@ pub struct ComponentGarbling {
     table_bytes: usize,
 }
 
-/// The values that copies are garbled with, in the order of a list of them.
+/// The values with which copies are garbled, in the order of a list of copies.
 pub struct Given {
     /// Compressed offsets, and the offsets.
     pub offsets: (Zeroizing<Vec<u128>>, Words),
@@ -73,11 +74,11 @@ pub struct Given {
 }
 
 impl Given {
-    /// Takes hashed words: offsets with their compressions; compressed ones of inputs and labels of outputs,
-    /// each with the permutation bits, `[copy][wire]`.
+    /// Takes hashed words: offsets with their compressions, compressed labels of inputs, and labels of
+    /// outputs; the last two with their permutation bits, `[copy][wire]`.
     ///
     /// # Panics
-    /// If there are not as many bits as words, or not as many of each copy.
+    /// If the numbers of bits and words differ, or differ between copies.
     pub fn new(
         offsets: (Zeroizing<Vec<u128>>, Words),
         inputs: (Zeroizing<Vec<u128>>, &[u8]),
@@ -98,8 +99,8 @@ impl Given {
 }
 
 impl ComponentGarbling {
-    /// Makes what garbles or evaluates copies `0..copies` of a component, with labels of so many blocks.
-    /// `start` is the garbler's choice, sent with the hashes of their tables.
+    /// Makes it for garbling or evaluating copies `0..copies` of a component, if labels have this many
+    /// blocks. `start` is the garbler's choice, sent with the hashes of their tables.
     pub fn new(circuit: &Circuit, start: u128, copies: usize, blocks: usize) -> Self {
         let schedule = HalfGates::schedule(circuit);
         let keys = HalfGates::keys(start, copies, &schedule);
@@ -109,7 +110,7 @@ impl ComponentGarbling {
         ComponentGarbling { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
     }
 
-    /// Returns the start of the hash keys.
+    /// Returns the first of the hash keys.
     pub fn start(&self) -> u128 {
         self.keys.start()
     }
@@ -119,16 +120,16 @@ impl ComponentGarbling {
         self.table_bytes
     }
 
-    /// Returns how many copies are garbled and sent at a time.
+    /// Returns the number of copies that are garbled and sent at a time.
     pub fn copies_at_once(&self) -> usize {
         copies_at_once(self.table_bytes)
     }
 
-    /// Garbles copies with these numbers. Returns the tables of each: of the AND gates, then two rows of each
-    /// output, that of colour 0 first.
+    /// Garbles copies with these numbers. Returns the tables of each: those of the AND gates, then two rows
+    /// of each output, the row of colour 0 first.
     ///
     /// # Panics
-    /// If there is not as much given.
+    /// If there are too few values.
     pub fn garble(&self, copies: &[u32], given: &Given) -> Result<Vec<Vec<u8>>, Error> {
         let (short, wide) = (&given.offsets.0, &given.offsets.1);
         let outputs = self.schedule.outputs();
@@ -146,7 +147,7 @@ impl ComponentGarbling {
             &mut sink,
         )?;
         let mut tables = sink.finish();
-        // Of each output the hashes of both labels.
+        // For each output, the hashes of both labels.
         let asked = (0..2 * labels.len()).map(|k| {
             let (copy, output) = (k / 2 / outputs, k / 2 % outputs);
             let label = labels[k / 2] ^ offsets[copy].times(k as u8 & 1);
@@ -159,8 +160,8 @@ impl ComponentGarbling {
             let words = (copy * outputs..(copy + 1) * outputs).map(|k| given.outputs.word(k));
             let of_output = colours.zip(words).zip(hashes.chunks_exact(2 * self.blocks));
             for ((colour, word), hashes) in of_output {
-                // Of the label of 0 and of that of 1 what it is to give, in the order of their colours: in
-                // constant time.
+                // For the label of 0 and for that of 1 the label that it gives, in the order of their
+                // colours; in constant time.
                 let (of_0, of_1) = hashes.split_at(self.blocks);
                 let swaps = mask(colour);
                 let mut rows = Zeroizing::new([[0; MOST_BLOCKS]; 2]);
@@ -178,17 +179,17 @@ impl ComponentGarbling {
         Ok(tables)
     }
 
-    /// Returns the hash by which a copy's tables are known before it is chosen.
+    /// Returns the hash that identifies a copy's tables before it is chosen.
     pub fn hash(tables: &[u8]) -> [u8; HASH] {
         table_hash(tables)
     }
 
     /// Evaluates copies with these numbers on the compressed active labels of their inputs, `[copy][input]`,
-    /// with the tables of each. Returns the labels that come out, `[copy][output]`, active ones of good
-    /// copies.
+    /// with the tables of each. Returns the resulting labels, `[copy][output]`, which are the active ones if
+    /// a copy is good.
     ///
     /// # Panics
-    /// If there are not as many labels or tables, or these are too short.
+    /// If there are too few labels or tables, or tables are too short.
     pub fn evaluate(&self, copies: &[u32], inputs: &[u128], tables: &[&[u8]]) -> Result<Words, Error> {
         let outputs = self.schedule.outputs();
         let mut labels = Zeroizing::new(vec![Label::ZERO; copies.len() * outputs]);
@@ -236,7 +237,7 @@ mod tests {
         compression: Unsent,
     }
 
-    /// A product, a sum and a copy of an input; three copies of it of nine.
+    /// A product, a sum and a copy of an input; three of nine copies.
     fn copies(security: u32, rng: &mut Rng) -> Copies {
         let mut builder = Builder::new(3);
         let wires: Vec<Bit> = builder.all_inputs();
@@ -285,7 +286,8 @@ mod tests {
         }
     }
 
-    /// The same values garble copies alike, one by one or side by side; and any difference shows in the hash.
+    /// The same values always give the same tables, one by one or side by side; and the hash detects any
+    /// difference.
     #[test]
     fn row_05_copies_are_garbled_again() {
         let mut rng = Rng::replayable("test components");

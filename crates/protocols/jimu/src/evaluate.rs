@@ -1,5 +1,5 @@
-//! The evaluator goes through the buckets, layer after layer: all slots that do not depend on one another at
-//! a time.
+//! The evaluator processes the buckets layer after layer: all slots that do not depend on one another at the
+//! same time.
 
 use std::ops::Range;
 
@@ -18,14 +18,15 @@ use crate::setup::Evaluator;
 
 /// The labels of all wires of the circuit.
 pub(super) struct Active {
-    /// As they are seen, if gates are evaluated, their compressions first; of components these alone.
+    /// In the form of [`Sight`] with the compressions first, if gates are evaluated; for components only the
+    /// compressions.
     labels: Words,
-    /// Of each 0 if it is the hashed label, 1 if it is the other one.
+    /// For each wire 0 if it is the hashed label, 1 if it is the other one.
     pub kinds: Zeroizing<Vec<u8>>,
 }
 
 impl Active {
-    /// The inputs.
+    /// Makes the labels of the inputs.
     fn new(party: &Evaluator, layout: &Layout, circuit: &HashedCircuit) -> Self {
         let wires = layout.steps.len();
         let is_seen = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
@@ -49,7 +50,7 @@ impl Active {
         self.labels.word(wire)[0]
     }
 
-    /// Sets a label, as far as labels are kept.
+    /// Sets a label, in the form that is kept.
     #[inline]
     fn set(&mut self, wire: usize, label: &[u128], kind: u8) {
         self.labels.word_mut(wire).iter_mut().zip(label).for_each(|(to, from)| *to = *from);
@@ -62,7 +63,7 @@ impl Active {
     }
 }
 
-/// Returns the labels of all wires, and what was found of Δ.
+/// Returns the labels of all wires, and the knowledge of Δ.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -91,19 +92,19 @@ pub(super) fn evaluator(
             }
         }
     }
-    // The values that were found are those at the points that open labels.
+    // The found values are those at the points that open labels.
     Ok((active, recovery.map(|values| party.completion.words(&party.offset, values))))
 }
 
-/// Where some gates are evaluated, layer after layer: there may be many layers of few gates, and to make all
-/// of this anew would take longer than to evaluate a gate.
+/// Buffers for evaluating gates layer after layer. There may be many layers of few gates, and allocating
+/// these buffers would take longer than evaluating a gate.
 struct Bench {
     judging: Judging,
     room: Room,
     /// The numbers of gates, and the compressions of both operands.
     numbers: Vec<u32>,
     short: Secrets<[u128; 2]>,
-    /// The results of the rows, which are words, and labels as they are seen.
+    /// The results of the rows, which are words, and labels in the form of [`Sight`].
     words: Words,
     seen: Seen,
 }
@@ -127,7 +128,7 @@ impl Bench {
     }
 }
 
-/// Slots of a kind that are evaluated at a time.
+/// Slots of a kind that are evaluated at the same time.
 struct Group<'a> {
     party: &'a Evaluator,
     layout: &'a Layout<'a>,
@@ -141,7 +142,7 @@ impl Group<'_> {
         &self.layout.slots[self.slots[k] as usize]
     }
 
-    /// The places of their copies among those of all buckets, so many in each.
+    /// Returns the indices of their copies among those of all buckets, with this many in each.
     fn places(&self, bucket: usize) -> Vec<usize> {
         let all = (0..self.slots.len()).map(|k| self.slot(k).place);
         all.flat_map(|place| place * bucket..(place + 1) * bucket).collect()
@@ -186,8 +187,8 @@ impl Group<'_> {
             these.push(numbers[place]);
             let both = [left.word(place)[0] ^ l[0], right[place] ^ r[0]];
             short.push(both);
-            // The sum of the rows' results, the left label where the right one's colour is 1, and the way
-            // back: the first gate of a bucket has the bucket's output.
+            // The sum of the rows' results, plus the left label if the right one's colour is 1, plus the
+            // soldering back: the first gate of a bucket has the bucket's output.
             let mask = mask(colour(both[1]));
             let to = seen.word_mut(k).iter_mut().zip(left.word(place).iter().zip(l));
             to.for_each(|(to, (delta, label))| *to = (delta ^ label) & mask);

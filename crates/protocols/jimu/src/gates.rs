@@ -1,27 +1,28 @@
 //! Garbled AND gates with labels longer than a block (figure 3, repaired).
 //!
-//! A label is a word of ℓ bytes of an interactive hash: part of it is watched, so it must be longer than what
-//! it hides. The hash takes its *compression*: its values at 16 points that the code never sends, drawn after
-//! the evaluator chose the symbols that it watches. These have all the bits that the label hides, up to 128,
-//! whatever is watched (`ihash::Code::evaluation`). The paper's random matrix is as good but for some bits on
-//! average; its figure hashes the label itself, where the compression is meant.
+//! A label is a word of ℓ bytes of an interactive hash. The evaluator watches a part of it, so it must be
+//! longer than the part that stays hidden. The hash function takes its *compression*: its values at 16 points
+//! that the code never sends, drawn after the evaluator chose the symbols that it watches. These have all the
+//! bits that the label hides, up to 128, whatever is watched (`ihash::Code::evaluation`). The paper's random
+//! matrix loses some bits on average; its figure hashes the label itself, where the compression is meant.
 //!
 //! ```text
 //!   T_G = H(l, j) ⊕ H(l ⊕ Δ, j) ⊕ c(r)·Δ           T_E = H(r, j') ⊕ H(r ⊕ Δ, j') ⊕ l
 //!   o   = H(l, j) ⊕ c(l)·T_G ⊕ H(r, j') ⊕ c(r)·(T_E ⊕ l)
 //! ```
 //!
-//! where l, r, o are false labels, and c is the colour, the lowest bit of the compression. Evaluating on
-//! active labels, each row is the last line.
+//! where l, r, o are false labels, and c is the colour, the lowest bit of the compression. The evaluator
+//! computes the last line of each row on active labels.
 //!
 //! # Two wrong rows
 //!
-//! The four outputs of any tables whatever, on the four pairs of labels, add up to `(c(r) ⊕ c(r ⊕ Δ))·Δ`: all
-//! else comes twice. That is Δ if Δ has colour 1, and so are the four outputs of AND. So if three outputs are
-//! right, the fourth is: of a bad gate two are wrong at least, and an opened row shows it with probability
-//! 1/2 (lemma 5.3, whose proof in the paper asks for more than this). If Δ has colour 0, they add up to 0,
-//! and one at least is wrong of every gate: `parameters::Level::of_copies` counts how often that survives.
-//! Only Δ = 0 spoils nothing that way, and `buckets::Checks::new` refuses it.
+//! The four outputs of arbitrary tables, on the four pairs of labels, add up to `(c(r) ⊕ c(r ⊕ Δ))·Δ`,
+//! because all other terms occur twice. That is Δ if Δ has colour 1, and so is the sum of the four outputs of
+//! AND. So if three outputs are right, the fourth is right, too. A bad gate has at least two wrong outputs,
+//! and opening one row detects it with probability 1/2 (lemma 5.3, whose proof in the paper needs more than
+//! this). If Δ has colour 0, they add up to 0, and at least one output of every gate is wrong:
+//! `parameters::Level::of_copies` bounds how often that is undetected. Only Δ = 0 causes no wrong output, and
+//! `buckets::Checks::new` refuses it.
 
 use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{Code, Unsent, Words};
@@ -29,7 +30,8 @@ use zeroize::Zeroizing;
 
 use crate::hash::LabelHash;
 
-/// Gates whose labels are hashed at a time, at the garbler; and at the evaluator, where keys are mixed.
+/// Number of gates whose labels are hashed at a time, at the garbler; and at the evaluator, if keys are
+/// mixed.
 const TOGETHER: usize = 64;
 pub(crate) const GATES_AT_ONCE: usize = 1 << 7;
 
@@ -43,7 +45,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Compresses labels by these points, of which there are as many as a block has symbols.
+    /// Compresses labels at these points, which are as many as a block has symbols.
     ///
     /// # Panics
     /// If they are no words of this code.
@@ -60,17 +62,17 @@ pub fn compressed(code: &Code, compression: &Unsent, wide: &Words) -> Zeroizing<
     first_blocks(&code.at(compression, wide))
 }
 
-/// Returns the first block of each of these words: the compressions of labels, of their values at all points
-/// that open them.
+/// Returns the first block of each word: the compressions of labels, from their values at all opening points.
 pub fn first_blocks(words: &Words) -> Zeroizing<Vec<u128>> {
     let blocks = words.blocks().max(1);
     Zeroizing::new(words.data().iter().step_by(blocks).copied().collect())
 }
 
-/// Blocks of what opens a label: more than a block of bytes are hidden, and fewer than two.
+/// Number of blocks of the values that open a label: more than one block of bytes is hidden, and fewer than
+/// two.
 pub const VALUES: usize = 2;
 
-/// Returns the blocks of what opens one of many labels.
+/// Returns the blocks of the values that open label `k`.
 pub fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
     *values.word(k).first_chunk().expect("what opens a label is more than a block")
 }
@@ -80,7 +82,7 @@ pub fn colour(short: u128) -> u8 {
     short as u8 & 1
 }
 
-/// Where the keys of the hash of gates come from.
+/// The keys for hashing gates.
 pub struct Garbling {
     start: u128,
     hash: LabelHash,
@@ -88,18 +90,18 @@ pub struct Garbling {
 }
 
 impl Garbling {
-    /// Makes what garbles or evaluates gates `0..gates` with labels of so many blocks. `start` is the
-    /// garbler's choice, sent with the gates.
+    /// Makes the keys for garbling or evaluating gates `0..gates`, if labels have this many blocks. `start`
+    /// is the garbler's choice, sent with the gates.
     ///
     /// # Panics
-    /// If there are other lengths than of two to four blocks.
+    /// If labels do not have two to four blocks.
     pub fn new(start: u128, gates: usize, blocks: usize) -> Self {
         assert!((2..=4).contains(&blocks), "{OF_BLOCKS}");
         let hash = LabelHash::new("brickwork 2026-11 JIMU garbling hash keys", start, 2 * gates, blocks);
         Garbling { start, hash, blocks }
     }
 
-    /// Returns where its keys start.
+    /// Returns the first key.
     pub fn start(&self) -> u128 {
         self.start
     }
@@ -108,7 +110,7 @@ impl Garbling {
     /// `offset` is one label. Returns the false labels of their outputs, and the rows: T_G and T_E of each.
     ///
     /// # Panics
-    /// If there are more gates than said, or an operand is missing.
+    /// If there are more gates than announced, or an operand is missing.
     pub fn garble(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
         assert_eq!((operands.wide.count() % 2, operands.wide.count()), (0, operands.short.len()));
         match self.blocks {
@@ -158,13 +160,13 @@ impl Garbling {
     }
 
     /// Evaluates gates with these numbers on the compressed active labels of their operands,
-    /// `[gate][operand]`. `tables` has the rows of gates, and `at` says which two each one's are. Overwrites
-    /// `outputs`, `[gate][block]`: with the left label added where the right one has colour 1
-    /// ([`add_lefts`]), these are the labels that come out, active ones of good gates. `room` is where they
-    /// are hashed.
+    /// `[gate][operand]`. `tables` has the rows of gates, and `at` tells which two belong to each gate.
+    /// Overwrites `outputs`, `[gate][block]`: after the left label is added if the right one has colour 1
+    /// ([`add_lefts`]), these are the resulting labels, active ones for good gates. `room` is a buffer for
+    /// hashing.
     ///
     /// # Panics
-    /// If a gate has a greater number than said, or there are not as many labels or rows.
+    /// If a number is too large, or there are too few labels or rows.
     pub fn evaluate(
         &self,
         gates: &[u32],
@@ -219,24 +221,25 @@ impl Garbling {
     }
 }
 
-/// Adds left labels to what [`Garbling::evaluate`] makes, in whatever form both are, where the compressions
-/// of the right ones have colour 1.
+/// Adds left labels to the result of [`Garbling::evaluate`], in any form of both, if the compressions of the
+/// right ones have colour 1.
 ///
 /// # Panics
-/// If there are not as many.
+/// If the numbers differ.
 pub fn add_lefts(outputs: &mut Words, left: &Words, short: &[[u128; 2]]) {
     let colours: Zeroizing<Vec<u8>> = Zeroizing::new(short.iter().map(|&[_, right]| colour(right)).collect());
     outputs.add_each(left, &colours);
 }
 
-/// Where labels are hashed. A caller that evaluates little at a time keeps it; it is erased when dropped.
+/// A buffer for hashing labels. A caller that evaluates little at a time reuses it; it is erased when
+/// dropped.
 pub struct Room {
     asked: Secrets<(u128, usize)>,
     hashes: Secrets<u128>,
 }
 
 impl Default for Room {
-    /// Makes room for as many as are hashed at a time, so that it does not grow and leave copies behind.
+    /// Allocates it with its full size, so that it does not grow and leave copies behind.
     fn default() -> Self {
         Room { asked: Secrets::with_capacity(2 * GATES_AT_ONCE), hashes: Secrets::default() }
     }
@@ -245,9 +248,9 @@ impl Default for Room {
 /// The lengths that labels can have.
 pub(crate) const OF_BLOCKS: &str = "labels have two, three or four blocks";
 
-/// Returns all ones for 1, zeros for 0. The compiler must not know that it is nothing else: it would make two
-/// loops of one that uses it, and the bit would be in its time (it did; `cargo xtask constant-time` shows
-/// it).
+/// Returns all ones for 1, and zeros for 0. The compiler must not know that there are only two values: it
+/// would make two loops from a loop that uses the mask, and its time would reveal the bit (this happened;
+/// `cargo xtask constant-time` shows it).
 pub(crate) fn mask(bit: u8) -> u128 {
     std::hint::black_box(u128::from(bit).wrapping_neg())
 }
@@ -297,7 +300,7 @@ mod tests {
             self.outputs.count()
         }
 
-        /// The labels of bit `bit` of an operand, or of the output.
+        /// Returns the labels of bit `bit` of an operand, or of the output.
         fn active(&self, labels: &Words, bit: u8) -> Words {
             let mut labels = labels.clone();
             labels.add_where(self.offset.wide.word(0), &vec![bit; labels.count()]);
@@ -309,9 +312,9 @@ mod tests {
             Labels::new(&self.code, &self.compression, self.active(&labels, bit))
         }
 
-        /// Of each gate how many of the four outputs are wrong.
+        /// Returns for each gate how many of the four outputs are wrong.
         fn wrong(&self, outputs: &Words, tables: &Words) -> Vec<u32> {
-            // In another order than they were garbled in.
+            // In another order than that of garbling.
             let gates: Vec<u32> = (0..self.count() as u32).rev().collect();
             let numbers = || gates.iter().map(|&gate| gate as usize);
             let mut wrong = vec![0; gates.len()];
@@ -337,13 +340,13 @@ mod tests {
         let mut rng = Rng::replayable("test gates");
         let levels = [40, 64, 80].map(|security| Level::of(security).unwrap()).into_iter().chain(FIGURE_7);
         for level in levels {
-            // More than one key serves.
+            // More than one key is used.
             let garbled = garbled(&level, 6000, 1, &mut rng);
             assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong == 0));
         }
     }
 
-    /// Gates that are garbled in parts are those that are garbled at once.
+    /// Gates that are garbled in parts are the same as those that are garbled at once.
     #[test]
     fn parts_are_garbled_alike() {
         let mut rng = Rng::replayable("test parts");
@@ -357,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Lemma 5.3: whatever the tables and the hashed output are, one wrong row is never alone.
+    /// Lemma 5.3: whatever the tables and the hashed output are, there is never exactly one wrong row.
     #[test]
     fn row_05_a_bad_gate_has_two_wrong_rows_at_least() {
         let mut rng = Rng::replayable("test bad gates");
@@ -365,7 +368,8 @@ mod tests {
         let (mut tables, mut outputs) = (garbled.tables.clone(), garbled.outputs.clone());
         let noise = Words::random(outputs.symbols(), 600, &mut rng);
         for k in 0..600 {
-            // A row off, by anything or by the offset, which flips what comes out; or another output hashed.
+            // A row is changed by any value, or by the offset, which flips the result; or another output is
+            // hashed.
             let by = if k % 2 == 0 { garbled.offset.wide.word(0) } else { noise.word(k) };
             match k / 2 % 4 {
                 0 => tables.add_to(2 * k, by, 1),
@@ -382,7 +386,7 @@ mod tests {
         assert!(wrong.contains(&2) && wrong.contains(&4));
     }
 
-    /// An offset of colour 0: the lemma does not hold, and no gate is right.
+    /// With an offset of colour 0 the lemma does not hold, and no gate is right.
     #[test]
     fn row_06_an_offset_of_colour_0_spoils_a_row_of_every_gate() {
         let mut rng = Rng::replayable("test colour");
@@ -390,7 +394,7 @@ mod tests {
         assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong >= 1));
     }
 
-    /// Compression is linear: that of an active label differs from the false one's by that of the offset.
+    /// Compression is linear: the compressions of an active and a false label differ by that of the offset.
     #[test]
     fn compressions_add_up() {
         let mut rng = Rng::replayable("test compression");
@@ -400,7 +404,7 @@ mod tests {
         assert_eq!(colour(garbled.offset.short[0]), 1);
     }
 
-    /// A party that has a false label's compression and an active one has the offset's.
+    /// A party that had a false label's compression and an active one would know the offset's.
     #[test]
     fn what_is_compressed_is_erased() {
         fn erased(_: &impl zeroize::ZeroizeOnDrop) {}

@@ -1,29 +1,29 @@
 //! The hash of the garbling: decision 2 of the design, of compressed labels, with as many blocks as a label
 //! has.
 //!
-//! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves 2^15 calls at most.
+//! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key is used for at most 2^15 calls.
 
 use brickwork_base::stop::look;
 use brickwork_kernels::{Aes128, Secrets, encrypt_each};
 
-/// Most calls of the hash under one key (decision 2 of the design).
+/// The largest number of calls of the hash under one key (decision 2 of the design).
 const MAX_CALLS: usize = 1 << 15;
 
-/// Labels that are encrypted one by one, also where all share a key.
+/// Up to this number, labels are encrypted one by one, even if all share a key.
 const FEW: usize = 16;
 
-/// Labels of a wire: a garbler hashes both with the same index.
+/// Number of labels of a wire: a garbler hashes both with the same index.
 const LABELS: usize = 2;
 
-/// The hash, with the keys of so many indices.
+/// The hash, with the keys for this many indices.
 pub(super) struct LabelHash {
     keys: Vec<Aes128>,
     blocks: usize,
 }
 
 impl LabelHash {
-    /// Makes it for indices `0..indices`, of each of which two labels are hashed, to `blocks` blocks. `start`
-    /// is the garbler's choice, sent with what is garbled; `context` says what that is.
+    /// Makes the hash for indices `0..indices`, with two labels per index and `blocks` blocks of output.
+    /// `start` is the garbler's choice, sent with the garbled items; `context` describes them.
     pub fn new(context: &'static str, start: u128, indices: usize, blocks: usize) -> Self {
         let key = |chunk: usize| {
             let mut hasher = blake3::Hasher::new_derive_key(context);
@@ -36,7 +36,7 @@ impl LabelHash {
         LabelHash { keys, blocks }
     }
 
-    /// Hashes labels as [`LabelHash::hashes`], to as many blocks as this is made for: two, three or four.
+    /// Hashes labels like [`LabelHash::hashes`], to its number of blocks: two, three or four.
     ///
     /// # Panics
     /// As there.
@@ -58,12 +58,11 @@ impl LabelHash {
         hashes
     }
 
-    /// Hashes labels, each with its index, to N blocks: overwrites `[label][block]`. Where many in a row
-    /// share a key, they are encrypted together.
+    /// Hashes labels, each with its index, to N blocks: overwrites `[label][block]`. Consecutive labels that
+    /// share a key are encrypted together.
     ///
     /// # Panics
-    /// If an index is greater than said, this is made for another number of blocks, or there is not room for
-    /// as many.
+    /// If an index is too large, the hash has another number of blocks, or the output has the wrong length.
     pub fn hash<const N: usize>(&self, labels: &[(u128, usize)], hashes: &mut [u128]) {
         look();
         assert_eq!((self.blocks, labels.len() * N), (N, hashes.len()), "blocks of a label");
@@ -95,7 +94,7 @@ fn input<const N: usize>(label: u128, number: usize) -> [u128; N] {
     std::array::from_fn(|block| sigma ^ (number * N + block) as u128)
 }
 
-/// Indices that share a key.
+/// Returns the number of indices that share a key.
 fn indices_of_a_key(blocks: usize) -> usize {
     MAX_CALLS / (LABELS * blocks)
 }
@@ -104,8 +103,8 @@ fn indices_of_a_key(blocks: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Each block is the hash by its definition, under the key of its index, and no key serves too many
-    /// calls.
+    /// Each block follows the definition of the hash, with the key of its index, and no key is used for too
+    /// many calls.
     #[test]
     fn hashes_are_those_of_the_definition() {
         fn of<const N: usize>() {
@@ -116,7 +115,7 @@ mod tests {
             assert_eq!(hash.keys.len(), 3);
             let asked = [(5 << 70 | 3, 0), (9, each - 1), (9, each), (1, 2 * each), (9, each - 1)];
             let many = asked.repeat(FEW);
-            // All of them, those whose keys are in order, and many.
+            // All of them; those with keys in order; and many.
             for asked in [&asked[..], &asked[..4], &many, &[asked[0]; FEW + 1]] {
                 let hashes = hash.hashes::<N>(asked);
                 assert_eq!(hashes.len(), asked.len() * blocks);

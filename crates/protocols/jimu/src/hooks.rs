@@ -1,49 +1,50 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
-//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
-//! this exists.
+//! The hooks of a cheater. Tests and the adversary run the real parties and change a party's state before it
+//! is used, so that the rest of the run is consistent with the lie. In a normal build none of this exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook};
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 
-/// A place where state can be altered.
+/// A point of the protocol where state can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the colour that Δ is to have, one byte: the points of the compression are drawn until it has.
+    /// Garbler: the colour that Δ must have, one byte: the points of the compression are drawn until it has
+    /// this colour.
     Colour,
-    /// Garbler: Δ when the OTs are made; theirs stays. A label of several blocks.
+    /// Garbler: Δ when the OTs are made; the OTs' own Δ is unchanged. A label of several blocks.
     Offset,
     /// Garbler: the labels of its OTs for choice 0, before they are hashed. Labels.
     OtLabels,
     /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`, of the
-    /// first gates, as many as are garbled at a time.
+    /// first gates that are garbled at a time.
     GateOutputs,
-    /// Garbler: two rows of each gate. Labels, `[gate][row]`, of the first gates likewise.
+    /// Garbler: two rows of each gate. Labels, `[gate][row]`, of the same gates.
     Tables,
-    /// Garbler: for each copy of this kind of component 1 where a word of colour 1 is added to its random
+    /// Garbler: for each copy of this kind of component 1 if a word of colour 1 is added to its random
     /// offset, a byte each. The other value gives an offset of colour 0, hashed and garbled consistently.
     CopyColours(usize),
-    /// Garbler: the offsets that copies of components of this kind are garbled with; the hashed ones stay.
-    /// Labels.
+    /// Garbler: the offsets with which copies of this kind of component are garbled; the hashed ones are
+    /// unchanged. Labels.
     CopyOffsets(usize),
-    /// Garbler: the labels of 0 of these copies' inputs that they are garbled with; the hashed ones stay.
+    /// Garbler: the labels of 0 of these copies' inputs for garbling; the hashed ones are unchanged.
     /// Compressed labels, `[copy][input]`.
     CopyInputs(usize),
-    /// Garbler: the labels of 0 of these copies' outputs that their rows give; the hashed ones stay. Labels,
-    /// `[copy][output]`.
+    /// Garbler: the labels of 0 of these copies' outputs in their rows; the hashed ones are unchanged.
+    /// Labels, `[copy][output]`.
     CopyOutputs(usize),
-    /// Garbler: the tables of one of these copies, each time that it is garbled: of AND gates, then two rows
-    /// of each output.
+    /// Garbler: the tables of one of these copies, each time it is garbled: of AND gates, then two rows of
+    /// each output.
     CopyTables(usize, u32),
-    /// Garbler: the labels of the circuit's wires that solderings are made with, where the labels of inputs
-    /// that it gives stay. Labels, `[wire]`, the constant first.
+    /// Garbler: the labels of the circuit's wires for solderings; the labels of its inputs that it sends are
+    /// unchanged. Labels, `[wire]`, the constant first.
     Circuit,
     /// Garbler: the active labels of its inputs, before they are opened. Labels.
     InputLabels,
-    /// Evaluator: what it watches, of labels and then of permutation messages: a byte each.
+    /// Evaluator: the symbols that it watches, of labels and then of permutation messages: a byte each.
     Watch,
-    /// Evaluator: its choices in the OTs of labels in this series, a byte each; in the others they stay.
+    /// Evaluator: its choices in the OTs of labels in this series, a byte each; in the other series they are
+    /// unchanged.
     Choices(usize),
     /// Evaluator: the seed of its challenge, so that a test knows it.
     Challenge,
@@ -58,7 +59,7 @@ mod honest {
     use brickwork_base::Party;
     use brickwork_primitives::ot::base::Keys;
 
-    /// Nothing to hook.
+    /// No hooks, in normal builds.
     pub struct Hooks;
 
     impl Hooks {
@@ -89,19 +90,18 @@ mod cheating {
     use brickwork_harness::dealt;
     use brickwork_primitives::ot::base::Keys;
 
-    /// Alters the bytes of a party's state at a point.
+    /// Changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
     /// The lies of a cheater.
     #[derive(Default)]
     pub struct Hooks {
-        /// Alters the bytes of a party's state.
+        /// Changes the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Sizes instead of the safe ones, so that cheating succeeds often enough to be counted. Both parties
-        /// must have the same.
+        /// Sizes instead of secure ones, so that cheats succeed often enough to be counted. Both parties must
+        /// have the same.
         pub sizes: Option<Sizes>,
-        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
-        /// runs.
+        /// Deals the keys of the base OTs to both parties instead of running them: for thousands of runs.
         pub dealer: Option<[u8; 32]>,
     }
 
@@ -114,7 +114,8 @@ mod cheating {
             self.sizes.clone()
         }
 
-        /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
+        /// Returns the keys of the OTs in which the evaluator is the sender, at either party, if there is a
+        /// dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }

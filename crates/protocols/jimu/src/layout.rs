@@ -1,5 +1,5 @@
-//! A program in slots that are garbled and sums between them, and which words its wires are sums of. All of
-//! it follows from what is public.
+//! The layout of a program: slots that are garbled, sums between them, and the words whose sums its wires
+//! are. It depends only on public values.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,7 +10,7 @@ use brickwork_primitives::ihash::Step;
 
 use crate::parameters::{Level, NONE, Sizes, Unit};
 
-/// The kind of thing that copies are of.
+/// The kind of some copies.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'p> {
     /// The AND gate.
@@ -36,7 +36,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Returns whether each copy has an offset of its own.
+    /// Returns whether each copy has its own offset.
     pub fn has_offsets(&self) -> bool {
         matches!(self, Kind::Component(_))
     }
@@ -50,7 +50,7 @@ impl Kind<'_> {
     }
 }
 
-/// A place where a copy of each of its bucket's is evaluated.
+/// A slot, where the copies of a bucket are evaluated.
 #[derive(Clone)]
 pub(super) struct Slot {
     /// The kind of its copies.
@@ -63,24 +63,24 @@ pub(super) struct Slot {
     pub output: usize,
 }
 
-/// The items that can be evaluated when those before have been.
+/// The items that can be evaluated after those of earlier layers.
 #[derive(Clone, Default)]
 pub(super) struct Layer {
     /// Wires that are sums or negations of others, in order.
     pub sums: Vec<u32>,
-    /// Slots, those of a kind one after the other.
+    /// Slots, with those of a kind one after another.
     pub slots: Vec<u32>,
 }
 
-/// How much is made and hashed, before it is known which of it is opened.
+/// The number of items that are made and hashed before the challenge.
 #[derive(Clone)]
 pub(super) struct Supply<'p> {
     pub sizes: Sizes,
     pub kinds: Vec<Kind<'p>>,
     /// Wires of the garbler's inputs.
     pub inputs: usize,
-    /// Outputs of slots that have words of their own: those of components. A gate's are the first gate's of
-    /// its bucket.
+    /// Outputs of slots that have their own words: those of components. The word of a gate's output is that
+    /// of the first gate of its bucket.
     pub slot_wires: usize,
     /// OTs for the evaluator's inputs.
     pub ots: usize,
@@ -92,30 +92,31 @@ impl Supply<'_> {
         &self.sizes.level
     }
 
-    /// Returns what copies are of.
+    /// Returns the unit of the cut-and-choose.
     pub fn unit(&self) -> Unit {
         self.sizes.unit
     }
 
-    /// Combinations of choices that are checked, for each of which there is an OT more.
+    /// Returns the number of checked combinations of choices; each needs one more OT.
     pub fn combinations(&self) -> usize {
         self.level().checking_ots()
     }
 }
 
-/// A program and what a session makes for it. Wires of the circuit are numbered: the constant 1 of negations,
-/// the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the program.
+/// A program, and the items that a session makes for it. Wires of the circuit are numbered: the constant 1 of
+/// negations, the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the
+/// program.
 #[derive(Clone)]
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     supply: Supply<'p>,
-    /// Of each kind the component's digest, or zeros.
+    /// For each kind the component's digest, or zeros.
     digests: Vec<[u8; 32]>,
     pub slots: Vec<Slot>,
     operands: Vec<u32>,
-    /// Of each wire how it comes from given words: the constant, the inputs, outputs of slots.
+    /// For each wire, its derivation from given words: the constant, the inputs, outputs of slots.
     pub steps: Vec<Step>,
-    /// The layers, evaluated one after the other.
+    /// The layers, which are evaluated one after another.
     pub layers: Vec<Layer>,
     outputs: Vec<(u32, Recipient)>,
 }
@@ -128,12 +129,12 @@ impl<'p> std::ops::Deref for Layout<'p> {
     }
 }
 
-/// A layout in the making.
+/// A layout that is being made.
 struct Maker {
     slots: Vec<Slot>,
     operands: Vec<u32>,
     steps: Vec<Step>,
-    /// Of each wire the layer that it is known behind.
+    /// For each wire, the layer after which it is known.
     levels: Vec<u32>,
     layers: Vec<Layer>,
     given: u32,
@@ -164,7 +165,7 @@ impl Maker {
         &mut self.layers[level]
     }
 
-    /// Returns the first of the slot's outputs, `outputs` of them.
+    /// Adds a slot with `outputs` outputs; returns the first of them.
     fn slot(&mut self, kind: usize, operands: impl Iterator<Item = u32>, outputs: usize) -> u32 {
         let first = self.operands.len();
         self.operands.extend(operands);
@@ -179,7 +180,7 @@ impl Maker {
         output as u32
     }
 
-    /// Computes a circuit gate by gate, on these wires. Returns its outputs.
+    /// Computes a circuit gate by gate on these wires. Returns its outputs.
     fn inline(&mut self, circuit: &Circuit, inputs: Vec<u32>) -> Vec<u32> {
         let mut wires = inputs;
         wires.reserve(circuit.gate_count());
@@ -197,10 +198,10 @@ impl Maker {
 }
 
 impl<'p> Layout<'p> {
-    /// Lays out a program; with these sizes, if there are any, which only a cheater has.
+    /// Lays out a program, with these sizes if there are any; only a cheater has them.
     ///
     /// # Errors
-    /// [`Error::Limit`] if it has more wires than can be numbered, else as [`Sizes::choose`].
+    /// [`Error::Limit`] if it has too many wires; otherwise as [`Sizes::choose`].
     pub fn new(program: &'p Program, unit: Unit, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
         Self::of(program, unit, |slots| match sizes {
             Some(sizes) => Ok(sizes),
@@ -208,8 +209,8 @@ impl<'p> Layout<'p> {
         })
     }
 
-    /// Lays out a program that takes what is in its slots from stock, of which it is not known yet how it was
-    /// cut.
+    /// Lays out a program that takes the items of its slots from stock, whose cut-and-choose is not known
+    /// yet.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -227,11 +228,11 @@ impl<'p> Layout<'p> {
         self.digests.iter().position(|of_kind| of_kind == digest).map(|kind| &self.kinds[kind])
     }
 
-    /// Takes what is in the slots from batches: of each the digest of its kind and how many buckets of it,
-    /// for the first slots of that kind that have none yet. Each batch is a kind of its own.
+    /// Takes the items of slots from batches: for each batch the digest of its kind and its number of
+    /// buckets, which fill the next slots of that kind. Each batch becomes a kind of its own.
     ///
     /// # Errors
-    /// [`Error::Stock`] if they are not as many buckets of each kind as there are slots.
+    /// [`Error::Stock`] if the number of buckets of a kind differs from its slots.
     pub fn take(&mut self, batches: &[([u8; 32], usize)]) -> Result<(), Error> {
         let other = || Error::Stock("other buckets than the program has slots for".into());
         let mut kinds = Vec::with_capacity(batches.len());
@@ -261,7 +262,7 @@ impl<'p> Layout<'p> {
     ) -> Result<Self, Error> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
-        // Of each component its kind, if it has one.
+        // For each component its kind, if it has one.
         let mut kinds = if unit == Unit::Gates { vec![Kind::Gate] } else { Vec::new() };
         let mut digests = vec![[0; 32]; kinds.len()];
         let used = program.slots_by_component();
@@ -386,7 +387,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Returns a digest of what both must agree on.
+    /// Returns a digest of everything that both must agree on.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU program");
         hasher.update(&self.program.digest()).update(&[self.unit() as u8]);
@@ -399,8 +400,7 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// Refuses a program with more wires, all gates that are no part of a garbled component included, than can be
-/// numbered.
+/// Refuses a program with too many wires, including all gates that are not part of a garbled component.
 fn countable(program: &Program, unit: Unit, kinds: &[Option<usize>]) -> Result<(), Error> {
     let mut wires = program.wires() as u64 + 1;
     for ((component, slots), kind) in program.components().iter().zip(program.slots_by_component()).zip(kinds)

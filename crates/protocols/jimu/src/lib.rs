@@ -1,6 +1,7 @@
 //! JIMU (Zhu and Huang, ASIACRYPT 2017), **malicious**, repaired: a LEGO protocol whose wires are soldered by
-//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good copy. It holds
-//! against a party that cheats. docs/protocols/jimu.md has what was wrong as printed, and why this holds.
+//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good copy. It is secure
+//! against a party that cheats. docs/protocols/jimu.md describes the errors of the paper, and the argument
+//! for this version.
 //!
 //! Buckets hold AND gates, all under one offset, or the program's components, each copy under an offset of
 //! its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs and outputs.
@@ -23,8 +24,8 @@
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these
-//! crossings.
+//! The functions [`garbler`] and [`evaluator`] are the whole protocol; the comments beside their calls are
+//! the numbers of these crossings.
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "adversary"))]

@@ -1,5 +1,4 @@
-//! The items that the evaluator chooses are opened and checked (section 5.1, step 4); the others go into
-//! buckets.
+//! The challenged items are opened and checked (section 5.1, step 4); the others go into buckets.
 
 use brickwork_base::Error;
 use brickwork_primitives::ihash::{self, Words};
@@ -15,11 +14,11 @@ use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
-/// Items of the evaluator of which all that was opened is right: only these may be used.
+/// The evaluator's items after all openings were checked: only these may be used.
 pub(super) struct Checked(Received);
 
-/// Choices in OTs whose labels were compared with their hashes: the evaluator may say where its input
-/// differs.
+/// Choices in OTs whose labels were compared with their hashes: now the evaluator may send the difference to
+/// its input.
 pub(super) struct CheckedChoices<'a>(pub &'a [u8]);
 
 impl Checked {
@@ -28,7 +27,7 @@ impl Checked {
         CheckedChoices(&self.0.ots.1)
     }
 
-    /// Returns what may be used.
+    /// Returns the items.
     pub fn into_received(self) -> Received {
         self.0
     }
@@ -42,7 +41,7 @@ impl std::ops::Deref for Checked {
     }
 }
 
-/// Opens what the evaluator chose, and sends the tables of components in buckets.
+/// Opens the challenged items, and sends the tables of components in buckets.
 pub(super) fn garbler(party: &mut Garbler, supply: &Supply, made: &Made) -> Result<(), Error> {
     let delta = party.offset.wide.word(0);
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
@@ -87,7 +86,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply, made: &Made) -> Resu
     party.run.channel.flush()
 }
 
-/// Sends the tables of copies in buckets, which are garbled again for it.
+/// Sends the tables of copies in buckets, which are garbled again.
 fn send_tables(
     party: &mut Garbler,
     supply: &Supply,
@@ -105,7 +104,7 @@ fn send_tables(
     Ok(())
 }
 
-/// The values that open some copies, as received.
+/// The received opening values of some copies.
 struct OpenedCopies {
     inputs: Words,
     outputs: Option<Words>,
@@ -113,7 +112,7 @@ struct OpenedCopies {
     permutations: [Words; 2],
 }
 
-/// Checks what is opened (section 5.1, step 4), and receives the tables of components in buckets.
+/// Checks the openings (section 5.1, step 4), and receives the tables of components in buckets.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     supply: &Supply,
@@ -139,7 +138,7 @@ pub(super) fn evaluator(
             }
         }
     }
-    // Of opened gates nothing is needed any more.
+    // Opened gates are not needed any more.
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
         if let Garbled::Gates(_, rows) = &mut copies.garbled {
             *rows = rows.select(wires_of(&chosen.kept, 2));
@@ -148,7 +147,7 @@ pub(super) fn evaluator(
     Ok(Checked(received))
 }
 
-/// Receives what opens the copies that were chosen for it.
+/// Receives the opening values of the challenged copies.
 fn receive_openings(
     party: &mut Evaluator,
     supply: &Supply,
@@ -174,8 +173,7 @@ fn receive_openings(
     Ok(opened)
 }
 
-/// Receives the tables of copies of a component in buckets, if it is one, which must be those that were
-/// hashed.
+/// Receives the tables of copies in buckets, for a component; they must have the received hashes.
 fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]) -> Result<(), Error> {
     let Garbled::Components { garbling, hashes, tables } = &mut copies.garbled else { return Ok(()) };
     let each = garbling.table_bytes();
@@ -192,7 +190,7 @@ fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]
     Ok(())
 }
 
-/// Checks that what was opened are the hashed words.
+/// Checks that the opened values match the hashes.
 fn verify(
     party: &mut Evaluator,
     supply: &Supply,
@@ -232,8 +230,8 @@ fn verify(
     }
 }
 
-/// Checks opened gates: on the labels of the bits that were asked for they must give the label of the
-/// product, which the evaluator compares with its hash by itself.
+/// Checks opened gates: on the labels of the challenged bits they must give the label of the product, which
+/// the evaluator compares with its hash.
 fn check_gates(
     party: &Evaluator,
     copies: &HashedCopies,
@@ -267,7 +265,7 @@ fn check_gates(
     Ok(())
 }
 
-/// Checks opened copies of a component: they are garbled again.
+/// Checks opened copies of a component by garbling them again.
 fn check_components(
     party: &Evaluator,
     copies: &HashedCopies,

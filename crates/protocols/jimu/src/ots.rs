@@ -1,36 +1,38 @@
-//! OTs in as many series as a label has blocks, with the blocks of Δ as offsets: keys for what the evaluator
-//! watches, and labels of its inputs, which are correlated OTs with random choices.
+//! OTs in several series, one for each block of a label, with the blocks of Δ as offsets. They give keys for
+//! the symbols that the evaluator watches, and labels of its inputs, which are correlated OTs with random
+//! choices.
 //!
 //! # The watched symbols
 //!
-//! The evaluator chooses the same in all series, and a key is a hash of its labels in all of them. So who
-//! wants the key of the other choice must name all of Δ. It must not be the label of one series alone. The
-//! hash of Δ tells every symbol that is watched, and an evaluator that watches the 16 symbols of one block
-//! has that block of Δ. With it, it has all keys of that series, with these all symbols of all words, and
-//! with these everything that the garbler hides.
+//! The evaluator makes the same choices in all series, and a key is a hash of its labels in all of them. So
+//! to get the key of the other choice, it must know all of Δ. A key must not depend on the label of one
+//! series alone. The reason is that the hash of Δ reveals every watched symbol, so an evaluator that watches
+//! the 16 symbols of one block knows that block of Δ. Then it would know all keys of that series, with them
+//! all symbols of all words, and so everything that the garbler hides.
 //!
-//! And that it chooses the same is checked before a key is used. An evaluator that chose differently in one
-//! series would be one block of Δ away from a key. The share that its other symbols tell it shows which key
-//! is the right one. Of this block it knows all but a few symbols, which it would find by trying them. So
-//! these OTs are checked together with those by which the offset is checked, as is said below.
+//! The garbler checks that the choices are the same before a key is used. Otherwise an evaluator that chose
+//! differently in one series would be one block of Δ away from a key. The shares of its other symbols would
+//! show which key is the right one. It would know all but a few symbols of this block, and could find these
+//! by trying. So these OTs are checked together with those that check the offset, as described below.
 //!
 //! # Labels of inputs
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. Each party could cheat in this way:
 //!
-//! *The evaluator* could choose differently in the series, and would have a mixture of two labels. With the
-//! hash of R_j it would learn what it watches of a word that has blocks of Δ and zeros, so all of these
-//! blocks. So the garbler hashes no label of an OT before it has checked the choices. It draws combinations
-//! of all OTs and of one more for each. Of each combination it gets the sum of the choices, and a hash of the
-//! sum of the labels, which it computes itself. Where the choices of two series differ, so do their sums with
-//! probability 1/2, and the label with the other sum cannot be named without its block of Δ. A guess of some
-//! of its bits is worth the same as in the extension itself: it fails but for the probability of the guess.
+//! *The evaluator* could choose differently in the series, and would get a mixture of two labels. With the
+//! hash of R_j it would learn the watched symbols of a word that has blocks of Δ and zeros, and so all of
+//! these blocks. Therefore the garbler hashes no label of an OT before it has checked the choices. It draws
+//! combinations of all OTs, each with one additional OT. For each combination it gets the sum of the choices,
+//! and a hash of the sum of the labels, which it also computes itself. If the choices of two series differ,
+//! so do their sums with probability 1/2, and the label for the other sum cannot be computed without its
+//! block of Δ. A guess of some of its bits gains no more than in the extension itself: it succeeds only with
+//! the probability of the guess.
 //!
-//! *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
-//! evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
-//! before it compared all labels with hashes. An offset and a label that do not go together pass for
-//! one choice at most. If the offset is Δ, whether a label passes does not depend on the choice; that it is Δ
-//! is checked when a session is set up, with s + 8 OTs that are then thrown away.
+//! *The garbler* could use other offsets than Δ, or other labels than it hashes, and learn choices from the
+//! evaluator's refusal. The choices are random, and the evaluator sends nothing about its input before it has
+//! compared all labels with hashes. A wrong offset or a wrong label passes for at most one choice. If the
+//! offset is Δ, the result for a label does not depend on the choice. That it is Δ is checked when a session
+//! is set up, with s + 8 OTs that are then thrown away.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -53,23 +55,23 @@ use crate::msg;
 /// Bytes of the hash of combined labels.
 pub(super) const HASH: usize = 32;
 
-/// OTs that were made, and how their choices are checked.
+/// The numbers of made OTs, and of those that check their choices.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
-    /// OTs, without those that mask combinations.
+    /// The number of OTs, without those that mask combinations.
     pub ots: usize,
-    /// Combinations of choices, for each of which there is an OT more.
+    /// The number of combinations of choices; each needs one more OT.
     pub combinations: usize,
 }
 
 impl Counts {
-    /// Returns how many are made.
+    /// Returns the number of all OTs.
     pub fn all(&self) -> usize {
         self.ots + self.combinations
     }
 }
 
-/// OTs of labels whose choices are not checked: nothing that depends on these labels may be sent.
+/// OTs of labels whose choices are not checked yet: nothing that depends on these labels may be sent.
 #[must_use = "the choices must be checked"]
 pub(super) struct Unchecked {
     counts: Counts,
@@ -77,12 +79,12 @@ pub(super) struct Unchecked {
     seed: Seed,
 }
 
-/// The labels of one series.
+/// Returns the labels of one series.
 fn of_block(labels: &Words, block: usize) -> Labels {
     (0..labels.count()).map(|k| Label::from_bits(labels.word(k)[block])).collect()
 }
 
-/// Labels of several series, block by block.
+/// Joins labels of several series, block by block.
 fn wide(series: &[Labels]) -> Words {
     let mut labels = Words::zeros(16 * series.len(), series[0].len());
     for (block, series) in series.iter().enumerate() {
@@ -91,8 +93,8 @@ fn wide(series: &[Labels]) -> Words {
     labels
 }
 
-/// The sums of labels in combinations, each with a label of its own, and likewise of the choices. `labels`
-/// are those of all OTs, the last of them the masks.
+/// Returns the sums of labels in combinations, each with its masking label, and the same sums of the choices.
+/// `labels` are those of all OTs, with the masks last.
 fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Words, Zeroizing<Vec<u8>>) {
     match labels.blocks() {
         2 => combine_of::<2>(seed, counts, labels, choices),
@@ -133,8 +135,8 @@ fn hash(session: &[u8; 32], sums: &Words) -> [u8; HASH] {
     hash
 }
 
-/// The keys of OTs, from the keys that each series gives: one for each OT. They must be hashed together. A
-/// sum would let an evaluator that knows a part of each block search these parts apart.
+/// Joins the keys of each OT from all series into one key. They must be hashed together. With a sum, an
+/// evaluator that knows a part of each block could search for the rest of each block separately.
 fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     let key = |k: usize| {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU keys of watched symbols");
@@ -151,7 +153,8 @@ fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     (0..series[0].len()).map(key).collect()
 }
 
-/// Returns both keys of each of these OTs, whose choices have been checked. `labels` are those of choice 0.
+/// Returns both keys of each of these OTs, after their choices have been checked. `labels` are those of
+/// choice 0.
 pub(super) fn keys_offered(
     series: &mut [extension::Sender],
     labels: &Words,
@@ -174,24 +177,24 @@ pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) ->
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The keys of OTs again, with other labels, behind so many others.
+/// Returns the keys of OTs again, with other labels, after `before` earlier ones.
 fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> {
     let each = series.iter().enumerate();
     joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
 }
 
-/// The values that give, with Δ, the seeds of all symbols of permutation messages. They are the labels of the
-/// OTs in which the evaluator chose the symbols that it watches, and the seed that makes keys of the same
+/// The values that give, together with Δ, the seeds of all symbols of permutation messages. They are the
+/// labels of the OTs in which the evaluator chose its watched symbols, and the seed for the keys of the same
 /// OTs.
 pub struct AllSeeds {
     /// Labels, one for each symbol.
     pub labels: Words,
-    /// Of each series what makes keys.
+    /// For each series, the data for its keys.
     pub again: Vec<KeysAgain>,
 }
 
 impl AllSeeds {
-    /// Returns the seeds: the keys of choice 1, by the `choices` that were made and Δ. There were so many
+    /// Returns the seeds: the keys of choice 1, from the evaluator's `choices` and Δ. There were `before`
     /// other keys before these.
     pub fn with(&self, before: usize, choices: &[u8], delta: &[u128]) -> Vec<Seed> {
         let mut labels = self.labels.clone();
@@ -235,14 +238,14 @@ impl Unchecked {
     }
 }
 
-/// Choices in OTs, and their labels, which are not compared with hashes yet.
+/// Choices in OTs with their labels, before these are compared with hashes.
 pub(super) struct Chosen {
     counts: Counts,
     choices: Secrets<u8>,
     labels: Words,
 }
 
-/// Makes OTs of labels, the first with these choices, the others with random ones.
+/// Makes OTs of labels: the first ones with these choices, the others with random ones.
 pub(super) fn evaluator(
     channel: &mut Channel,
     series: &mut [extension::Receiver],
@@ -313,7 +316,7 @@ mod tests {
     }
 
     /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other
-    /// label in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
+    /// label in their series. It gets no key of another choice, unless it knows all of Δ.
     #[test]
     fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
         const COUNT: usize = 150;
@@ -348,14 +351,14 @@ mod tests {
         }
     }
 
-    /// The labels of choice 0 of so many OTs.
+    /// Returns the labels of choice 0 of this many OTs.
     fn extended(channel: &mut Channel, series: &mut [extension::Sender], count: usize) -> Words {
         let labels = series.iter_mut().map(|series| series.extend(channel, count).unwrap());
         wide(&labels.collect::<Vec<_>>())
     }
 
-    /// Why choices are checked before keys are used: whoever chooses otherwise in one series needs no more
-    /// than that block of Δ for one of the two keys, and can try what it does not know of it.
+    /// Choices must be checked before keys are used: otherwise an evaluator with different choices in one
+    /// series needs only that block of Δ for one of the two keys, and can search for its unknown part.
     #[test]
     fn row_02_choices_that_differ_leave_a_key_one_block_away() {
         let mut rng = Rng::replayable("test differing choices");
@@ -376,7 +379,8 @@ mod tests {
         assert!(keys_chosen(&mut receivers, &labels).unwrap()[0] == offered[0][0]);
     }
 
-    /// The garbler's end, if the evaluator's choice of the first OT differs in the series of `differs`.
+    /// Returns the garbler's result if the evaluator's choice in the first OT differs in the series
+    /// `differs`.
     fn end(differs: Option<usize>) -> Result<Words, Error> {
         let (session, mut rng) = ([3; 32], Rng::replayable("test dealer"));
         let (mut left, mut right) = memory_pair();

@@ -1,8 +1,8 @@
-//! The parameters of a session, and what everything together lets through (sections 6.1 to 6.3).
+//! The parameters of a session, and the bound on everything that may fail (sections 6.1 to 6.3).
 //!
-//! The paper gives each of three things 2^-40 by itself: the two hashes and the cut-and-choose. Its two
-//! hashes of figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so that these are for comparison; a
-//! [`Level`] has sizes for all of a session.
+//! The paper allows 2^-40 for each of three parts: the two hashes and the cut-and-choose. Its two hashes of
+//! figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so they are only for comparison. A [`Level`] has
+//! sizes for a whole session.
 
 use brickwork_base::Error;
 use brickwork_base::stop::look;
@@ -12,65 +12,63 @@ use brickwork_primitives::ot::extension;
 use brickwork_session::{ItemKind, Promise};
 use serde::Serialize;
 
-/// Bytes by which a label is a whole number of blocks.
+/// The length of a label is a multiple of this.
 const BLOCK: usize = 16;
 
 /// Symbols of a compressed label.
 pub const COMPRESSED: usize = 16;
 
-/// Bits that a label must hide: 128, and the colour of the offset, which is known to be 1.
+/// Number of bits that a label must hide: 128, and the colour of the offset, which is known to be 1.
 pub const HIDDEN: u32 = 129;
 
-/// Bits by which what the hashes let through stays below 2^-s. Labels need more: each bad copy that is
-/// evaluated is another chance, because an output that is not hashed is passed over ([`Level::compared`]).
+/// The number of bits by which the error of the hashes stays below 2^-s. Labels need more: each evaluated bad
+/// copy gives another chance, because an output that does not match a hash is skipped ([`Level::compared`]).
 const LABEL_MARGIN: u32 = 6;
 const PERMUTATION_MARGIN: u32 = 4;
-/// Likewise for each check of codewords and of openings.
+/// The same for each check of codewords and of openings.
 const CHECK_MARGIN: u32 = 8;
 
-/// Bits by which an offset of colour 0 is to be less likely than all that copies may let through.
+/// The number of bits by which an offset of colour 0 must be less likely than the error that copies may have.
 const ROW_MARGIN: f64 = 4.0;
 
-/// A session with stock draws, opens and makes OTs once in its setup and for each entry of its log, of which
-/// there are fewer than 2^19: no more lists in each than in a run.
+/// A session with stock draws, opens and makes OTs in its setup and for each entry of its log, of which there
+/// are fewer than 2^19. Each of these has at most as many lists as a run.
 const STOCK_USES: u32 = 19;
 
-/// What a block of a word costs the parties, who keep it, move it and multiply it, as if so many bits were
-/// sent.
+/// The cost of keeping, moving and multiplying a block of a word, expressed as sent bits.
 const BLOCK_BITS: usize = 96;
 
-/// Draws of random words of a session, of labels and of permutation messages, each with a check of its own:
-/// of labels those of the setup and of the items; of messages those of the items, those that are read with Δ,
-/// and the sums of these with the wires' own, whose check has as many combinations.
+/// Draws of random words in a session, each with its own check. Labels are drawn in the setup and for the
+/// items. Permutation messages are drawn for the items, for reading with Δ, and for the sums of both.
 const DRAWS: [u64; 2] = [2, 3];
 
-/// The check of what a word of a hash can be read as.
+/// The check that the words of a hash are fixed.
 const BINDING: &str = "binding of the hashes";
 
-/// Lists of OTs of a session whose choices are checked apart: of the setup and of the inputs.
+/// Lists of OTs of a session whose choices are checked separately: those of the setup and of the inputs.
 const LISTS_OF_OTS: u64 = 2;
 
-/// Lists of openings of a session, of labels and of permutation messages, that are checked apart: of opened
+/// Lists of openings of a session, of labels and of permutation messages, that are checked separately: opened
 /// items, solderings, inputs.
 const OPENINGS: [u64; 2] = [3, 2];
 
-/// What the cut-and-choose is about.
+/// The kind of item of the cut-and-choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// Single AND gates, all under one offset. Of an opened one the evaluator sees one of its four rows, of
-    /// which two at least are wrong if it is bad.
+    /// Single AND gates, all with one offset. The evaluator sees one of the four rows of an opened gate; at
+    /// least two rows of a bad gate are wrong.
     Gates,
-    /// The program's components, each copy under an offset of its own, so that an opened one is opened
-    /// completely. Components without AND gates are computed without garbling.
+    /// The program's components; each copy has its own offset, so an opened copy is opened completely.
+    /// Components without AND gates are computed without garbling.
     Components,
 }
 
 impl Unit {
-    /// Both.
+    /// Both units.
     pub const ALL: [Unit; 2] = [Unit::Gates, Unit::Components];
 
-    /// Returns the unit whose batches a promise tells.
+    /// Returns the unit of a promise's batches.
     pub fn of(promise: &Promise) -> Self {
         match promise.of_kind(ItemKind::Gate).next() {
             Some(_) => Unit::Gates,
@@ -78,7 +76,8 @@ impl Unit {
         }
     }
 
-    /// Returns what is noticed of a bad copy that is opened, and how many ruin a bucket.
+    /// Returns the rule: the probability to detect an opened bad copy, and the number of bad copies that
+    /// spoil a bucket.
     pub fn rule(self) -> Rule {
         match self {
             Unit::Gates => GATES,
@@ -94,7 +93,7 @@ impl Unit {
         }
     }
 
-    /// Names what its cut-and-choose is to find.
+    /// Returns a description of the items that its cut-and-choose must find.
     pub fn bad(self) -> &'static str {
         match self {
             Unit::Gates => "bad gates",
@@ -103,7 +102,7 @@ impl Unit {
     }
 }
 
-/// Gates under the session's offset: an opened one shows one of its four rows, of which two at least are
+/// Gates with the session's offset: an opened gate shows one of its four rows, of which at least two are
 /// wrong if it is bad, and one good gate is enough for a bucket.
 pub const GATES: Rule = Rule { detection: Detection::Half, majority: false };
 
@@ -115,7 +114,8 @@ pub const COMPONENTS: Rule = Rule::COMPONENT;
 pub struct Level {
     /// s.
     pub security: u32,
-    /// Base-2 logarithm of how many times a session draws words, opens some, and makes OTs: 0 for one run.
+    /// Base-2 logarithm of the number of times that a session draws words, opens some, and makes OTs: 0 for
+    /// one run.
     pub uses: u32,
     /// Of labels.
     pub labels: Parameters,
@@ -123,7 +123,8 @@ pub struct Level {
     pub permutations: Parameters,
 }
 
-/// The paper's figure 7: k = 88 and k = 127. For comparison: together the hashes are weaker than 2^-40.
+/// The paper's figure 7: k = 88 and k = 127. They are only for comparison: together the hashes are weaker
+/// than 2^-40.
 pub const FIGURE_7: [Level; 2] = [
     Level { security: 40, uses: 0, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
     Level { security: 40, uses: 0, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
@@ -150,10 +151,10 @@ impl Level {
         Ok(Level { security, uses: 0, labels, permutations })
     }
 
-    /// Returns the level of a session with stock, whose log has 2^19 entries at most. Each step of a
-    /// preprocessing has a part of the budget, and what is compared takes as much of each as of a whole run.
-    /// So codewords of labels are longer than those of a run, which is all that makes it less: a million
-    /// gates are 16 steps.
+    /// Returns the level of a session with stock, whose log has at most 2^19 entries. Each step of a
+    /// preprocessing has a part of the budget, and the comparisons use as much of each part as in a whole
+    /// run. So codewords of labels are longer than those of a run, and nothing else is lost: a million gates
+    /// are 16 steps.
     ///
     /// # Errors
     /// As [`Level::of`].
@@ -168,34 +169,34 @@ impl Level {
         Ok(Level { uses: STOCK_USES, labels: labels.expect("sizes that make sense"), ..level })
     }
 
-    /// Returns the security that the hashes' checks are to have, and those of OTs: with any number of uses
-    /// they take the same part of the budget.
+    /// Returns the security of the hashes' checks and of the OTs' checks: for any number of uses they take
+    /// the same part of the budget.
     pub fn hashes(&self) -> u32 {
         self.security + CHECK_MARGIN + self.uses
     }
 
-    /// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which
-    /// the choices are.
+    /// Returns the number of OTs that check the offset, and of combinations that check the choices.
     pub fn checking_ots(&self) -> usize {
         self.hashes() as usize
     }
 
-    /// Returns what a party gains by each setup or step that it breaks off before the challenge, in units of
-    /// 2^-128. It may see that the combinations, which it was asked for after all was fixed, do not show a
-    /// lie of its own. A guess at what the other party watches is none of these: nobody sees that it was
-    /// wrong before the other party does.
+    /// Returns a party's gain from each setup or step that it breaks off before the challenge, in units of
+    /// 2^-128. It may see that the combinations, which were drawn after everything was fixed, do not reveal
+    /// its lie. A guess at the symbols that the other party watches does not belong here: the guessing party
+    /// does not see that it was wrong before the other one does.
     pub(super) fn early_risk(&self) -> u128 {
         let checks = self.checks().into_iter().filter(|(check, _)| *check != BINDING);
         let all: Upper = checks.map(|(_, bound)| bound).sum();
         (all * Upper::exp2(-f64::from(self.uses))).to_fixed()
     }
 
-    /// Returns the number of blocks of a label: parts of the offset, and series of OTs.
+    /// Returns the number of blocks of a label, which is also that of the parts of the offset and of the
+    /// series of OTs.
     pub fn blocks(&self) -> usize {
         self.labels.l() / BLOCK
     }
 
-    /// Returns the hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels
+    /// Returns the hashes of [`Level::of`] from the solver: the cheapest ones that are binding, with labels
     /// of whole blocks.
     ///
     /// # Errors
@@ -215,14 +216,14 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound of what a garbler achieves by bad copies that are compared with a hash: an
-    /// output of a bad copy that is not hashed is passed over, unless it passes for one of the two labels of
-    /// its wire.
+    /// Returns an upper bound on a garbler's success by bad copies whose outputs are compared with a hash. An
+    /// output of a bad copy that does not match is skipped, unless it equals one of the two labels of its
+    /// wire by chance.
     ///
-    /// A copy counts if all its outputs are labels, so the wrong ones of a copy are one chance. With
-    /// detection d and opened share f, `t` bad copies survive with probability `(1 − d·f)^t` at most, and
-    /// `t·(1 − x)^t < 1/(e·x)`: on average fewer than `1/(e·d·f)` bad copies are compared, each with both
-    /// labels.
+    /// A copy counts only if all its outputs are labels, so the wrong outputs of a copy are one chance. With
+    /// detection probability d and opened fraction f, `t` bad copies survive with probability at most `(1 −
+    /// d·f)^t`, and `t·(1 − x)^t < 1/(e·x)`. So on average fewer than `1/(e·d·f)` bad copies are compared,
+    /// each with both labels.
     fn compared(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
         match bucketing.slots {
             0 => Upper::ZERO,
@@ -233,7 +234,7 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound of what a garbler achieves with copies of this bucketing.
+    /// Returns an upper bound on a garbler's success with copies of this bucketing.
     pub fn of_copies(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
         match (bucketing.slots, bucketing.opened) {
             (0, _) => Upper::ZERO,
@@ -245,7 +246,7 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound of each thing that may fail in a session besides what is cut and chosen.
+    /// Returns an upper bound on each failure in a session outside the cut-and-choose.
     pub fn checks(&self) -> Vec<(&'static str, Upper)> {
         let Level { labels, permutations, .. } = self;
         let both = |of: &dyn Fn(&Parameters) -> Upper| of(labels) + of(permutations);
@@ -256,7 +257,8 @@ impl Level {
         };
         let ots = Upper::exp2(-(self.checking_ots() as f64));
         let uses = Upper::exp2(f64::from(self.uses));
-        // The extension checks each series twice: OTs of keys and those that check the offset, and of inputs.
+        // The extension checks each series twice: OTs of keys with those that check the offset, and OTs of
+        // inputs.
         let calls = 2 * self.blocks() as u64;
         vec![
             (BINDING, both(&Parameters::binding)),
@@ -272,9 +274,9 @@ impl Level {
         ]
     }
 
-    /// Returns the copies that must be opened at least, where so many are kept and may let 2^`log2` through.
-    /// An offset of colour 0 must be noticed, and a sixteenth of all is opened, so that few bad copies are
-    /// compared.
+    /// Returns the smallest number of copies that must be opened, for this many kept ones and an error of
+    /// 2^`log2`. An offset of colour 0 must be detected, and a sixteenth of all copies is opened, so that few
+    /// bad copies are compared.
     fn least_opened(&self, rule: Rule, kept: u64, log2: f64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
         let bits = (self.security + CHECK_MARGIN).max((ROW_MARGIN - log2).ceil() as u32);
@@ -285,8 +287,8 @@ impl Level {
         })
     }
 
-    /// Returns the bucketing of fewest items for so many slots with which bad ones achieve 2^`log2` at most,
-    /// also where that is so little that more must be opened for the sake of what is `compared`.
+    /// Returns the bucketing of fewest items for this many slots with an error of at most 2^`log2`, also if
+    /// this is so small that more must be opened because of `compared`.
     fn within(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         const PARTS: u32 = 8;
         let limit = Upper::limit(log2);
@@ -296,7 +298,7 @@ impl Level {
             let found = fewest_copies(rule, slots, Upper::limit(rest))?;
             let least = self.least_opened(rule, found.kept(), log2).max(found.opened);
             let buckets = Bucketing { opened: least, ..found }.bound(rule) + one_row(rule, least);
-            // Up to three times as many are opened as are kept. More of them never help the garbler.
+            // At most three times as many are opened as are kept. Opening more never helps the garbler.
             let opened = (0..=3 * PARTS).map(|eighths| {
                 let share = found.kept() * u64::from(eighths) / u64::from(PARTS);
                 least.max(u32::try_from(share).unwrap_or(u32::MAX))
@@ -309,27 +311,26 @@ impl Level {
             .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
     }
 
-    /// Returns the base-2 logarithm of a share of what the checks leave of 2^-s.
+    /// Returns the base-2 logarithm of a part of the probability that the checks leave of 2^-s.
     pub(super) fn share(&self, share: f64) -> f64 {
         let s = f64::from(self.security);
         let spent: Upper = self.checks().into_iter().map(|(_, part)| part).sum();
         ((1.0 - (spent.log2() + s).exp2()) * share).log2() - s
     }
 
-    /// Returns the bucketing of fewest copies for so many slots with which bad copies achieve 2^`log2` at
-    /// most.
+    /// Returns the bucketing of fewest copies for this many slots with an error of at most 2^`log2`.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none.
     pub fn bucketing(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         let limit = Upper::limit(log2);
-        // What comparing takes depends, a little, on the share that is opened.
+        // The error of comparing depends slightly on the opened fraction.
         (1..=32)
             .filter_map(|part| {
                 look();
                 let rest = Upper::limit(log2 + (1.0 - f64::from(part) / 33.0).log2());
                 let bucketing = fewest_copies(rule, slots, rest)?;
-                // More opened copies never help the garbler.
+                // Opening more copies never helps the garbler.
                 let least = self.least_opened(rule, bucketing.kept(), log2);
                 Some(Bucketing { opened: bucketing.opened.max(least), ..bucketing })
             })
@@ -338,8 +339,9 @@ impl Level {
     }
 }
 
-/// How many bad items are compared with a hash on average, at most, before one is noticed in an opened one:
-/// less than `1/(e·d·f)`, which is less than 1/2 of `1/f` for d = 1, less than `1/f` for d = 1/2.
+/// Returns an upper bound on the average number of bad items that are compared with a hash before one is
+/// detected when opened: less than `1/(e·d·f)`, which is less than 1/2 of `1/f` for d = 1, and less than
+/// `1/f` for d = 1/2.
 fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
     match rule.detection {
@@ -348,26 +350,26 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     }
 }
 
-/// What a session makes.
+/// The numbers of items that a session makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The hashes.
     pub level: Level,
-    /// What copies are of.
+    /// The unit of the cut-and-choose.
     pub unit: Unit,
     /// Copies of each kind: of the AND gate, or of the components that have AND gates.
     pub copies: Vec<Bucketing>,
 }
 
-/// Nothing is made.
+/// No items.
 pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
-/// More items of a kind are not made in one session.
+/// The largest number of items of a kind in one session.
 const MOST: u64 = (u32::MAX / 8) as u64;
 
 impl Sizes {
-    /// Returns those of a step that fills a stock with so many buckets of a kind, or with none of any, which
-    /// may let through this share of what the checks leave of 2^-s.
+    /// Returns the sizes of a step that makes this many buckets of a kind, or none, with this part of the
+    /// probability that the checks leave of 2^-s.
     ///
     /// # Errors
     /// As [`Sizes::choose`].
@@ -379,20 +381,20 @@ impl Sizes {
         Ok(Sizes { level, unit, copies })
     }
 
-    /// Returns the sizes for so many slots of each kind.
+    /// Returns the sizes for this many slots of each kind.
     ///
     /// # Errors
     /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if no buckets stay below 2^-s.
     pub fn choose(security: u32, unit: Unit, slots: &[u32]) -> Result<Self, Error> {
         let level = Level::of(security)?;
         let s = f64::from(security);
-        // What all else leaves is for the copies, each kind alike.
+        // The copies get everything that is left, the same for each kind.
         let others = level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
         let left = 1.0 - (others.log2() + s).exp2();
         if left <= 0.0 {
             return Err(Error::Limit(format!("this program cannot be had within 2^-{security}")));
         }
-        // A hair less, as sums are rounded up.
+        // Slightly less, because sums are rounded up.
         let share = -s + (left * (1.0 - 1e-6) / slots.len().max(1) as f64).log2();
         let of_kind = |slots: &u32| match slots {
             0 => Ok(NONE),
@@ -411,9 +413,9 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Returns an upper bound of each thing by which a cheater of either side may succeed: the garbler by the
-    /// hashes, by bad copies, by another offset of the OTs; the evaluator by choices
-    /// that differ, by more watched symbols, by the check of the OT extension.
+    /// Returns an upper bound on each way in which a cheater of either side may succeed. The garbler: the
+    /// hashes, bad copies, another offset of the OTs. The evaluator: different choices, more watched symbols,
+    /// the check of the OT extension.
     pub fn parts(&self) -> Vec<(&'static str, Upper)> {
         let rule = self.unit.rule();
         let copies = self.copies.iter().map(|bucketing| self.level.of_copies(rule, bucketing)).sum();
@@ -422,14 +424,14 @@ impl Sizes {
         parts
     }
 
-    /// Returns an upper bound of what a cheater of either side achieves, by all of [`Sizes::parts`].
+    /// Returns an upper bound on the success of a cheater of either side, by all of [`Sizes::parts`].
     pub fn bound(&self) -> Upper {
         self.parts().into_iter().map(|(_, part)| part).sum::<Upper>().min(Upper::ONE)
     }
 }
 
-/// With which probability gates survive whose offset has colour 0, if `opened` of them are opened: each has a
-/// wrong row.
+/// Returns the probability that gates with an offset of colour 0 are undetected, if `opened` of them are
+/// opened: each has a wrong row.
 fn one_row(rule: Rule, opened: u32) -> Upper {
     match rule.detection {
         Detection::Full => Upper::ZERO,
@@ -437,8 +439,8 @@ fn one_row(rule: Rule, opened: u32) -> Upper {
     }
 }
 
-/// Bits that labels take for a gate: three corrections, a chosen output, two rows, three openings; and what
-/// three words take.
+/// Returns the bits of labels for a gate: three corrections, a chosen output, two rows, three openings; and
+/// the cost of three words.
 fn label_bits(parameters: &Parameters) -> usize {
     let opened = parameters.hidden_bits() as usize;
     3 * (parameters.correction_bits()
@@ -447,13 +449,13 @@ fn label_bits(parameters: &Parameters) -> usize {
         + words(parameters))
 }
 
-/// Bits that permutation messages take for a gate: three corrections and three openings; and what three words
-/// take.
+/// Returns the bits of permutation messages for a gate: three corrections and three openings; and the cost of
+/// three words.
 fn permutation_bits(parameters: &Parameters) -> usize {
     3 * (parameters.correction_bits() + parameters.hidden_bits() as usize + words(parameters))
 }
 
-/// What a word takes besides what is sent.
+/// Returns the cost of a word besides its sent bits.
 fn words(parameters: &Parameters) -> usize {
     BLOCK_BITS * parameters.l().div_ceil(BLOCK)
 }
@@ -482,13 +484,13 @@ mod tests {
         let levels = [40, 64, 80].map(|s| [Level::of(s).unwrap(), Level::of_stock(s).unwrap()]);
         for Level { labels, permutations, .. } in levels.into_iter().flatten() {
             assert!(labels.hidden_bits() >= HIDDEN && labels.l() % BLOCK == 0);
-            // Points by which words are opened, those of the compression among them.
+            // Returns the points at which words are opened, including those of the compression.
             let unsent = |hash: Parameters| (1 << hash.bits()) - hash.n();
             assert!(unsent(labels) >= labels.l() - labels.w() && labels.l() - labels.w() > COMPRESSED);
             assert!(unsent(permutations) >= permutations.l() - permutations.w());
             assert!(permutations.hidden_bits() >= 1);
         }
-        // Figure 7 and repair (vi): 88 bits less the offset's colour, and 128 less it: the paper's 127.
+        // Figure 7 and repair (vi): 88 bits minus the offset's colour, and 128 minus it: the paper's 127.
         assert_eq!(FIGURE_7.map(|level| level.labels.hidden_bits() - 1), [87, 127]);
     }
 
@@ -504,8 +506,8 @@ mod tests {
         }
     }
 
-    /// N, B, T of section 7 and of figure 11; the rule; and the fewest copies with these buckets that stay
-    /// below 2^-40. Figure 11 prints thousands from 32 AES on.
+    /// N, B, T of section 7 and of figure 11; the rule; and the smallest number of copies with these buckets
+    /// that stays below 2^-40. From 32 AES on, figure 11 prints thousands.
     const PRINTED: [(u32, u32, u64, Rule, u64); 12] = [
         (6800, 5, 39_535, GATES, 39_539),
         (18_175, 5, 97_593, GATES, 97_593),
@@ -521,8 +523,9 @@ mod tests {
         (20_480, 4, 100_410, COMPONENTS, 100_410),
     ];
 
-    /// Section 6.3 against the exact bound: seven of the printed numbers are the fewest copies, two are a
-    /// few short of it (2^-39.97 at worst, and one of the thousands), the others have more than they need.
+    /// Section 6.3 compared with the exact bound: seven of the printed numbers are the smallest possible, two
+    /// are slightly too small (2^-39.97 at worst, and one of the thousands), and the others are larger than
+    /// necessary.
     #[test]
     fn section_6_3_as_printed() {
         for (slots, bucket, copies, rule, fewest) in PRINTED {
@@ -535,8 +538,8 @@ mod tests {
         }
     }
 
-    /// A step of stock keeps to its share, with all that is compared, at any level: one alone, and one of
-    /// sixteen, down to the smallest.
+    /// A step of stock keeps within its part, including all comparisons, at any level: a single step, and one
+    /// of sixteen, down to the smallest.
     #[test]
     fn steps_of_stock_stay_within_their_shares() {
         for security in [40, 64, 80] {
@@ -554,9 +557,9 @@ mod tests {
         }
     }
 
-    /// Codewords of a stock are the shortest with which, in one of sixteen steps, four fifths of the step's
-    /// part are enough for what is compared, where a quarter of the gates is opened; all else of the hashes
-    /// is that of a run.
+    /// Codewords of a stock are as short as possible: in one of sixteen steps, four fifths of the step's part
+    /// must be enough for the comparisons, if a quarter of the gates is opened. Everything else of the hashes
+    /// is as in a run.
     #[test]
     fn codewords_of_a_stock_are_as_long_as_sixteen_steps_take() {
         for security in [40, 64, 80] {
@@ -595,7 +598,7 @@ mod tests {
         }
     }
 
-    /// C(n, k) for k = 0, …, most.
+    /// Returns C(n, k) for k = 0, …, most.
     fn binomials(n: u64, most: u64) -> Vec<BigUint> {
         let next = |last: &mut BigUint, k: u64| {
             let this = last.clone();
@@ -605,14 +608,15 @@ mod tests {
         (0..=most).scan(BigUint::from(1_u8), next).collect()
     }
 
-    /// What bad items achieve, at the best number of them up to `most`: the printed sum, without rounding.
+    /// Returns the success of the best number of bad items up to `most`: the printed sum, without rounding.
     fn best_attack(cut: &Bucketing, half: bool, most: u64) -> BigRational {
         let (kept, bucket) = (cut.kept(), u64::from(cut.bucket));
         let in_buckets = binomials(kept, most);
         let others = binomials(kept - bucket, most);
         let opened = binomials(cut.opened.into(), most);
         let all = binomials(cut.copies(), most);
-        // Ways to put `i` of them into buckets so that one is all bad, each counted once a bucket.
+        // The number of ways to put `i` of them into buckets so that one is all bad, each counted once per
+        // bucket.
         let wins = |i: u64| match i.checked_sub(bucket) {
             None => BigUint::ZERO,
             Some(rest) => (&others[rest as usize] * cut.slots).min(in_buckets[i as usize].clone()),
@@ -624,7 +628,7 @@ mod tests {
                 (j, true) => &opened[j as usize] << (t - j),
             };
             let sum: BigUint = (0..=t.min(cut.opened.into())).map(|j| wins(t - j) * unnoticed(j)).sum();
-            // Hundreds of them, of which one is brought to its lowest terms.
+            // There are hundreds of terms, so only the sum is reduced.
             BigRational::new_raw(sum.into(), (&all[t as usize] << t).into())
         };
         (1..=most.min(cut.copies())).map(success).max().expect("some number of them").reduced()
@@ -646,7 +650,7 @@ mod tests {
         bits(x.numer()) - bits(x.denom())
     }
 
-    /// Everything that `Sizes::bound` adds up, from the numbers alone and in exact arithmetic.
+    /// Computes everything that `Sizes::bound` adds up, from the numbers alone and in exact arithmetic.
     fn recomputed(security: i64, unit: Unit, hashes: [[u64; 4]; 2], sizes: &Sizes) -> f64 {
         let of = |a: u64, b: u64| BigRational::new(a.into(), b.into());
         let binding = hashes.map(|[n, l, _, w]| {
@@ -654,9 +658,9 @@ mod tests {
             BigRational::new(few[w as usize].clone().into(), all[w as usize].clone().into())
         });
         let [labels, messages] = &binding;
-        // Two draws of labels, and of messages two and the sums with those that are read, whose combinations
-        // leave, of all sets of symbols, what these do; three lists of opened labels and two of messages, of
-        // which each combination leaves 2·2^-σ.
+        // Two draws of labels; two of messages, and the sums with those that are read. Their combinations
+        // have this error for all sets of symbols. Each combination of three lists of opened labels and two
+        // of messages has an error of 2·2^-σ.
         let bits = security + 8;
         let checks = hashes.into_iter().zip([[2, 3], [3, 2]]).map(|([n, _, sigma, _], [draws, lists])| {
             let [n, each] = [n as i64, sigma as i64 - 1];
@@ -666,8 +670,8 @@ mod tests {
         });
         let mut sum = checks.fold(labels + messages, |sum, check| sum + check);
         for copies in sizes.copies.iter().filter(|copies| copies.slots > 0) {
-            // Two comparisons for each bad copy that is evaluated, of which there are less than 1/f on
-            // average, of gates, or half as many.
+            // Two comparisons for each evaluated bad copy; their average number is less than 1/f for gates,
+            // and half of that for components.
             let half = unit == Unit::Gates;
             sum += labels * of(if half { 2 } else { 1 } * copies.copies(), copies.opened.into());
             if half {
@@ -700,7 +704,7 @@ mod tests {
         }
     }
 
-    /// What copies take, all of it below 2^-s: little more than the cut-and-choose alone.
+    /// The error of copies is below 2^-s and little more than that of the cut-and-choose alone.
     #[test]
     fn copies_stay_within_their_share() {
         for security in [40, 64, 80] {
@@ -717,9 +721,9 @@ mod tests {
         assert_eq!(Level::of(40).unwrap().of_copies(GATES, &none), Upper::ONE);
     }
 
-    /// Of the game of section 6.3, played: gates are opened or put into buckets at random, an opened bad gate
-    /// is noticed with probability 1/2, and a bucket of bad gates wins. Never more often than the bound says,
-    /// and nearly as often.
+    /// The game of section 6.3, simulated: gates are opened or put into buckets at random, an opened bad gate
+    /// is detected with probability 1/2, and a bucket of bad gates wins. A cheater never wins more often than
+    /// the bound says, and nearly as often.
     #[test]
     fn cheaters_win_as_often_as_the_bound_says() {
         let (bucketing, trials) = (Bucketing { slots: 4, bucket: 2, opened: 8 }, 40_000);
@@ -731,7 +735,7 @@ mod tests {
             })
             .fold(0.0, f64::max);
         let bound = bucketing.bound(GATES).log2().exp2();
-        // The union bound over four buckets counts what has two bad ones twice.
+        // The union bound over four buckets counts an outcome with two bad buckets twice.
         assert!(best < bound + 0.01 && best > 0.75 * bound, "{best} {bound}");
     }
 
@@ -745,7 +749,7 @@ mod tests {
         !noticed && challenge.buckets().any(|gates| gates.iter().all(|&gate| gate < bad))
     }
 
-    /// At most a hundredth more than `1/(e·x)` where it is that, and never more than what is counted.
+    /// The bound is at most a hundredth above `1/(e·x)` in that range, and never above the counted value.
     #[test]
     fn bad_gates_that_are_compared_are_counted() {
         for (detected, opened) in [(0.5, 0.14), (1.0, 0.14), (0.5, 0.9), (1.0, 0.99), (0.5, 0.001)] {

@@ -1,7 +1,7 @@
-//! Copies are made and hashed. All random words are hashed before the evaluator says the
-//! seed of their combinations, and the garbler has proven these before the evaluator says what is opened: the
-//! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
-//! The labels of OTs are hashed when the evaluator has proven its choices.
+//! Makes and hashes copies. All random words are hashed before the evaluator sends the seed of their
+//! combinations. The garbler proves the combinations before the evaluator sends the challenge: with its
+//! answer, a garbler names the symbols that it hopes are watched, and must not choose them after it knows the
+//! challenge. The labels of OTs are hashed after the evaluator has proven its choices.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -24,12 +24,12 @@ use crate::setup::{Evaluator, Garbler};
 /// Bytes of the start of hash keys.
 pub(super) const START: usize = 16;
 
-/// Gates that are garbled, hashed and sent at a time.
+/// The number of gates that are garbled, hashed and sent at a time.
 pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 
-/// Returns the lists of random words, labels and permutation messages, in their order: of each kind of copies
-/// those of inputs, of outputs, and offsets, which have no permutation messages; the garbler's inputs;
-/// outputs of slots that have words of their own; OTs, which have no permutation messages either.
+/// Returns the lists of random words, labels and permutation messages, in order. For each kind of copies:
+/// those of inputs, of outputs, and offsets, which have no permutation messages. Then the garbler's inputs;
+/// outputs of slots with their own words; OTs, which have no permutation messages either.
 pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
@@ -51,7 +51,7 @@ pub(super) fn input_ots(supply: &Supply) -> Option<Counts> {
     (supply.ots > 0).then(|| Counts { ots: supply.ots, combinations: supply.combinations() })
 }
 
-/// What the garbler has of copies of a kind.
+/// The garbler's data about copies of a kind.
 pub(super) struct Copies {
     /// `[copy][input]` and `[copy][output]`.
     pub inputs: Wires,
@@ -61,14 +61,14 @@ pub(super) struct Copies {
     pub start: u128,
 }
 
-/// Random words that were hashed, in whose place chosen ones are.
+/// Random words that were hashed and are replaced by chosen ones.
 enum Replaced {
     Outputs(Words),
     Offsets(Words),
 }
 
 impl Copies {
-    /// The random words that were hashed, of labels.
+    /// Returns the random words of labels that were hashed.
     fn random<'a>(&'a self, replaced: &'a Replaced) -> [&'a Words; 3] {
         let Copies { inputs, outputs, offsets, .. } = self;
         match replaced {
@@ -78,7 +78,7 @@ impl Copies {
     }
 }
 
-/// What the garbler has made.
+/// The items that the garbler has made.
 pub(super) struct Made {
     pub copies: Vec<Copies>,
     pub inputs: Wires,
@@ -89,7 +89,7 @@ pub(super) struct Made {
     pub choice: Choice,
 }
 
-/// What the evaluator has of copies of a kind.
+/// The evaluator's data about copies of a kind.
 pub(super) struct HashedCopies {
     /// `[copy][input]` and `[copy][output]`.
     pub inputs: HashedWires,
@@ -98,30 +98,30 @@ pub(super) struct HashedCopies {
     pub garbled: Garbled,
 }
 
-/// What copies are evaluated by.
+/// The data for evaluating copies.
 pub(super) enum Garbled {
-    /// Gates, and the rows of all of them, `[gate][row]`; once they are checked, of those in buckets, one
-    /// after the other.
+    /// Gates, with the rows of all of them, `[gate][row]`; after the check, only of those in buckets, one
+    /// after another.
     Gates(Garbling, Words),
     /// Components.
     Components {
         garbling: Box<ComponentGarbling>,
-        /// Of the tables of each copy.
+        /// Hashes of the tables of each copy.
         hashes: Vec<[u8; HASH]>,
-        /// Those of the copies in buckets, one after the other.
+        /// The tables of the copies in buckets, one after another.
         tables: Vec<u8>,
     },
 }
 
-/// What comes in the place of random words that were hashed.
+/// The replacements of random words that were hashed.
 enum InTheirPlace {
-    /// The hashes of the differences to the labels of gates' outputs, some gates after others.
+    /// The hashes of the differences to the labels of gates' outputs, group after group.
     Outputs(Vec<Hashes>),
-    /// For each copy's offset whether the label of colour 1 is added.
+    /// For each copy's offset, whether the label of colour 1 is added.
     Offsets(Vec<u8>),
 }
 
-/// What the evaluator has received.
+/// The items that the evaluator has received.
 pub(super) struct Received {
     pub copies: Vec<HashedCopies>,
     pub inputs: HashedWires,
@@ -186,7 +186,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     Ok(Made { copies, inputs, wires: slots, ots, choice })
 }
 
-/// Garbles gates, and hashes and sends them. Returns the random words in whose place their outputs are.
+/// Garbles gates, and hashes and sends them. Returns the random words that their outputs replace.
 fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Error> {
     let (code, blocks) = (party.labels.code(), party.level.blocks());
     let gates = made.outputs.labels.count();
@@ -218,8 +218,8 @@ fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Erro
     Ok(Replaced::Outputs(random))
 }
 
-/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words in whose
-/// place their offsets are.
+/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words that their
+/// offsets replace.
 fn garble_components(
     party: &mut Garbler,
     supply: &Supply,
@@ -246,7 +246,7 @@ fn garble_components(
     Ok(Replaced::Offsets(random))
 }
 
-/// Returns how copies of a kind that is a component are garbled.
+/// Returns the method of garbling copies of a kind, if it is a component.
 pub(super) fn component_garbling(supply: &Supply, kind: usize, start: u128) -> ComponentGarbling {
     let circuit = supply.kinds[kind].circuit().expect("a component");
     ComponentGarbling::new(
@@ -257,7 +257,7 @@ pub(super) fn component_garbling(supply: &Supply, kind: usize, start: u128) -> C
     )
 }
 
-/// Garbles copies with these numbers; again, if they were before. Returns the tables of each.
+/// Garbles copies with these numbers, possibly again. Returns the tables of each.
 pub(super) fn garble_copies(
     party: &mut Garbler,
     made: &Copies,
@@ -289,7 +289,7 @@ pub(super) fn garble_copies(
     Ok(tables)
 }
 
-/// Hashes the labels of OTs in the place of random words. Returns them.
+/// Hashes the labels of OTs, which replace random words. Returns them.
 fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words, Error> {
     party.hooks.alter(Point::OtLabels, ots.data_mut());
     let mut differences = random;
@@ -298,7 +298,7 @@ fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words,
     Ok(ots)
 }
 
-/// Receives all, and chooses what is opened.
+/// Receives everything, and draws the challenge.
 pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Received, Error> {
     party.run.phase("preprocess");
     let Evaluator { run, rng, series, hooks, .. } = party;
@@ -315,7 +315,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     let rho = of_permutations.into_iter().map(|count| party.permutations.random(channel, count));
     let rho = rho.collect::<Result<Vec<_>, Error>>()?;
     let rho_masks = party.permutations.masks(channel)?;
-    // All words that combinations are of are fixed. The garbler reads this when it has sent what it garbles.
+    // All words in the combinations are fixed. The garbler reads this after it has sent its garbled items.
     let seed = ihash::ask(channel)?;
     let mut garbled = Vec::new();
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
@@ -352,7 +352,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
             (hashed, choices, labels)
         }
     };
-    // All that is hashed or garbled is fixed and proven.
+    // Everything that is hashed or garbled is fixed and proven.
     let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
     party.hooks.alter(Point::Challenge, &mut challenge);
     party.run.expose()?;
@@ -377,7 +377,7 @@ fn receive_gates(party: &mut Evaluator, start: u128, gates: usize) -> Result<(Ga
     Ok((Garbled::Gates(Garbling::new(start, gates, blocks), rows), InTheirPlace::Outputs(differences)))
 }
 
-/// Receives what is known of copies of a component beforehand.
+/// Receives the data about copies of a component before the challenge.
 fn receive_components(
     party: &mut Evaluator,
     circuit: &Circuit,

@@ -1,20 +1,20 @@
-//! An evaluator that knows Δ reads the permutation bits of the garbler's inputs and outputs, and nobody else
-//! does. It takes the place of step 5b of the paper, which proves a random oracle inside a garbled circuit.
+//! An evaluator that knows Δ can read the permutation bits of the garbler's inputs and outputs, and nobody
+//! else can. This replaces step 5b of the paper, which proves a random oracle inside a garbled circuit.
 //!
-//! The seeds of all symbols are keys of OTs whose offset is Δ: that of the watched ones the evaluator chose.
-//! With Δ it makes the other key of each of these OTs, too, so it has the seeds of all symbols, and with them
-//! all words that were hashed (`brickwork_primitives::ihash`, module `reading`). That the OTs have Δ as
-//! offset, and that symbols are those of codewords, is checked in any case. So the garbler need not prove
-//! anything more for an evaluator that got Δ by a cheat to know what the garbler's input is.
+//! The seeds of all symbols are keys of OTs with offset Δ; the evaluator chose those of the watched symbols.
+//! With Δ it can compute the other key of each of these OTs, too. So it has the seeds of all symbols, and
+//! from them all words that were hashed (`brickwork_primitives::ihash`, module `reading`). It is checked in
+//! any case that the OTs have offset Δ, and that symbols are those of codewords. So the garbler need not
+//! prove more: an evaluator that learnt Δ through a cheat can read the garbler's input.
 //!
-//! To read a word, all that was drawn with it must be combined again. So the words that are read are drawn by
-//! themselves: a message ρ' for each input of the garbler and for each output that it learns. Nothing of it
-//! is opened but the sum with the wire's own message, `ρ ⊕ ρ'`.
+//! To read a word, the evaluator must repeat the combinations of all words of the same draw. Therefore the
+//! words for reading are drawn separately: a message ρ' for each input of the garbler and for each output
+//! that it learns. Only their sums with the wires' own messages are opened, `ρ ⊕ ρ'`.
 //!
-//! The draw and the sums are one step, and only then the evaluator draws the seed of combinations. A garbler
-//! may choose, when it knows the seed, the symbols A for which it answers, so what the words are is settled
-//! by its answer. Of all 2^n sets A the combinations of the draw leave what `Parameters::check` says, and so
-//! do those of the sums, of which there are as many.
+//! The draw and the sums are one step, and the evaluator draws the seed of combinations after it. After it
+//! knows the seed, a garbler may still choose the symbols A for which its answer is correct, so the words are
+//! fixed only by its answer. Over all 2^n sets A, the combinations of the draw have the error of
+//! `Parameters::check`, and so do those of the sums, which are as many.
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
@@ -26,13 +26,13 @@ use crate::cheat::Cheat;
 use crate::layout::Layout;
 use crate::setup::{Evaluator, Garbler};
 
-/// The messages that are read, and what masks their combinations, at the garbler.
+/// The messages for reading, and the words that mask their combinations, at the garbler.
 pub(super) struct Drawn {
     pub words: Words,
     pub masks: Option<Masks>,
 }
 
-/// Draws the messages that are read: one for each input and output of the garbler's.
+/// Draws the messages for reading: one for each input and output of the garbler.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Drawn, Error> {
     let Garbler { run, permutations, level, .. } = party;
     match layout.readable().count() {
@@ -52,7 +52,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Option
     }
 }
 
-/// Proves the messages that are read, and opens nothing of them: what is opened are sums with those of wires.
+/// Proves the messages for reading without opening them: only their sums with those of wires are opened.
 pub(super) fn prove(party: &mut Garbler, seed: &Seed, drawn: Drawn, sums: &Words) -> Result<(), Error> {
     let Garbler { run, permutations, .. } = party;
     let Drawn { words, masks } = drawn;
@@ -63,13 +63,13 @@ pub(super) fn prove(party: &mut Garbler, seed: &Seed, drawn: Drawn, sums: &Words
     openings.send(&mut run.channel)
 }
 
-/// Messages that are read with Δ, and the sums with those of the wires.
+/// Messages that can be read with Δ, and their sums with those of the wires.
 pub(super) struct Read {
     readable: Readable,
     sums: Words,
 }
 
-/// Checks the messages and their sums with those of these wires, which `opened` says.
+/// Checks the messages, and their sums with those of these wires, which are in `opened`.
 pub(super) fn verify(
     party: &mut Evaluator,
     seed: &Seed,
@@ -91,7 +91,7 @@ pub(super) fn verify(
 }
 
 impl Read {
-    /// Reads the permutation bits of the wires with Δ. Takes the same steps with anything in its place.
+    /// Reads the permutation bits of the wires with Δ. Takes the same steps with any value instead of Δ.
     pub fn bits(&self, party: &Evaluator, delta: &[u128]) -> Zeroizing<Vec<u8>> {
         let (permutations, point) = (&party.permutations, &party.points.permutation);
         let before = party.level.labels.n();

@@ -6,11 +6,11 @@ use crate::buckets::Recovery;
 use crate::layout::{Kind, Layout};
 use crate::parameters::{Level, Unit};
 
-/// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the
-/// offset's colour. Of the offset of all wires the lowest bit of each of its blocks is known, too. A copy of
-/// a component has an offset of its own, but the sum of both is opened, so these bits are known of it as
-/// well. The compression garbles: of its 136 bits 128 are hidden, and all known bits together tell one bit of
-/// it, where they tell any. Of the offset of all gates each counts.
+/// Returns kappa minus the losses in bits: 2^15 calls of the hash under one key with two labels each, and the
+/// offset's colour. The lowest bit of each block of the offset of all wires is known, too. A copy of a
+/// component has its own offset, but the sum of both is opened, so these bits are known for it as well.
+/// Garbling uses the compression. Of its 136 bits 128 are hidden, and all known bits together reveal at most
+/// one bit of it. For the offset of all gates each of them counts.
 pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),
@@ -19,8 +19,8 @@ pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     128.0 - 15.0 - 1.0 - 1.0 - known as f64
 }
 
-/// Returns the promise of a program from stock that took from no batch yet. An epoch may hold gates, whatever
-/// the program takes, and whoever finds the offset of these knows all others'.
+/// Returns the promise of a program from stock, before it takes from a batch. An epoch may hold gates,
+/// whatever the program takes, and their offset gives the offsets of everything else.
 pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Promise {
     Promise::malicious(
         Cheater::Either,
@@ -53,13 +53,13 @@ pub(super) fn promise(layout: &Layout) -> Promise {
     }
 }
 
-/// The name of the only kind of item where single gates are checked.
+/// The name of the only kind of item if single gates are checked.
 pub(super) const AND_GATES: &str = "AND gates";
 
-/// The knowledge of an evaluator beside its outputs, which must not show: it depends on its input.
+/// The evaluator's additional result, which must not show because it depends on its input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aside {
-    /// Says that two results of a bucket gave it the offset of a garbler that cheats.
+    /// True if two results of a bucket revealed the offset of a cheating garbler.
     pub recovered: bool,
 }
 
@@ -69,10 +69,10 @@ impl Aside {
     }
 }
 
-/// A party's result. Its outputs are ordered port after port.
+/// A party's result. Its outputs are in the order of the ports.
 pub type Report = brickwork_session::Report<Jimu>;
 
-/// JIMU, as one of the family; its parties are in the crate's root.
+/// JIMU as a protocol of the family; its parties are in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Jimu;
 

@@ -1,4 +1,5 @@
-//! The greeting, the OTs, what the evaluator watches of both hashes, and the offset of all labels.
+//! The greeting, the OTs, the symbols of both hashes that the evaluator watches, and the offset of all
+//! labels.
 
 use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -20,28 +21,29 @@ use crate::ots::{self, AllSeeds, Counts};
 use crate::parameters::{COMPRESSED, Level};
 use crate::report::Jimu;
 
-/// The points that both parties take from where no symbol is sent.
+/// The points that both parties use, at which no symbol is sent.
 pub(super) struct Points {
-    /// The seeds that they are drawn by: those of labels, and of permutation messages.
+    /// The seeds of the points: those of labels, and of permutation messages.
     pub seeds: [Seed; 2],
-    /// Those by which labels are compressed.
+    /// The points at which labels are compressed.
     pub compression: Unsent,
-    /// Those at which labels are opened: as many as are not watched, the ones of the compression first.
+    /// The points at which labels are opened: as many as symbols are not watched, with those of the
+    /// compression first.
     pub openings: Unsent,
-    /// That of the permutation bits, at which permutation messages are opened.
+    /// The point of the permutation bits, at which permutation messages are opened.
     pub permutation: Unsent,
     /// A label of colour 1.
     pub unit: Words,
 }
 
 impl Points {
-    /// Draws those of two seeds: of labels, and of permutation messages.
+    /// Draws the points from two seeds: those of labels, and of permutation messages.
     pub fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
         let hidden = |code: &Code| code.parameters().l() - code.parameters().w();
         let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);
         let openings = labels.seeded_evaluation(seeds[0], hidden(labels));
         let permutation = permutations.seeded_evaluation(seeds[1], hidden(permutations));
-        // Of all words with a single 1 half have colour 1.
+        // Among all words with a single 1, half have colour 1.
         let units = |symbol: usize| {
             let mut word = Words::zeros(labels.parameters().l(), 1);
             word.symbols_mut(0)[symbol] = 1;
@@ -84,7 +86,7 @@ pub(super) struct Evaluator {
     pub points: Points,
     /// The completion of opened labels.
     pub completion: Completion,
-    /// The view of labels.
+    /// The view of labels for judging.
     pub sight: Sight,
     pub series: Vec<extension::Receiver>,
     /// The reader of permutation messages, with Δ.
@@ -105,18 +107,18 @@ impl Evaluator {
     }
 }
 
-/// Returns the OTs of a session's setup: those of what is watched, then those by which the offset is checked.
+/// Returns the OTs of a session's setup: those of the watched symbols, then those that check the offset.
 pub(super) fn setup_ots(level: &Level) -> Counts {
     let checking = level.checking_ots();
     Counts { ots: watched_ots(level) + checking, combinations: checking }
 }
 
-/// Symbols of both hashes, for each of which there is an OT.
+/// Returns the number of symbols of both hashes; each has an OT.
 pub(super) fn watched_ots(level: &Level) -> usize {
     level.labels.n() + level.permutations.n()
 }
 
-/// The terms that a session is set up with: those that both must agree on, and the hashes that it takes.
+/// The terms for setting up a session: those that both must agree on, and its hashes.
 #[derive(Clone, Copy)]
 pub(super) struct Purpose {
     stock: bool,
@@ -125,12 +127,12 @@ pub(super) struct Purpose {
 }
 
 impl Purpose {
-    /// Runs a program.
+    /// Returns the terms for running a program.
     pub fn run(layout: &Layout) -> Self {
         Purpose { stock: false, program: layout.digest(), level: *layout.level() }
     }
 
-    /// Fills a stock, for programs that nobody knows yet.
+    /// Returns the terms for filling a stock, before programs are known.
     pub fn stock(level: Level) -> Self {
         Purpose { stock: true, program: [0; 32], level }
     }
@@ -147,8 +149,8 @@ pub(super) fn series(session: &[u8; 32], block: usize) -> Series {
     Series::new(hasher.finalize().as_bytes(), Direction::GarblerSends).numbered(block)
 }
 
-/// Greets the peer. Returns the keys of the base OTs, which the evaluator offers and in which the garbler has
-/// these choices, and the session.
+/// Greets the peer. Returns the keys of the base OTs, in which the evaluator is the sender and the garbler
+/// has these choices, and the session.
 fn base_ots(
     run: &mut Metered,
     hooks: &Hooks,
@@ -202,7 +204,7 @@ pub(super) fn garbler(
     garbler_of(run, rng, session, level, delta, all, hooks)
 }
 
-/// Goes on when the OTs are there: what is watched, and Δ, are proven.
+/// Continues after the OTs: the watched symbols and Δ are proven.
 fn garbler_of(
     mut run: Metered,
     mut rng: Rng,
@@ -216,7 +218,8 @@ fn garbler_of(
     let (counts, watched) = (setup_ots(&level), watched_ots(&level));
     let unchecked = ots::garbler(channel, &mut series, counts, &mut rng)?;
     let ots = unchecked.check(channel, &session, delta.word(0))?;
-    // No key is made of a label before this: an evaluator whose choices differ could find blocks of Δ.
+    // No key is made from a label before this, because an evaluator with different choices could find blocks
+    // of Δ.
     let mut keys = ots::keys_offered(&mut series, &ots.range(0..watched))?;
     let ots = ots.range(watched..counts.ots);
     let of_permutations = keys.split_off(level.labels.n());
@@ -278,7 +281,7 @@ pub(super) fn evaluator(
     evaluator_of(run, rng, session, purpose.level, all, hooks)
 }
 
-/// Goes on when the OTs are there.
+/// Continues after the OTs.
 fn evaluator_of(
     mut run: Metered,
     mut rng: Rng,

@@ -1,4 +1,4 @@
-//! Wires that are soldered to others, pair by pair: what opens them, a part at a time, as there may be many.
+//! Wires that are soldered in pairs. Their opening values are processed in parts, because there may be many.
 
 use brickwork_base::Error;
 use brickwork_primitives::ihash::{Completion, Hashes, Opened, Openings, Seen, Sight, Words};
@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 use crate::buckets::{HashedWires, Wires, lowest_bits};
 use crate::setup::{Evaluator, Garbler};
 
-/// Pairs that are opened at a time.
+/// The number of pairs that are opened at a time.
 pub(super) const AT_ONCE: usize = 1 << 10;
 
-/// Returns the parts of a list of so many pairs.
+/// Returns the parts of a list of this many pairs.
 pub(super) fn parts(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..count).step_by(AT_ONCE).map(move |first| first..count.min(first + AT_ONCE))
 }
@@ -33,16 +33,16 @@ impl Pairs {
     }
 }
 
-/// The offset of the wires that others are soldered to.
+/// The offset of the wires at which solderings end.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a, T: ?Sized> {
     /// Δ.
     Session(&'a T),
-    /// That of each copy, which has so many wires.
+    /// The offset of each copy, which has this many wires.
     Copies(&'a T, usize),
 }
 
-/// A list of wires that are soldered, at the garbler.
+/// A list of soldered wires at the garbler.
 pub(super) struct Solder<'a> {
     pub pairs: &'a Pairs,
     pub from: &'a Wires,
@@ -58,22 +58,22 @@ pub(super) struct HashedSolder<'a> {
     pub offset: Target<'a, Hashes>,
 }
 
-/// The values that opened a part of a list, as received, and the hashes that they must fit.
+/// The received opening values of a part of a list, and the hashes that they must match.
 pub(super) struct Part {
-    /// Sums of permutation messages, where their bits are.
+    /// Sums of permutation messages, at the point of their bits.
     pub permutations: (Hashes, Words),
-    /// δ, by what opens it.
+    /// δ, at its opening points.
     pub labels: (Hashes, Words),
 }
 
 impl Solder<'_> {
-    /// The sums of permutation messages.
+    /// Returns the sums of permutation messages.
     fn permutations(&self, part: std::ops::Range<usize>) -> Words {
         let Pairs { from, to } = self.pairs;
         self.from.permutations.pair_sums(&from[part.clone()], &self.to.permutations, &to[part])
     }
 
-    /// δ, where these are the sums of permutation bits.
+    /// Returns δ for these sums of permutation bits.
     fn labels(&self, part: std::ops::Range<usize>, bits: &[u8]) -> Words {
         let Pairs { from, to } = self.pairs;
         let mut sums = self.from.labels.pair_sums(&from[part.clone()], &self.to.labels, &to[part.clone()]);
@@ -90,7 +90,7 @@ impl Solder<'_> {
         sums
     }
 
-    /// Opens all. Returns the sums of permutation bits.
+    /// Opens all of them. Returns the sums of permutation bits.
     pub fn open(&self, party: &mut Garbler) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut all = Zeroizing::new(Vec::with_capacity(self.pairs.count()));
         let Garbler { run, labels, permutations, points, .. } = party;
@@ -103,7 +103,7 @@ impl Solder<'_> {
         Ok(all)
     }
 
-    /// Adds what was opened to combinations; `bits` are the sums of permutation bits.
+    /// Adds the openings to combinations; `bits` are the sums of permutation bits.
     pub fn prove(&self, permutations: &mut Openings, labels: &mut Openings, bits: &[u8]) {
         for part in parts(self.pairs.count()) {
             permutations.add(&self.permutations(part.clone()));
@@ -113,7 +113,7 @@ impl Solder<'_> {
 }
 
 impl HashedSolder<'_> {
-    /// Receives what opens all.
+    /// Receives the opening values of all.
     pub fn opened(&self, party: &mut Evaluator) -> Result<Vec<Part>, Error> {
         let Evaluator { run, labels, permutations, .. } = party;
         let receive = |part: std::ops::Range<usize>| {
@@ -131,7 +131,7 @@ impl HashedSolder<'_> {
         parts(self.pairs.count()).map(receive).collect()
     }
 
-    /// The hashes of δ, where these are the sums of permutation bits.
+    /// Returns the hashes of δ for these sums of permutation bits.
     fn labels(&self, part: std::ops::Range<usize>, bits: &[u8]) -> Hashes {
         let Pairs { from, to } = self.pairs;
         let mut sums = self.from.labels.pair_sums(&from[part.clone()], &self.to.labels, &to[part.clone()]);
@@ -147,14 +147,14 @@ impl HashedSolder<'_> {
 }
 
 impl Part {
-    /// Adds what was opened to combinations, with the hashes that it must fit.
+    /// Adds the openings to combinations, with the hashes that they must match.
     pub fn check(&self, permutations: &mut Opened, labels: &mut Opened) {
         permutations.add(&self.permutations.0, &self.permutations.1);
         labels.add(&self.labels.0, &self.labels.1);
     }
 }
 
-/// Returns what is seen of the labels δ of every `step`th pair of a list whose openings have been checked.
+/// Returns the view of the labels δ of every `step`th pair of a list whose openings have been checked.
 pub(super) fn seen(sight: &Sight, opened: &[Part], step: usize) -> Seen {
     sight.join(opened.iter().map(|Part { labels: (hashes, values), .. }| (values, hashes)), step)
 }

@@ -1,6 +1,5 @@
-//! The cost of the protocol's single tasks: figure 8 of the paper. The parties are real ones, over memory,
-//! and do each task for many gates or wires at once; a clock says how much of the processor each of them has
-//! had.
+//! The cost of the protocol's separate tasks: figure 8 of the paper. Two real parties, connected in memory,
+//! do each task for many gates or wires at once; a clock measures the CPU time of each.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -24,26 +23,26 @@ use crate::setup::{self, Evaluator, Garbler, Purpose};
 use crate::solder::{HashedSolder, Pairs, Solder, Target};
 use crate::{evaluator, garbler, open};
 
-/// The cost of a task for each of its items.
+/// The cost of a task per item.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
-    /// In the paper's words.
+    /// The name in the paper.
     pub name: &'static str,
-    /// How many were done.
+    /// The number of items.
     pub items: usize,
-    /// Seconds of the processor, of the garbler and of the evaluator.
+    /// CPU seconds of the garbler and of the evaluator.
     pub seconds: [f64; 2],
-    /// Bytes, both ways.
+    /// Bytes in both directions.
     pub bytes: f64,
 }
 
-/// Seconds of the processor that the calling thread has had.
+/// Returns the CPU seconds of the calling thread.
 pub type Clock = fn() -> f64;
 
-/// Runs with so many wires, and what either party took for it.
+/// Runs with this many wires; returns each party's cost.
 type Runs<'a> = &'a dyn Fn(usize) -> Result<[Mark; 2], Error>;
 
-/// The progress of a party when a task was over.
+/// A party's cost when a task ended.
 #[derive(Clone, Copy, Default)]
 struct Mark {
     seconds: f64,
@@ -55,7 +54,7 @@ fn mark(run: &Metered, clock: Clock) -> Mark {
     Mark { seconds: clock(), bytes: run.channel.sent_bytes() }
 }
 
-/// Measures all tasks, with so many gates, half of which are opened, and so many inputs and outputs.
+/// Measures all tasks, with this many gates, half of which are opened, and this many inputs and outputs.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] without randomness.
@@ -72,7 +71,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
         ("output", &|count| ports(security, clock, (Party::Garbler, 1), count)),
     ];
     for (name, of) in cases {
-        // The cost of one of them is that of a run.
+        // The cost of one item is that of a run.
         let (one, many) = (of(1)?, of(wires)?);
         let each = |all: f64| all.max(0.0) / (wires - 1) as f64;
         tasks.push(Task {
@@ -90,13 +89,13 @@ fn job(program: &Arc<Program>, security: u32) -> Job {
     Job::new(program.clone(), security, identities)
 }
 
-/// Notes what a party had done when its setup was over.
+/// Notes a party's cost at the end of its setup.
 struct SetUp(Clock, Sender<f64>);
 
 impl Observer for SetUp {
     fn phase(&mut self, name: &'static str) {
         if name == "preprocess" {
-            // The waiting party has it from the first one.
+            // The waiting party has it from the first message.
             let _ = self.1.send(self.0());
         }
     }
@@ -104,8 +103,8 @@ impl Observer for SetUp {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
-/// A run without gates, of so many inputs of a party and so many outputs of the evaluator: what either party
-/// takes behind its setup.
+/// Runs without gates, with this many inputs of a party and outputs of the evaluator; returns each party's
+/// cost after its setup.
 fn ports(
     security: u32,
     clock: Clock,
@@ -120,8 +119,8 @@ fn ports(
     behind_setup(&job(&Arc::new(program.finish()?), security), Unit::Gates, clock)
 }
 
-/// Returns the seconds of the processor that the thread of either party takes for a whole run of a program
-/// behind its setup, which is what the paper counts. All inputs are 0: time depends on sizes alone.
+/// Returns the CPU seconds of each party's thread for a whole run of a program after its setup, as the paper
+/// counts. All inputs are 0, because time depends only on sizes.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if the program is too large,
@@ -130,7 +129,7 @@ pub fn whole(program: &Arc<Program>, unit: Unit, security: u32, clock: Clock) ->
     Ok(behind_setup(&job(program, security), unit, clock)?.map(|mark| mark.seconds))
 }
 
-/// Runs a program, and notes what either party took behind its setup.
+/// Runs a program, and notes each party's cost after its setup.
 fn behind_setup(job: &Job, unit: Unit, clock: Clock) -> Result<[Mark; 2], Error> {
     let (left, right) = memory_pair();
     let zeros = |role: Party| vec![false; job.program.input_width(role)];
@@ -163,8 +162,8 @@ fn gone() -> Error {
     Error::Resource("a party that was measured has ended".into())
 }
 
-/// Twice so many gates: they are garbled, half of them is opened, and the others are soldered to one another
-/// and evaluated.
+/// Runs with twice this many gates: they are garbled, half of them is opened, and the others are soldered to
+/// one another and evaluated.
 fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error> {
     let bucketing = Bucketing { slots: half as u32, bucket: 1, opened: half as u32 };
     let level = Level::of(security)?;
@@ -312,7 +311,7 @@ fn evaluators(
 mod tests {
     use super::*;
 
-    /// Every task takes time of the party that does it, and the bytes that its messages have.
+    /// Every task takes time of the party that does it, and the bytes of its messages.
     #[test]
     fn all_tasks_are_measured() {
         let clock: Clock = || {
@@ -330,7 +329,8 @@ mod tests {
         let level = Level::of(40).unwrap();
         let opened = |hash: &ihash::Parameters, count: usize| ihash::opened_bytes(hash, count) as f64;
         let [labels, messages] = [opened(&level.labels, 300), opened(&level.permutations, 300)];
-        // Labels of two operands, three messages; three of each. The cost of combinations is shared by all.
+        // Labels of two operands, three messages; three of each. The cost of combinations is distributed over
+        // all.
         let expected = [2.0 * labels + 3.0 * messages, 3.0 * (labels + messages)].map(|all| all / 300.0);
         for (task, expected) in tasks[1..3].iter().zip(expected) {
             assert!(task.bytes > expected && task.bytes < expected + 10.0, "{task:?} {expected}");

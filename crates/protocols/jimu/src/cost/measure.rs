@@ -31,7 +31,7 @@ impl Measure for Jimu {
         let openings = code.seeded_evaluation(&rng.seed(), hidden);
         let compression = code.seeded_evaluation(&rng.seed(), COMPRESSED);
         let words = Words::random(symbols, COUNT, &mut rng);
-        // Corrections, and streams and combinations, which are a fraction of them.
+        // Corrections; streams and combinations are a small part of them.
         let encode = fastest(COUNT as f64, || {
             black_box(code.encode(&words));
             Ok(())
@@ -52,12 +52,12 @@ impl Measure for Jimu {
             Ok(())
         })?;
         measured.set(&GARBLE, gates);
-        // Two labels of an output are hashed as those of an operand are.
+        // Two labels of an output are hashed like those of an operand.
         measured.set(&ROWS, 0.5 * gates);
         Ok(())
     }
 
-    /// Measures each phase of a run of a single AES beyond the sum of its parts.
+    /// Measures the overhead of each phase of a run of a single AES beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {

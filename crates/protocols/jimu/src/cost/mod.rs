@@ -1,5 +1,5 @@
-//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
-//! through it. Bytes and crossings are exact, the rest are estimates.
+//! The predicted cost of a run: the protocol as a list of steps, in an order in which both parties execute
+//! it. Bytes and crossings are exact, the rest are estimates.
 
 mod measure;
 pub mod work;
@@ -32,7 +32,7 @@ use crate::stored::{Filling, Request};
 
 use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED, ROWS, SOLDERED};
 
-/// Returns what a run of a program costs on these machines, both alike, over this link; and what it promises.
+/// Returns the cost of a run of a program on two equal machines over this link, and its promise.
 ///
 /// # Errors
 /// As [`script`].
@@ -47,8 +47,8 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), promise(&layout)))
 }
 
-/// Returns the unit with which a run of a program sends fewer bytes, both ways together: what both parties
-/// take if they are told nothing.
+/// Returns the unit for which a run of a program sends fewer bytes, in both directions together: the default
+/// of both parties.
 ///
 /// # Errors
 /// As [`script`].
@@ -66,11 +66,11 @@ pub fn choose(program: &Program, security: u32) -> Result<Unit, Error> {
 /// # Errors
 /// As [`script`].
 pub fn sent_bytes(program: &Program, unit: Unit, security: u32) -> Result<[u64; 2], Error> {
-    // No message is spread over lanes.
+    // No message is distributed over several connections.
     Ok(script(program, unit, security)?.sent_bytes(1))
 }
 
-/// Returns what a run does.
+/// Returns the script of a run.
 ///
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if the program is too large.
@@ -78,8 +78,8 @@ pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Er
     Ok(steps(&Layout::new(program, unit, security, None)?))
 }
 
-/// Returns what a run from stock costs, cut like this, on these machines, both alike, over this link. Both
-/// parties share so many epochs that are not used up, and nothing was broken off.
+/// Returns the cost of a run from stock, with this cut, on two equal machines over this link. It assumes that
+/// both parties share this many unused epochs, and that nothing was given up.
 ///
 /// # Errors
 /// As [`script`].
@@ -94,7 +94,7 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, unit, epochs, security)?, machine, link))
 }
 
-/// Returns the steps of a run from stock, made of batches that a preprocessing for it would make.
+/// Returns the script of a run from stock, with the batches that a preprocessing for this run would make.
 ///
 /// # Errors
 /// As [`script`].
@@ -109,7 +109,7 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
     let hello = GREETING_BYTES as u64;
     meet(&mut script, ([hello], hello), epochs);
     agree_to_take(&mut script, "prepare");
-    // That it is burned; then nobody waits for the other one to say more.
+    // The message that the items are burned; after it nobody waits for the other party's next message.
     script.exchange([DIGEST], [DIGEST]);
     some(&mut script, Evaluator, layout.ots.div_ceil(8) as u64); // 10
     script.phase("build");
@@ -145,7 +145,7 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
             script.beyond(work, if grows { slots as u64 } else { 1 });
         }
     }
-    // Words of the circuit and of what is taken; rows or tables, and solderings of all gates or copies.
+    // Words of the circuit and of the taken items; rows or tables, and solderings of all gates or copies.
     let (wires, label) = (layout.steps.len() as u64, level.labels.l() as u64);
     let program = wires * (GATE_BYTES + 24 + 2 * label) + PROCESS_BYTES;
     let taken = batches().map(|(kind, cut)| {
@@ -180,14 +180,14 @@ fn steps(layout: &Layout) -> Script {
     script
 }
 
-/// A message, unless there is nothing in it.
+/// Adds a message, unless it would be empty.
 fn some(script: &mut Script, from: Party, payload: u64) {
     if payload > 0 {
         script.message(from, payload);
     }
 }
 
-/// OTs of labels, and the check of their choices. The evaluator's message about it may come later.
+/// OTs of labels, and the check of their choices. The evaluator's message about the choices may come later.
 fn ots(script: &mut Script, layout: &Layout, counts: Counts) {
     for _ in 0..layout.level().blocks() {
         let blocks = (counts.all() as u64).div_ceil(BLOCK) + 1;
@@ -203,7 +203,7 @@ fn combined(script: &mut Script, counts: Counts) {
     script.message(Evaluator, (counts.combinations.div_ceil(8) + COMBINED_HASH) as u64);
 }
 
-/// Random words of a hash, so many in each list, and those that mask their combinations.
+/// Adds random words of a hash, with the length of each list, and those that mask their combinations.
 fn random(script: &mut Script, hash: &Parameters, lists: &[usize], security: u32) {
     for count in lists.iter().copied().chain([hash.masks(security)]) {
         script.work(Garbler, &HASH, count as u64, 1);
@@ -248,7 +248,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for (hash, lists) in hashes.into_iter().zip(lists(layout)) {
         random(script, hash, &lists, security);
     }
-    // The garbler goes on garbling meanwhile.
+    // Meanwhile the garbler continues to garble.
     if let Some(counts) = input_ots(layout) {
         combined(script, counts);
     }
@@ -267,7 +267,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     opened(script, layout);
 }
 
-/// Copies of a kind, before they are chosen.
+/// Adds copies of a kind, before the challenge.
 fn copies(script: &mut Script, layout: &Layout, kind: usize) {
     let (level, copies) = (layout.level(), layout.sizes.copies[kind].copies() as usize);
     script.message(Garbler, START as u64);
@@ -293,7 +293,7 @@ fn copies(script: &mut Script, layout: &Layout, kind: usize) {
     }
 }
 
-/// Copies of a component that a party garbles.
+/// Adds garbling copies of a component at a party.
 fn garble(script: &mut Script, party: Party, circuit: &Circuit, copies: u64) {
     let others = circuit.gate_count() - circuit.and_gates();
     script.work(party, &GARBLE_AND, copies * circuit.and_gates() as u64, 1);
@@ -301,7 +301,7 @@ fn garble(script: &mut Script, party: Party, circuit: &Circuit, copies: u64) {
     script.work(party, &ROWS, copies * circuit.outputs().len() as u64, 1);
 }
 
-/// Writes the openings, and the tables of components in buckets.
+/// Adds the openings, and the tables of components in buckets.
 fn opened(script: &mut Script, layout: &Layout) {
     let level = layout.level();
     let kinds = || layout.kinds.iter().zip(&layout.sizes.copies);
@@ -385,7 +385,7 @@ fn build(script: &mut Script, layout: &Layout) {
     read(script, layout);
 }
 
-/// Messages that are read with Δ, and what masks their combinations.
+/// Adds messages that are read with Δ, and the words that mask their combinations.
 fn readable(script: &mut Script, layout: &Layout) {
     let (count, level) = (layout.readable().count(), layout.level());
     if count > 0 {
@@ -393,7 +393,7 @@ fn readable(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// Writes the proofs of what is read, and the sums with the wires' own messages.
+/// Adds the proofs of these messages, and their sums with the wires' own messages.
 fn read(script: &mut Script, layout: &Layout) {
     let level = layout.level();
     if layout.readable().count() > 0 {
@@ -414,7 +414,7 @@ fn evaluate<'a>(script: &mut Script, copies: impl Iterator<Item = (&'a Kind<'a>,
     }
 }
 
-/// Peak memory of the garbler and of the evaluator in bytes.
+/// Returns the peak memory of the garbler and of the evaluator in bytes.
 fn memory(layout: &Layout) -> [u64; 2] {
     let level = layout.level();
     let blocks = |symbols: usize| symbols.next_multiple_of(16) as u64;
@@ -432,7 +432,7 @@ fn memory(layout: &Layout) -> [u64; 2] {
         }
     }
     let program = wires * (GATE_BYTES + 24) + PROCESS_BYTES;
-    // Words as they come and as they are kept, and those of the circuit; and what opens solderings.
+    // Words as they come and as they are kept, those of the circuit, and the opening values of solderings.
     let of = |side: usize| {
         2 * (words * labels[side] + rho * messages[side]) + wires * (labels[side] + messages[side])
     };

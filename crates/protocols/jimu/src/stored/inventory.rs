@@ -13,7 +13,7 @@ use super::origins::{Header, Origin, bound_of_epoch};
 use crate::parameters::Unit;
 use crate::report::Jimu;
 
-/// Returns what a store holds of this protocol, oldest first; burned epochs too.
+/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -60,8 +60,8 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program that a part of a store makes, by gates and by components, leaving aside
-/// what the bound allows. None while a part of it is missing.
+/// Counts the executions of a program for which a part of a store is enough, by gates and by components,
+/// without regard to the bound. It is none while a part of it is missing.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

@@ -1,6 +1,6 @@
 //! The items that a step makes: buckets of gates or of copies of a component, wires, and OTs. Items in a
-//! bucket are soldered to the bucket's first gate or copy, and copies' outputs to words of the bucket's own,
-//! before anybody knows the program. So a program solders the operands of one gate or copy a bucket.
+//! bucket are soldered to the bucket's first gate or copy, and copies' outputs to the bucket's own words,
+//! before the program is known. So a program solders the operands of only one gate or copy per bucket.
 //!
 //! ```text
 //!   as in a run    5, 6, 7, 8, 9
@@ -26,7 +26,7 @@ use crate::preprocess::{self, Copies, Garbled, HashedCopies, Received};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Part, Solder, complete};
 
-/// The items of a step that are kept, of each kind; buckets with the start of their hash keys.
+/// The stored items of a step, of each kind; buckets with their first hash key.
 pub(super) struct Made<B, I, O> {
     pub buckets: Option<(u128, B)>,
     pub inputs: Option<I>,
@@ -39,18 +39,18 @@ pub(super) type GarblerMade = Made<GarblerItems, GarblerItems, GarblerItems>;
 /// The evaluator's.
 pub(super) type EvaluatorMade = Made<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
-/// The items in the buckets of a step, of which there is one kind.
+/// The items in the buckets of a step, which are all of one kind.
 struct Within<'s> {
     kind: &'s Kind<'s>,
-    /// How many gates or copies were made.
+    /// The number of gates or copies that were made.
     copies: usize,
-    /// How many are in a bucket, and their numbers, one bucket after the other.
+    /// The bucket size, and the numbers of the items, one bucket after another.
     bucket: usize,
     kept: &'s [u32],
 }
 
 impl<'s> Within<'s> {
-    /// None where a step makes no buckets.
+    /// None if a step makes no buckets.
     fn of(supply: &'s Supply, choice: &'s Choice) -> Option<Self> {
         let (kind, cut) = (supply.kinds.first()?, supply.sizes.copies.first()?);
         let kept = &choice.copies.first()?.kept;
@@ -61,8 +61,9 @@ impl<'s> Within<'s> {
         self.kept.chunks_exact(self.bucket)
     }
 
-    /// Returns the soldered wires: operands, `[bucket][gate or copy behind the first][input]`; outputs of
-    /// gates likewise to that of the first, of all copies to the bucket's wires, `[bucket][copy][output]`.
+    /// Returns the soldered wires. Operands: `[bucket][gate or copy after the first][input]`. Outputs of
+    /// gates, in the same order, to that of the first; outputs of all copies to the bucket's wires,
+    /// `[bucket][copy][output]`.
     fn pairs(&self) -> KindPairs {
         let mut pairs = KindPairs::default();
         let [inputs, outputs] = [self.kind.inputs(), self.kind.outputs()];
@@ -83,8 +84,8 @@ impl<'s> Within<'s> {
         pairs
     }
 
-    /// The places of the words that are kept of each bucket, among those of inputs, then of outputs, of which
-    /// gates have their own and buckets of copies theirs, then of offsets, which are labels.
+    /// Returns the indices of the stored words of each bucket: among those of inputs, then of outputs (of
+    /// gates, or of buckets of copies), then of offsets, which are labels.
     fn words(&self, with_offsets: bool) -> Vec<usize> {
         let [inputs, outputs] = [self.kind.inputs(), self.kind.outputs()];
         let of_inputs = self.copies * inputs;
@@ -102,7 +103,7 @@ impl<'s> Within<'s> {
     }
 }
 
-/// Makes what a step is for.
+/// Makes the items of a step.
 pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMade, Error> {
     let made = preprocess::garbler(party, supply)?;
     open::garbler(party, supply, &made)?;
@@ -123,8 +124,8 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
     })
 }
 
-/// Solders what is in buckets. Returns what is kept of them, with the start of their hash keys; `wires` are
-/// those that copies are soldered to.
+/// Solders the items in buckets. Returns the stored data, with their first hash key; `wires` are those to
+/// which copies are soldered.
 fn garbler_buckets(
     party: &mut Garbler,
     copies: &Copies,
@@ -172,7 +173,8 @@ fn prove(party: &mut Garbler, solders: &[Solder; 2], offsets: Option<&Words>) ->
     run.channel.flush()
 }
 
-/// Receives solderings of operands and outputs, and what opens S, whose hashes are these; and checks all.
+/// Receives solderings of operands and outputs, and the opening values of S with these hashes; and checks
+/// all.
 fn verify(
     party: &mut Evaluator,
     solders: &[HashedSolder; 2],
@@ -200,7 +202,7 @@ fn verify(
     Ok((parts, opened.unwrap_or_else(|| Words::zeros(party.level.labels.l(), 0))))
 }
 
-/// Makes what a step is for.
+/// Makes the items of a step.
 pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<EvaluatorMade, Error> {
     let received = preprocess::evaluator(party, supply)?;
     let received = open::evaluator(party, supply, received)?.into_received();
@@ -217,7 +219,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Evalua
     })
 }
 
-/// Does what [`garbler_buckets`] does, at the evaluator.
+/// Does the same as [`garbler_buckets`] at the evaluator.
 fn evaluator_buckets(
     party: &mut Evaluator,
     copies: HashedCopies,
@@ -296,8 +298,8 @@ mod tests {
         }
     }
 
-    /// Each bucket has words of its own, and is soldered to these and to nothing of another bucket: what two
-    /// buckets shared would be an output of both, and tell Δ where they differ.
+    /// Each bucket has its own words and is soldered only to these. A word in two buckets would be an output
+    /// of both, and reveal Δ if they differ.
     #[test]
     fn buckets_have_no_word_in_common() {
         let component = component();
@@ -317,14 +319,14 @@ mod tests {
                     let wires = |copy: u32, count: usize| {
                         (0..count).map(move |k| copy * count as u32 + k as u32).collect::<Vec<u32>>()
                     };
-                    // From the first one's operands, which are kept, to the others'.
+                    // From the stored operands of the first one to those of the others.
                     let range = 2 * bucket * inputs..2 * (bucket + 1) * inputs;
                     let head: Vec<u32> = words[..inputs].iter().map(|&word| word as u32).collect();
                     assert_eq!(head, wires(copies[0], inputs));
                     assert_eq!(of_inputs.from[range.clone()], [&head[..], &head].concat());
                     let others = [wires(copies[1], inputs), wires(copies[2], inputs)].concat();
                     assert_eq!(of_inputs.to[range], others);
-                    // From all that are not there themselves to the outputs that are kept.
+                    // From all outputs that are not stored to the stored ones.
                     let from = &copies[usize::from(!own)..];
                     let range = from.len() * bucket * outputs..from.len() * (bucket + 1) * outputs;
                     let all: Vec<u32> = from.iter().flat_map(|&copy| wires(copy, outputs)).collect();
@@ -333,7 +335,7 @@ mod tests {
                     let kept: Vec<u32> = kept.collect();
                     assert_eq!(of_outputs.to[range], kept.repeat(from.len()));
                     if own && with_offsets {
-                        // Of three buckets with outputs of their own.
+                        // Three buckets with outputs of their own.
                         assert_eq!(words[each - 1], 12 * inputs + 3 * outputs + copies[0] as usize);
                     }
                 }

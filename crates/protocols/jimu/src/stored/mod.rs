@@ -1,10 +1,10 @@
-//! JIMU's gates, components, wires and OTs on disk, made before anybody knows a program; and runs of
-//! programs on them. Meeting, filling and taking are the same for all protocols
-//! ([`brickwork_session::stock`]); here is what is JIMU's, with AND gates under the session's offset and
-//! copies of components under their own.
+//! JIMU's gates, components, wires and OTs on disk, made before programs are known; and runs of programs with
+//! them. All protocols share the code for meeting, filling and taking ([`brickwork_session::stock`]). This
+//! module has JIMU's own parts: AND gates with the session's offset, and copies of components with their own
+//! offsets.
 //!
-//! A session's Δ is that of all gates of an epoch, and so is what is watched, of all words that are hashed in
-//! it. docs/protocols/jimu.md says why that may be.
+//! All gates of an epoch share the session's Δ, and all words that are hashed in it share the watched
+//! symbols. docs/protocols/jimu.md explains why this is secure.
 
 mod inventory;
 mod made;
@@ -41,8 +41,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Jimu::NAME, role, terms }
 }
 
-/// Returns whether this party's store has all that a program takes, of what both parties may still use: cut
-/// like this, or, if nothing is said, in any way.
+/// Returns whether this party's store has enough for a program, among the items that both parties may still
+/// use: in this cut or, if none is named, in any cut.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -63,12 +63,12 @@ pub fn in_stock(
     Ok(false)
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
-/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. Returns the number of epochs that both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -78,7 +78,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns what a program is promised that takes all from what one preprocessing made for it, cut like this.
+/// Returns the promise of a program in this cut that takes everything from one preprocessing for it.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
@@ -86,10 +86,10 @@ pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<Pro
     Request::of(program, unit)?.promise(unit, security)
 }
 
-/// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
+/// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
-/// A connection between two parties with stock on disk. An error destroys it.
+/// A connection between two parties with stock on disk. After an error it cannot be used any more.
 pub struct Stocked(Of);
 
 enum Of {
@@ -115,10 +115,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
-    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
-    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
-    /// [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if the two stores do not
+    /// belong together. [`Error::Stock`] if one of them is an old copy, and then the differing epochs are
+    /// burned; or if it holds stock of another protocol, and then nothing is burned. [`Error::Io`] if the
+    /// peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -144,11 +144,11 @@ impl Stocked {
         }
     }
 
-    /// Makes what is asked for, a step after the other; what an interrupted run for the same has made is not
-    /// made again. It joins an epoch from which nothing was taken yet, or begins one.
+    /// Makes the requested stock, one step after another; steps that an interrupted run for the same request
+    /// has completed are not made again. It uses an epoch from which nothing was taken yet, or begins one.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats,
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
     /// and then the epoch is burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         match self.0 {
@@ -157,11 +157,11 @@ impl Stocked {
         }
     }
 
-    /// Runs a program on what is in the store, cut like this; if nothing is said, into components if all that
-    /// it takes of these is there, else into gates. `input` are the bits of this party's input ports.
+    /// Runs a program on stock, in this cut. If none is named, it uses components if there are enough, and
+    /// otherwise gates. `input` are the bits of this party's input ports.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
     /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
     pub fn run(
         self,
@@ -176,7 +176,7 @@ impl Stocked {
         }
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Closes it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -205,9 +205,9 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Runs a program, and makes what it lacks. All material of a program exists before its session's first
-/// input. So lacking items are added to an epoch from which nothing was taken, if there is one; otherwise a
-/// new one is filled with all that the program needs.
+/// Runs a program, and makes its missing items. All material of a program must exist before its session's
+/// first input. So missing items are added to an epoch from which nothing was taken, if there is one;
+/// otherwise a new one is filled with everything that the program needs.
 fn run<R: Role>(
     line: Line<R>,
     (program, unit): (&Program, Option<Unit>),
@@ -222,7 +222,8 @@ where
     let cut = |unit: Unit| Layout::from_stock(program, unit, level);
     let layout = match unit {
         Some(unit) => cut(unit)?,
-        // Both parties' stores tell the same. A program that has no component to garble is cut into gates.
+        // Both parties' stores give the same result. A program that has no component to garble is cut into
+        // gates.
         None => match cut(Unit::Components) {
             Ok(layout)
                 if !layout.kinds.is_empty() && line.holds(&Execution { layout: &layout, input })? =>
@@ -240,7 +241,7 @@ where
         let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
         let mut missing = there.map_or_else(|| everything.clone(), |there| everything.missing(&there));
         if missing.is_empty() {
-            // It is there, but out of too many batches.
+            // There are enough items, but from too many batches.
             (epoch, missing) = (None, everything);
         }
         tracing::warn!("{why}; {missing} are made on the spot");

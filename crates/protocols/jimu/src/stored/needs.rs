@@ -1,4 +1,4 @@
-//! What a program takes from stock, and what is made for it.
+//! The items that a program takes from stock, and the steps that make them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,7 +17,7 @@ use crate::components::table_bytes;
 use crate::layout::{Kind, Layout, Supply};
 use crate::parameters::{Level, Sizes, Unit};
 
-/// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
+/// The kind of a batch's items: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
     /// Buckets of AND gates.
     pub const GATES: u8 = 0;
@@ -29,29 +29,28 @@ pub(super) mod kind {
     pub const COPIES: u8 = 3;
 }
 
-/// AND gates that are made in one step, at most: both parties hold all that they know of them in memory.
+/// The largest number of AND gates of one step: both parties hold all their data about them in memory.
 const GATES_OF_A_STEP: u64 = 1 << 16;
 
-/// Inputs of either party that are made in one step, at most.
+/// The largest number of inputs of either party of one step.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
 
-/// Copies of a component that a bucket is taken to need, its share of those that are opened among them, and
-/// bytes of what is known of all copies of a step, at most, unless a bucket has more: both parties hold it in
-/// memory.
+/// The assumed number of copies of a component per bucket, including opened ones, and the largest number of
+/// bytes of data about all copies of a step, unless a bucket has more: both parties hold it in memory.
 const COPIES_OF_A_BUCKET: u64 = 10;
 const BYTES_OF_A_STEP: u64 = 256 << 20;
 
-/// AND gates that one preprocessing has room for at any level, sixteen steps of them
-/// ([`Level::of_stock`]); for somewhat more at some.
+/// The number of AND gates for which one preprocessing has room at every level: sixteen steps of them
+/// ([`Level::of_stock`]).
 const ROOM: u64 = 16 << 16;
 
-/// Steps of gates and components for which there may be room in any way.
+/// The largest number of steps of gates and components for which there can be room.
 const MOST_STEPS: u64 = 1 << 10;
 
-/// More of anything is not asked for at once.
+/// The largest number that can be requested of anything.
 const MOST: u64 = 1 << 32;
 
-/// What is made ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time, for programs that may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// AND gates, in buckets.
@@ -75,9 +74,9 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns what a program takes, cut like this; components without AND gates are not garbled. One that
-    /// takes nothing takes an OT all the same, which hides nothing: an entry that takes nothing would burn
-    /// nothing.
+    /// Returns the items of a program in this cut; components without AND gates are not garbled. A program
+    /// that takes nothing takes one OT, which hides nothing, because a log entry that takes nothing would
+    /// burn nothing.
     ///
     /// # Errors
     /// [`Error::Limit`] if it is more than can be asked for.
@@ -114,8 +113,8 @@ impl Request {
         request
     }
 
-    /// Adds buckets of a component; of one without AND gates nothing is made. Two that compute the same are
-    /// one.
+    /// Adds buckets of a component; components without AND gates are ignored. Two components that compute the
+    /// same are one.
     pub fn add(&mut self, component: &Component, count: u64) {
         if count == 0 || component.circuit.and_gates() == 0 {
             return;
@@ -126,7 +125,7 @@ impl Request {
         }
     }
 
-    /// Returns so many times as much.
+    /// Returns this many times the request.
     ///
     /// # Errors
     /// [`Error::Limit`] if that is more than can be asked for.
@@ -136,7 +135,7 @@ impl Request {
         all.sensible()
     }
 
-    /// Returns this and another one.
+    /// Returns the sum of two requests.
     ///
     /// # Errors
     /// As [`Request::times`].
@@ -161,13 +160,13 @@ impl Request {
         if few { Ok(self) } else { Err(much()) }
     }
 
-    /// Returns whether nothing is asked for.
+    /// Returns whether nothing is requested.
     pub fn is_empty(&self) -> bool {
         let components = self.components.iter().all(|(_, count)| *count == 0);
         components && [self.gates, self.inputs, self.ots] == [0; 3]
     }
 
-    /// Lists what it names.
+    /// Lists the requested items.
     fn wanted(&self) -> Vec<Wanted<'_>> {
         let plain =
             |kind: u8, name, count: u64| Wanted { kind, component: [0; 32], name, count: count as usize };
@@ -182,8 +181,8 @@ impl Request {
         std::iter::once(gates).chain(components).chain(rest).collect()
     }
 
-    /// Lists the steps in which it is made: one for some gates, some buckets of a component, or some inputs.
-    /// Each step of what is cut and chosen has as much of the share of one preprocessing.
+    /// Lists the steps that make it: each makes some gates, some buckets of a component, or some inputs. Each
+    /// step with a cut-and-choose has an equal part of the budget of one preprocessing.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it for one
@@ -213,7 +212,7 @@ impl Request {
             ..Request::default()
         });
         requests.extend(of_inputs);
-        // Most of them are alike.
+        // Most of them are equal.
         let mut known: HashMap<(Unit, u64), Sizes> = HashMap::new();
         let mut steps = Vec::new();
         for request in requests {
@@ -234,7 +233,7 @@ impl Request {
         Ok(steps)
     }
 
-    /// Returns what is in the buckets of a step that makes this, and how many there are.
+    /// Returns the unit and the number of the buckets of a step that makes this.
     fn buckets(&self) -> (Unit, u64) {
         match self.components.first() {
             Some((_, count)) => (Unit::Components, *count),
@@ -242,7 +241,7 @@ impl Request {
         }
     }
 
-    /// Says what to do where a step finds no room in its part of the budget.
+    /// Makes an error that says what to do if a step has no room in its part of the budget.
     fn no_room(&self, security: u32) -> Error {
         Error::Limit(format!(
             "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} \
@@ -251,11 +250,10 @@ impl Request {
         ))
     }
 
-    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is
-    /// exceeded.
+    /// [`Error::Stock`] if there are too few, or they come from so many batches that the bound is exceeded.
     pub(super) fn choose(
         &self,
         there: &Batches,
@@ -276,10 +274,10 @@ impl Request {
         Ok(taken)
     }
 
-    /// Returns what is lacking where this is there.
+    /// Returns the missing items, if these are there.
     pub(super) fn missing(&self, there: &Batches) -> Request {
         let mut missing = self.clone();
-        // In the order of what is wanted.
+        // In the order of the needs.
         let lacking = there.lacking(&self.wanted());
         let Request { gates, components, inputs, ots } = &mut missing;
         let counts = std::iter::once(gates).chain(components.iter_mut().map(|(_, count)| count));
@@ -288,12 +286,12 @@ impl Request {
         missing
     }
 
-    /// Returns how often what is there suffices for this.
+    /// Returns for how many programs the existing items are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
 
-    /// Returns what a program is promised that takes all from what one preprocessing made for it.
+    /// Returns the promise of a program that takes everything from one preprocessing for it.
     ///
     /// # Errors
     /// As [`Request::steps`].
@@ -310,7 +308,7 @@ impl Request {
     }
 }
 
-/// Returns whether two components compute the same. A digest is of a whole circuit, so it is asked last.
+/// Returns whether two components compute the same. Digests cover a whole circuit, so they are compared last.
 fn are_alike(one: &Component, other: &Component) -> bool {
     let ports = |component: &Component| -> Vec<u64> {
         let Component { inputs, outputs, .. } = component;
@@ -325,33 +323,34 @@ fn are_alike(one: &Component, other: &Component) -> bool {
         && (Arc::ptr_eq(&one.circuit, &other.circuit) || one.digest() == other.digest())
 }
 
-/// Cuts a count into parts of at most so many.
+/// Cuts a number into parts of at most `most`.
 fn cut(all: u64, most: u64) -> Vec<u64> {
     (0..all.div_ceil(most)).map(|step| most.min(all - step * most)).collect()
 }
 
-/// Returns how many buckets of a component are made in a step.
+/// Returns the number of buckets of a component in a step.
 fn buckets_of_a_step(component: &Component, level: &Level) -> u64 {
     let each = COPIES_OF_A_BUCKET * copy_bytes(component, level);
     (BYTES_OF_A_STEP / each.max(1)).clamp(1, GATES_OF_A_STEP)
 }
 
-/// Returns about how many bytes a party knows of a copy: its tables, and words of its wires.
+/// Returns the approximate number of bytes of a party's data about a copy: its tables, and words of its
+/// wires.
 fn copy_bytes(component: &Component, level: &Level) -> u64 {
     let circuit = &component.circuit;
     let wires = circuit.inputs() + circuit.outputs().len();
     (table_bytes(circuit, level.blocks()) + wires * (level.labels.l() + level.permutations.l())) as u64
 }
 
-/// A step of preprocessing: what is made, and how it is cut.
+/// A step of preprocessing: the items to make, and their cut-and-choose.
 pub(crate) struct Filling {
     pub request: Request,
     pub sizes: Sizes,
 }
 
 impl Filling {
-    /// Refuses buckets that are larger than what is kept together: half of it, as a copy's bytes are said
-    /// roughly; and a cut that could not be read again.
+    /// Refuses buckets that are too large to be stored together (with a margin of one half, because the bytes
+    /// of a copy are an estimate), and a cut that could not be read again.
     fn sensible(self) -> Result<Self, Error> {
         let level = &self.sizes.level;
         let each = self.component().map_or(0, |component| copy_bytes(component, level));
@@ -373,15 +372,15 @@ impl Filling {
         self.request.components.first().map(|(component, _)| component)
     }
 
-    /// Names what is in the buckets.
+    /// Returns the name of the items in the buckets.
     pub fn name(&self) -> &str {
         self.component().map_or("AND gates", |component| &component.name)
     }
 
-    /// Returns what is made and hashed for it.
+    /// Returns the items to make and hash for it.
     pub fn supply(&self) -> Supply<'_> {
         let of = self.component().map_or(Kind::Gate, Kind::Component);
-        // A step has 2^16 at most of each.
+        // A step has at most 2^16 of each.
         let (inputs, ots) = (self.request.inputs as usize, self.request.ots as usize);
         let slot_wires = match self.component() {
             Some(_) => self.request.buckets().1 as usize * of.outputs(),
@@ -406,7 +405,7 @@ impl Filling {
         }
     }
 
-    /// Returns what it may leak, in units of 2^-128.
+    /// Returns its risk, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         self.cut().map_or(0, |cut| cut.bound(&self.sizes.level).to_fixed())
     }
@@ -451,7 +450,7 @@ pub(super) struct Execution<'j> {
 }
 
 impl Execution<'_> {
-    /// Names the program, cut as it is.
+    /// Returns a digest of the program in its cut.
     pub fn digest(&self) -> [u8; 32] {
         let program = self.layout.program.digest();
         match self.layout.unit() {

@@ -1,6 +1,6 @@
-//! A program runs on buckets, wires and OTs from stock. The way from a wire of the program to the first gate
-//! or copy of a bucket is soldered now. The way from there to the others, and from copies to the bucket's
-//! outputs, was soldered when the bucket was made.
+//! Runs a program with buckets, wires and OTs from stock. The program's wires are soldered to the first gate
+//! or copy of a bucket now. The solderings from there to the others, and from copies to the bucket's outputs,
+//! were made with the bucket.
 //!
 //! ```text
 //!   10  E -> G  where its input differs from its choices
@@ -11,9 +11,9 @@
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The sums that the evaluator sees are those of a run, in another basis. A run solders the wire to each gate
-//! or copy of the bucket; here it is the sum of two solderings. Of copies the difference of their offsets is
-//! added where the permutation bits of the first step say so (`copies_soldered`).
+//! The evaluator sees the same sums as in a run, in another basis. A run solders the wire to each gate or
+//! copy of the bucket; here this is the sum of two solderings. For copies, the difference of their offsets is
+//! added if the permutation bits of the first soldering require it (`copies_soldered`).
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ fn pairs(layout: &Layout, batch: usize) -> Pairs {
     pairs
 }
 
-/// The places of the slots' outputs, in the circuit's order, among those of all batches' buckets.
+/// Returns the indices of the slots' outputs, in the circuit's order, among those of all batches' buckets.
 fn outputs(layout: &Layout) -> Vec<usize> {
     let counts = layout.slots_by_kind();
     let mut firsts = Vec::with_capacity(counts.len());
@@ -81,7 +81,7 @@ fn outputs(layout: &Layout) -> Vec<usize> {
     layout.slots.iter().flat_map(of).collect()
 }
 
-/// Runs a program, whose layout takes what the material has. Returns the outputs.
+/// Runs a program whose layout uses this material. Returns the outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -115,8 +115,7 @@ pub(super) fn garbler(
     decode::garbler(party, layout, &circuit) // 13
 }
 
-/// The part of a batch's buckets that programs are soldered to, at the garbler: operands, and offsets of
-/// copies.
+/// The garbler's part of a batch's buckets to which programs are soldered: operands, and offsets of copies.
 struct Head {
     operands: Wires,
     offsets: Option<Words>,
@@ -128,7 +127,8 @@ impl Head {
     }
 }
 
-/// Returns the offset of wires that are soldered to: Δ, or those of copies, each for so many operands.
+/// Returns the offset of the wires at which solderings end: Δ, or those of copies, each for this many
+/// operands.
 fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &Kind) -> Target<'a, T> {
     match own {
         None => Target::Session(delta),
@@ -136,7 +136,7 @@ fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &Kind) -> Targe
     }
 }
 
-/// Opens all that a program needs, and answers the evaluator's seed.
+/// Opens all values that a program needs, and answers the evaluator's seed.
 fn opens(
     party: &mut Garbler,
     layout: &Layout,
@@ -183,18 +183,17 @@ fn opens(
     party.run.channel.flush()
 }
 
-/// The values that opened all that a program needs, and are right.
+/// The checked opening values of all that a program needs.
 struct OpenedRun {
     /// Of each batch.
     solderings: Vec<Vec<Part>>,
-    /// Labels of the garbler's inputs, as they are seen, and which of both they are.
+    /// Labels of the garbler's inputs, in the form of [`Sight`], and which of both they are.
     inputs: (Seen, Zeroizing<Vec<u8>>),
     read: Read,
     decoding: Words,
 }
 
-/// Runs a program, whose layout takes what the material has. Returns the outputs, and whether they had to be
-/// recovered.
+/// Runs a program whose layout uses this material. Returns the outputs, and whether they had to be recovered.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -227,7 +226,7 @@ pub(super) fn evaluator(
     Ok((outputs, recovery.is_known().into()))
 }
 
-/// Hashes of no wires.
+/// Returns hashes of no wires.
 fn none(party: &Evaluator) -> HashedWires {
     HashedWires {
         labels: party.labels.hashes(&Words::zeros(party.level.labels.l(), 0)),
@@ -235,7 +234,7 @@ fn none(party: &Evaluator) -> HashedWires {
     }
 }
 
-/// The hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
+/// Returns the hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
 fn hashed_circuit(
     party: &Evaluator,
     layout: &Layout,
@@ -261,7 +260,7 @@ fn hashed_circuit(
     }
 }
 
-/// Receives what opens all that a program needs, and checks it.
+/// Receives and checks the opening values of all that a program needs.
 fn verify(
     party: &mut Evaluator,
     layout: &Layout,
@@ -306,8 +305,8 @@ fn verify(
     Ok(OpenedRun { solderings, inputs, read, decoding })
 }
 
-/// Returns the solderings that the gates of a batch are evaluated by. The soldering to the first gate of a
-/// bucket, which `opened` has, leads to a gate, and then the way on from there.
+/// Returns the solderings for evaluating the gates of a batch. A soldering to a gate is the sum of the
+/// soldering to the bucket's first gate, which is in `opened`, and the stored one from there.
 fn gates_soldered<'a>(
     party: &Evaluator,
     gates: &'a EvaluatorGates,
@@ -337,9 +336,9 @@ fn gates_soldered<'a>(
     })
 }
 
-/// The same of copies. From wire i of the program a label leads to the first copy h by δ_ih and S_h. From
-/// there it leads to copy g by δ_hg and `S_h ⊕ S_g`, the offset of the step between. So it does by `δ_ih ⊕
-/// δ_hg ⊕ p·(S_h ⊕ S_g)` and S_g, with p the sum of the permutation bits of i and h.
+/// Does the same for copies. δ_ih and S_h lead from a label of wire i of the program to the first copy h.
+/// From there, δ_hg and `S_h ⊕ S_g`, the offset between both copies, lead to copy g. Together these are `δ_ih
+/// ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` and S_g, where p is the sum of the permutation bits of i and h.
 fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<CopyBuckets<'a>, Error> {
     let EvaluatorCopies { bucket, numbers, tables, offsets, outputs, back, within, garbling, .. } = copies;
     let (bucket, first) = (*bucket, shorts(opened));

@@ -1,4 +1,4 @@
-//! Which cut-and-choose the items of a batch came out of, and how unlikely a program from stock fails.
+//! The cut-and-choose that made the items of a batch, and the failure probability of a program from stock.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -25,25 +25,25 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Returns the bound of what a garbler achieves with it. It takes a while and the same one serves many
-    /// programs, so it is remembered.
+    /// Returns the bound on a garbler's success with it. Computing it takes a while and many programs use the
+    /// same one, so it is cached.
     pub fn bound(&self, level: &Level) -> Upper {
         static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
         KNOWN.of((*self, level.security), |(cut, _)| level.of_copies(cut.unit.rule(), &cut.bucketing))
     }
 }
 
-/// A batch that something is taken of.
+/// A batch from which something is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub serial: Serial,
-    /// What is in its buckets, for people.
+    /// The name of the items in its buckets, for people.
     pub name: String,
     pub cut: Cut,
 }
 
 impl Origin {
-    /// Returns the batch as a promise tells it.
+    /// Returns the batch for a promise.
     fn batch(&self) -> session::Batch {
         let kind = match self.cut.unit {
             Unit::Gates => ItemKind::Gate,
@@ -52,7 +52,7 @@ impl Origin {
         self.cut.bucketing.batch(kind, self.name.clone())
     }
 
-    /// Returns that of a batch, if its items were cut and chosen.
+    /// Returns the origin of a batch, if it has a cut-and-choose.
     ///
     /// # Errors
     /// [`Error::Stock`] if its header is malformed.
@@ -70,7 +70,7 @@ impl Origin {
     }
 }
 
-/// Names what is in buckets as a run without stock does.
+/// Names the items in buckets like a run without stock.
 pub(super) fn shown(unit: Unit, name: &str) -> String {
     match unit {
         Unit::Gates => AND_GATES.into(),
@@ -78,15 +78,15 @@ pub(super) fn shown(unit: Unit, name: &str) -> String {
     }
 }
 
-/// What the items of a batch have in common.
+/// The common data of a batch's items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     version: u32,
     /// s.
     security: u32,
-    /// None of wires and OTs, of which none are opened.
+    /// None for wires and OTs, of which none are opened.
     cut: Option<Bucketing>,
-    /// Start of the hash keys of what is in the buckets.
+    /// The first hash key of the items in the buckets.
     pub start: u128,
 }
 
@@ -134,26 +134,26 @@ fn malformed() -> Error {
     Error::Stock("the header of a batch is malformed".into())
 }
 
-/// Returns whether somebody would choose a cut.
+/// Returns whether a cut is plausible.
 pub(super) fn is_sensible(cut: &Bucketing) -> bool {
     cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
 }
 
-/// Each batch once.
+/// Returns each batch once.
 fn distinct(origins: &[Origin]) -> Vec<&Origin> {
     let mut seen = HashSet::new();
     origins.iter().filter(|origin| seen.insert(origin.serial)).collect()
 }
 
-/// The bound over batches: each counted whole, once, all that was given up in their session, and all else
-/// that may fail in it.
+/// Returns the bound over batches: each counts completely and once, with all given-up steps and all other
+/// checks of their session.
 fn bound(origins: &[Origin], given_up: GivenUp, level: &Level) -> Upper {
     let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(level)).sum();
     checks + batches + Upper::fixed(given_up.risk)
 }
 
-/// Returns the promise of a program from these batches, whose buckets are of this unit.
+/// Returns the promise of a program from these batches, whose buckets have this unit.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget, [`Error::Usage`] if that security is not offered.
@@ -185,8 +185,8 @@ pub(super) fn promise(
     Ok(promise)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
-/// all that was made in it, also where nothing is left.
+/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch. It
+/// covers all batches that were made, including used ones.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -199,7 +199,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     Ok(bound(&origins, state.given_up(), &Level::of_stock(security)?))
 }
 
-/// Returns whether an epoch in which so much was given up has room for another step.
+/// Returns whether an epoch with these given-up steps has room for another step.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered.
@@ -207,7 +207,7 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error>
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(Level::of_stock(security)?.share(GIVEN_UP_SHARE)))
 }
 
-/// Returns what may fail in an epoch beside its batches, in units of 2^-128.
+/// Returns the risk of an epoch outside its batches, in units of 2^-128.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered.
@@ -220,7 +220,7 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
-    /// What is cut and what is not, gates and components are told apart by all that a batch says of itself.
+    /// The data of a batch must be consistent: with or without a cut-and-choose, of gates or of components.
     #[test]
     fn row_25_batches_that_contradict_themselves_are_refused() {
         let cut = Some(Bucketing { slots: 8, bucket: 3, opened: 20 });

@@ -1,7 +1,7 @@
-//! The items of a stock as records. Kept is what a later program needs: of buckets the words of the operands
-//! to which programs are soldered, which are those of the first gate or copy, and of the outputs; at the
-//! evaluator what the bucket is evaluated with; of the garbler's wires the words, at the evaluator their
-//! hashes; of OTs their labels.
+//! The records of stock items. A record has the data that a later program needs. For buckets: the words of
+//! the operands to which programs are soldered, which are those of the first gate or copy, and of the
+//! outputs; at the evaluator also the data for evaluation. For the garbler's wires: the words, or at the
+//! evaluator their hashes. For OTs: their labels.
 
 use std::ops::Range;
 
@@ -21,40 +21,40 @@ use crate::layout::Kind;
 use crate::open::CheckedChoices;
 use crate::parameters::Level;
 
-/// Words of an item: of a bucket those of its operands, then of its outputs, and the offset of the first copy
-/// if it has one of its own.
+/// The words of an item. A bucket has those of its operands, then of its outputs, and then the offset of the
+/// first copy if it has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     inputs: usize,
     outputs: usize,
     offset: bool,
-    /// Whether wires have permutation messages.
+    /// True if wires have permutation messages.
     messages: bool,
 }
 
 impl Shape {
-    /// Of a wire of the garbler's.
+    /// The shape of a wire of the garbler.
     pub const INPUTS: Shape = Shape { inputs: 1, outputs: 0, offset: false, messages: true };
-    /// Of an OT, the label of choice 0.
+    /// The shape of an OT: the label of choice 0.
     pub const OTS: Shape = Shape { messages: false, ..Shape::INPUTS };
 
-    /// Returns that of a bucket of this kind.
+    /// Returns the shape of a bucket of this kind.
     pub fn of(kind: &Kind) -> Self {
         let [inputs, outputs] = [kind.inputs(), kind.outputs()];
         Shape { inputs, outputs, offset: kind.has_offsets(), messages: true }
     }
 
-    /// Returns the labels of an item.
+    /// Returns the number of labels of an item.
     fn labels(&self) -> usize {
         self.inputs + self.outputs + usize::from(self.offset)
     }
 
-    /// Returns the permutation messages of an item.
+    /// Returns the number of permutation messages of an item.
     fn permutations(&self) -> usize {
         if self.messages { self.inputs + self.outputs } else { 0 }
     }
 
-    /// Returns the places of the operands of so many items among the words of all, which are so many of each.
+    /// Returns the indices of the operands of this many items among all words, if each item has `each` words.
     fn operands(self, count: usize, each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         let inputs = self.inputs.max(1);
         (0..count * self.inputs).map(move |k| k / inputs * each + k % inputs)
@@ -66,25 +66,25 @@ impl Shape {
         (0..count * self.outputs).map(move |k| k / outputs * each + self.inputs + k % outputs)
     }
 
-    /// Returns those of the offsets, which are labels and the last ones of their items.
+    /// Returns those of the offsets, which are the last labels of their items.
     fn offsets(self, count: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         (0..count).map(move |item| (item + 1) * self.labels() - 1)
     }
 }
 
-/// What items are made of besides their records.
+/// The data besides the records from which items are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub level: &'a Level,
     pub shape: Shape,
-    /// Of buckets of a component its circuit.
+    /// For buckets of a component, its circuit.
     pub circuit: Option<&'a Circuit>,
     /// The evaluator's hashes: of labels and of permutation messages.
     pub hashes: Option<[&'a Receiver; 2]>,
 }
 
-/// The values of some items, `each` of them an item.
+/// Returns the values of some items, with `each` values per item.
 fn values(items: &Range<usize>, each: usize) -> Range<usize> {
     items.start * each..items.end * each
 }
@@ -122,13 +122,13 @@ impl<'a> Context<'a> {
         Ok(HashedWires { labels, permutations: self.read_hashes(1, record, count)? })
     }
 
-    /// Makes what hashes the labels of the batch's gates.
+    /// Makes the hash for the labels of the batch's gates.
     fn garbling(&self) -> Result<Garbling, Error> {
         let copies = self.header.bucketing()?.copies() as usize;
         Ok(Garbling::new(self.header.start, copies, self.level.blocks()))
     }
 
-    /// Reads the numbers of what is in so many buckets.
+    /// Reads the numbers of the items in this many buckets.
     fn read_numbers(&self, record: &mut In, count: usize) -> Result<Vec<u32>, Error> {
         let cut = self.header.bucketing()?;
         let numbers: Vec<u32> = record.pods(count * cut.bucket as usize)?;
@@ -144,7 +144,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Items of any kind at the garbler: words, `[item][word]`.
+/// The garbler's items of any kind: words, `[item][word]`.
 pub(crate) struct GarblerItems {
     pub shape: Shape,
     pub labels: Words,
@@ -152,14 +152,14 @@ pub(crate) struct GarblerItems {
 }
 
 impl GarblerItems {
-    /// Returns none of this shape.
+    /// Returns no items, with this shape.
     pub fn none(shape: Shape, level: &Level) -> Self {
         let [labels, permutations] =
             [&level.labels, &level.permutations].map(|hash| Words::zeros(hash.l(), 0));
         GarblerItems { shape, labels, permutations }
     }
 
-    /// Puts items of another batch behind these.
+    /// Appends items of another batch.
     pub fn add(&mut self, others: &GarblerItems) {
         self.labels.append(&others.labels);
         self.permutations.append(&others.permutations);
@@ -183,7 +183,7 @@ impl GarblerItems {
         }
     }
 
-    /// Returns the offsets of the first copies, if these have offsets of their own.
+    /// Returns the offsets of the first copies, if they have their own.
     pub fn offsets(&self) -> Option<Words> {
         self.shape.offset.then(|| self.labels.select(self.shape.offsets(self.count())))
     }
@@ -227,41 +227,41 @@ impl Records for GarblerItems {
 
 /// Buckets of gates of one batch, as the evaluator keeps them.
 pub(crate) struct EvaluatorGates {
-    /// Gates in a bucket.
+    /// The bucket size.
     pub bucket: usize,
     /// Hashes of the first gates' wires: `[bucket][left, right, output]`.
     pub hashes: HashedWires,
-    /// Of all gates, `[bucket][gate]`: their numbers, and their rows, two each.
+    /// For all gates, `[bucket][gate]`: their numbers, and their rows, two each.
     pub numbers: Vec<u32>,
     pub rows: Words,
-    /// What leads from the first gate to the others, `[bucket][gate behind the first]`: δ of left operands,
-    /// compressions of δ of both, δ of outputs, which leads back.
+    /// The solderings from the first gate to the others, `[bucket][gate after the first]`: δ of left
+    /// operands, compressions of δ of both, and δ of outputs, which leads back.
     pub left: Words,
     pub short: [Zeroizing<Vec<u128>>; 2],
     pub outputs: Words,
-    /// What hashes their labels, when all are there.
+    /// The hash for their labels, when everything was read.
     pub garbling: Option<Garbling>,
 }
 
 /// Buckets of copies of a component of one batch, as the evaluator keeps them.
 pub(crate) struct EvaluatorCopies {
     pub shape: Shape,
-    /// Copies in a bucket.
+    /// The bucket size.
     pub bucket: usize,
     /// Hashes of the first copies' inputs and of the buckets' outputs, `[bucket][input, then output]`.
     pub hashes: HashedWires,
-    /// Of all copies, `[bucket][copy]`: their numbers, their tables, and hashes of their offsets.
+    /// For all copies, `[bucket][copy]`: their numbers, their tables, and hashes of their offsets.
     pub numbers: Vec<u32>,
     pub tables: Vec<u8>,
     pub offsets: Hashes,
     /// Hashes of the labels of their outputs, `[bucket][copy][output]`.
     pub outputs: Hashes,
-    /// What leads to the buckets' outputs, and S.
+    /// The solderings to the buckets' outputs, and S.
     pub back: Back,
-    /// What leads from the first copy to the others: compressions of δ, `[bucket][copy behind the
+    /// The solderings from the first copy to the others: compressions of δ, `[bucket][copy after the
     /// first][input]`.
     pub within: Zeroizing<Vec<u128>>,
-    /// What evaluates them, when all are there.
+    /// The data for evaluating them, when everything was read.
     pub garbling: Option<Box<ComponentGarbling>>,
 }
 
@@ -279,7 +279,7 @@ impl EvaluatorBuckets {
         }
     }
 
-    /// Returns how many buckets there are.
+    /// Returns the number of buckets.
     pub fn count(&self) -> usize {
         match self {
             EvaluatorBuckets::Gates(gates) => gates.count(),
@@ -299,7 +299,7 @@ impl EvaluatorBuckets {
         hashes.select(shape.outputs(self.count(), shape.permutations()))
     }
 
-    /// Returns hashes of the offsets of the first copies, if these have offsets of their own.
+    /// Returns hashes of the offsets of the first copies, if they have their own.
     pub fn offsets(&self) -> Option<Hashes> {
         match self {
             EvaluatorBuckets::Gates(_) => None,
@@ -477,13 +477,13 @@ impl Records for EvaluatorCopies {
 }
 
 impl EvaluatorCopies {
-    /// The tables of some buckets.
+    /// Returns the tables of some buckets.
     fn tables_of(&self, items: &Range<usize>) -> Range<usize> {
         values(items, self.tables.len() / self.count().max(1))
     }
 }
 
-/// Wires of the garbler's of one batch, as the evaluator keeps them: their hashes.
+/// The garbler's wires of one batch, as the evaluator stores them: their hashes.
 pub(crate) struct EvaluatorInputs(pub HashedWires);
 
 impl Records for EvaluatorInputs {
@@ -521,15 +521,15 @@ pub(crate) struct EvaluatorOts {
 }
 
 impl EvaluatorOts {
-    /// Returns the choices: labels were compared with their hashes before they were kept.
+    /// Returns the choices: labels were compared with their hashes before they were stored.
     pub fn checked(&self) -> CheckedChoices<'_> {
         CheckedChoices(&self.choices)
     }
 
-    /// Puts OTs of another batch behind these.
+    /// Appends OTs of another batch.
     pub fn add(&mut self, others: &EvaluatorOts) {
         self.hashes.append(&others.hashes);
-        // What grows leaves copies behind; so it is made anew.
+        // A growing vector leaves copies behind, so new ones are allocated.
         self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
         self.labels.append(&others.labels);
     }
@@ -584,8 +584,8 @@ mod tests {
 
     use crate::buckets::tests::Hash;
 
-    /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
-    /// something behind the last symbol of a word, the other role's.
+    /// Malformed records are refused: a choice that is no bit, a gate that was not made, bytes after the last
+    /// symbol of a word, a record of the other role.
     #[test]
     fn row_25_malformed_records_are_refused() {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
@@ -623,8 +623,8 @@ mod tests {
         let component = component();
         let copies = |number: u32, bit: u8, circuit| {
             let mut out = Out::of(1);
-            // Hashes of three wires; numbers, hashes of offsets and what opened S; of two outputs hashes and
-            // what opened δ, and bits; δ of two inputs; tables.
+            // Hashes of three wires; numbers, hashes of offsets and opening values of S; hashes of two
+            // outputs, opening values of δ, and bits; δ of two inputs; tables.
             out.pods(&[0_u128; 12]);
             out.pods(&[4, number]);
             out.pods(&[0_u128; 2 * 4 + 2 * 4]);
@@ -659,7 +659,7 @@ mod tests {
         }
     }
 
-    /// Buckets of copies that lie in two records, wherever the second begins, are those that lie in one.
+    /// Buckets of copies from two records, wherever the second begins, are equal to those from one.
     #[test]
     fn what_lies_in_two_records_is_joined() {
         const ITEMS: usize = 5;

@@ -1,5 +1,5 @@
-//! The two roles where what they make lies on disk. What each does by itself is a [`Role`]; the rest is said
-//! once for both.
+//! The two roles with stock on disk. [`Role`] has the operations in which they differ; the rest of the code
+//! is shared.
 
 use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -40,20 +40,20 @@ pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
 
-/// What a program takes: the items of each batch, in order.
+/// The items that a program takes from each batch, in order.
 pub(super) struct Material<R: Role> {
     buckets: Vec<R::Buckets>,
     inputs: Vec<R::Inputs>,
     ots: Vec<R::Ots>,
 }
 
-/// What a step has made, of a role.
+/// The items that a step of a role has made.
 type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
 
 /// A party of a session, and what it does with stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
-    /// The attempts of the other role that count here.
+    /// The attempts of the other role that this party counts.
     const COUNTED: Counted;
     type Buckets;
     type Inputs: Stored;
@@ -68,17 +68,17 @@ pub(super) trait Role: Sized {
     fn level(&self) -> Level;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
-    /// Goes on with the ranges of its streams.
+    /// Continues with these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// Returns the evaluator's hashes.
     fn hashes(&self) -> Option<[&Receiver; 2]>;
-    /// Makes what a step is for.
+    /// Makes the items of a step.
     fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
-    /// Puts buckets into the store.
+    /// Writes buckets into the store.
     fn put(keeper: &mut Keeper, serial: Serial, batch: &Batch, buckets: Self::Buckets) -> Result<(), Error>;
-    /// Fetches the buckets that were taken of a batch.
+    /// Fetches the taken buckets of a batch.
     fn fetch(batch: TakenBatch, context: &Context) -> Result<Self::Buckets, Error>;
-    /// Runs a program on what it took. Returns its outputs, and whether they had to be recovered.
+    /// Runs a program on the items that it took. Returns its outputs, and whether they had to be recovered.
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -94,7 +94,7 @@ struct OfGarbler {
     session: SessionId,
     /// Seeds of the symbols of labels, and of permutation messages.
     seeds: [Vec<SeedBytes>; 2],
-    /// What the points that are never sent are drawn by.
+    /// The seeds of the points that are never sent.
     points: [SeedBytes; 2],
     /// The blocks of Δ: offsets of the series of OTs.
     delta: Vec<u128>,
@@ -105,13 +105,13 @@ struct OfGarbler {
 struct OfEvaluator {
     version: u32,
     session: SessionId,
-    /// Which symbols are watched, of labels and of permutation messages, and their seeds.
+    /// The watched symbols of labels and of permutation messages, and their seeds.
     watched: [Vec<u8>; 2],
     seeds: [Vec<SeedBytes>; 2],
     points: [SeedBytes; 2],
     /// The hash of Δ.
     offset: Vec<u128>,
-    /// The labels of the OTs that the seeds of permutation messages are keys of, and what makes these keys.
+    /// The labels of the OTs whose keys are the seeds of permutation messages, and the data for these keys.
     labels: Vec<u128>,
     again: Vec<KeysAgain>,
 }
@@ -134,7 +134,7 @@ fn restored(seeds: &[SeedBytes]) -> Vec<Seed> {
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off knows no more of the checks on it than before.
+    /// An evaluator that breaks off learns nothing new about the checks of it.
     const COUNTED: Counted = Counted::Nothing;
     type Buckets = GarblerItems;
     type Inputs = GarblerItems;
@@ -255,7 +255,7 @@ impl Role for Garbler {
     }
 }
 
-/// The points that seeds draw.
+/// Draws the points from the seeds.
 fn points_of(labels: &Sender, permutations: &Sender, seeds: &[SeedBytes; 2]) -> Points {
     let seeds = seeds.map(Seed::from_bytes);
     Points::new(labels.code(), permutations.code(), [&seeds[0], &seeds[1]])
@@ -403,14 +403,14 @@ impl Role for Evaluator {
     }
 }
 
-/// A role's session, as the stock sees it.
+/// A role's session, in the form that the stock uses.
 pub(super) struct OnDisk<R: Role> {
     party: Box<R>,
-    /// What the step at hand has made.
+    /// The result of the current step.
     made: Option<MadeBy<R>>,
 }
 
-/// What a program gave that ran.
+/// The result of a program.
 pub(super) struct Ran {
     pub outputs: Vec<bool>,
     pub recovered: bool,
@@ -457,7 +457,7 @@ impl<R: Role> Side for OnDisk<R> {
         self.party.release()
     }
 
-    /// What a session uses exists before its first input, and too much that was given up closes one.
+    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
@@ -479,8 +479,8 @@ impl<R: Role> Side for OnDisk<R> {
         origins::fixed(terms.security.whole()?)
     }
 
-    /// The evaluator's choices in the OTs are checked by combinations that the garbler draws, so both may
-    /// break off early.
+    /// The garbler draws combinations that check the evaluator's choices in the OTs, so both may break off
+    /// early.
     fn early_risk(terms: &Terms) -> Result<u128, Error> {
         Ok(Level::of_stock(terms.security.whole()?)?.early_risk())
     }
@@ -529,7 +529,8 @@ impl<R: Role> Side for OnDisk<R> {
         Request::of_layout(job.layout).choose(batches, job.layout.unit(), terms.security.whole()?)
     }
 
-    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
+    /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Ran, Error> {
         let party = &mut *self.party;
         let (level, mut layout) = (party.level(), job.layout.clone());
@@ -541,7 +542,7 @@ impl<R: Role> Side for OnDisk<R> {
                 let items = batch.items().iter().map(ExactSizeIterator::len).sum();
                 batches.push((batch.batch.component, items));
             }
-            // Any number that names the batch once: it is counted whole.
+            // Any number that identifies the batch: it is counted once.
             all.extend(Origin::of(all.len() as Serial, batch.batch)?);
             fetch(&*party, (&level, job.layout), batch, &mut taken)
         })?;
@@ -553,7 +554,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 }
 
-/// Fetches what was taken of a batch.
+/// Fetches the taken items of a batch.
 fn fetch<R: Role>(
     party: &R,
     (level, layout): (&Level, &Layout),
@@ -589,7 +590,7 @@ mod tests {
         R::restored(run, level, &Secrets::new(secrets, Forward::of_setup(vec![1; keys])), Hooks::none())
     }
 
-    /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
+    /// The garbler's secrets on disk, field after field; then the evaluator's.
     type Garblers = (u32, SessionId, [Vec<SeedBytes>; 2], [SeedBytes; 2], Vec<u128>);
     type Evaluators = (
         u32,
@@ -618,7 +619,7 @@ mod tests {
             let (labels, again) = (vec![9; 3 * level.permutations.n()], vec![([6; 32], 5); 3]);
             (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again)
         };
-        // They are written again as they were read.
+        // Writing them again gives the same bytes.
         let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 3 * 128).unwrap();
         again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());
