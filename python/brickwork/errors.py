@@ -73,9 +73,17 @@ class CompileError(InvalidInput):
 
 
 class ConnectionFailed(Error, ConnectionError):
-    """The peer is absent, silent, holds another key, or closed the connection: its own message says why."""
+    """The peer is absent, silent, holds another key, or ended the connection; or the line broke.
+
+    Attributes:
+        standing: how far a run had come. `phase` is the phase that was running. `input_left` says that this
+            party's input had left: the peer cannot read it, but can compute with it.
+            `peer_may_have_outputs` says that the peer may have its outputs. `deniable` says that a peer that
+            cheats may have seen that it would be caught. None where no run had begun.
+    """
 
     code = 4
+    standing: Mapping[str, Any] | None = None
 
 
 class PeerCheated(Error):
@@ -184,6 +192,8 @@ def from_json(text: str) -> Error:
         failed: Error = _cheat(found["check"]["part"], found["check"]["name"], message, hint)
     else:
         failed = kind(message, hint)
+    if isinstance(failed, ConnectionFailed):
+        failed.standing = found.get("standing")
     if "stands" in found:
         failed.stands = found["stands"]
     return failed

@@ -91,18 +91,41 @@ impl std::fmt::Display for Strangers {
     }
 }
 
-/// An error of a connection that ended when the peer could already see, before this party, that a check would
-/// fail. This cannot be distinguished from an accident, so another run gives a cheater another attempt.
-#[derive(Debug)]
-pub struct Deniable(std::io::Error);
+/// The progress of a run at this party, as told when its connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Standing {
+    /// The phase that was running, by the name that reports give it.
+    pub phase: &'static str,
+    /// Says that this party's input had left: the peer cannot read it, but can compute with it.
+    pub input_left: bool,
+    /// Says that the peer may have its outputs.
+    pub peer_may_have_outputs: bool,
+    /// Says that the peer could already see, before this party, that a check would fail. This cannot be
+    /// distinguished from an accident, so another run gives a cheater another attempt.
+    pub deniable: bool,
+}
 
-impl std::fmt::Display for Deniable {
+/// A connection that ended within a run.
+#[derive(Debug)]
+struct Broken {
+    why: std::io::Error,
+    standing: Standing,
+}
+
+impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}; at this point a cheating peer knows whether it would be caught", self.0)
+        let Standing { phase, input_left, peer_may_have_outputs, deniable } = self.standing;
+        let left = if input_left { "had left" } else { "had not left" };
+        let has = if peer_may_have_outputs { "may have" } else { "does not have" };
+        write!(f, "{}, in phase {phase}; this party's input {left}; the peer {has} its outputs", self.why)?;
+        if deniable {
+            f.write_str("; at this point a cheating peer knows whether it would be caught")?;
+        }
+        Ok(())
     }
 }
 
-impl std::error::Error for Deniable {}
+impl std::error::Error for Broken {}
 
 impl From<Strangers> for Error {
     fn from(strangers: Strangers) -> Self {
@@ -111,24 +134,32 @@ impl From<Strangers> for Error {
 }
 
 impl Error {
-    /// Marks the end of the connection as one that a cheating peer may have caused to hide its cheat. A stop
-    /// that this party requested, and other errors, stay unchanged.
+    /// Adds to the end of the connection how far the run had come. A stop that this party requested, and
+    /// other errors, stay unchanged.
     #[must_use]
-    pub fn deniable(self) -> Self {
+    pub fn at(self, standing: Standing) -> Self {
         match self {
             Error::Io(why)
-                if !why.get_ref().is_some_and(|inner| inner.is::<Stopped>() || inner.is::<Deniable>()) =>
+                if !why.get_ref().is_some_and(|inner| inner.is::<Stopped>() || inner.is::<Broken>()) =>
             {
-                Error::Io(std::io::Error::new(why.kind(), Deniable(why)))
+                Error::Io(std::io::Error::new(why.kind(), Broken { why, standing }))
             }
             other => other,
+        }
+    }
+
+    /// Returns how far the run had come, if it is the end of a run's connection.
+    pub fn standing(&self) -> Option<Standing> {
+        match self {
+            Error::Io(why) => why.get_ref()?.downcast_ref().map(|broken: &Broken| broken.standing),
+            _ => None,
         }
     }
 
     /// Returns whether the peer may have ended the connection to hide its cheat. Then another run adds its
     /// risk to that of this one.
     pub fn is_deniable(&self) -> bool {
-        matches!(self, Error::Io(why) if why.get_ref().is_some_and(|inner| inner.is::<Deniable>()))
+        self.standing().is_some_and(|standing| standing.deniable)
     }
 
     /// Returns whether the error says that the peer failed this check.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use brickwork_base::stop::Stopped;
-use brickwork_base::{Cheat, Error as ProtocolError};
+use brickwork_base::{Cheat, Error as ProtocolError, Standing};
 use brickwork_lang::Diagnostics;
 
 use crate::system;
@@ -71,14 +71,24 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Cow<'static, str>,
-    check: Option<Cheat>,
-    diagnostics: Option<Box<Diagnostics>>,
+    cause: Option<Box<Cause>>,
+}
+
+/// The cause of an error, where more is known than its words.
+#[derive(Debug)]
+enum Cause {
+    /// The peer failed this check.
+    Check(Cheat),
+    /// The connection of a run ended when the run had come so far.
+    Ended(Standing),
+    /// A source does not compile.
+    Source(Diagnostics),
 }
 
 impl Error {
     /// Makes an error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
-        Error { kind, message: message.into(), hint: hint.into(), check: None, diagnostics: None }
+        Error { kind, message: message.into(), hint: hint.into(), cause: None }
     }
 
     /// Makes an error about a wrong use.
@@ -130,8 +140,11 @@ impl Error {
     /// Makes an error for a source that does not compile. The message and the hint are those of its first
     /// error.
     pub fn source(message: impl Into<String>, hint: impl Into<String>, diagnostics: Diagnostics) -> Self {
-        let diagnostics = Some(Box::new(diagnostics));
-        Error { diagnostics, ..Error::input(message, hint.into()) }
+        Error::input(message, hint.into()).because(Cause::Source(diagnostics))
+    }
+
+    fn because(self, cause: Cause) -> Self {
+        Error { cause: Some(Box::new(cause)), ..self }
     }
 
     /// Replaces the hint, for cases where more is known than the kind of the error.
@@ -168,12 +181,26 @@ impl Error {
 
     /// Returns the check that the peer failed, if it cheated.
     pub fn check(&self) -> Option<Cheat> {
-        self.check
+        match self.cause.as_deref() {
+            Some(Cause::Check(check)) => Some(*check),
+            _ => None,
+        }
+    }
+
+    /// Returns how far the run had come, if its connection ended.
+    pub fn standing(&self) -> Option<&Standing> {
+        match self.cause.as_deref() {
+            Some(Cause::Ended(standing)) => Some(standing),
+            _ => None,
+        }
     }
 
     /// Returns all errors and warnings of a source that does not compile.
     pub fn diagnostics(&self) -> Option<&Diagnostics> {
-        self.diagnostics.as_deref()
+        match self.cause.as_deref() {
+            Some(Cause::Source(diagnostics)) => Some(diagnostics),
+            _ => None,
+        }
     }
 }
 
@@ -242,11 +269,12 @@ impl From<ProtocolError> for Error {
                  need less",
             ),
         };
-        let check = match &error {
-            ProtocolError::Peer(cheat) => Some(*cheat),
-            _ => None,
-        };
-        Error { check, ..Error::new(kind, system::translated(&error.to_string()), hint) }
+        let translated = Error::new(kind, system::translated(&error.to_string()), hint);
+        match (&error, error.standing()) {
+            (ProtocolError::Peer(cheat), _) => translated.because(Cause::Check(*cheat)),
+            (_, Some(standing)) => translated.because(Cause::Ended(standing)),
+            _ => translated,
+        }
     }
 }
 
@@ -254,6 +282,10 @@ impl From<ProtocolError> for Error {
 const DENIABLE_HINT: &str = "a bad line does this, and so does a peer that cheats until it is lucky. The \
                              bound of a run holds for one run, and each run that ends so adds as much: find \
                              out why the line broke before you run again";
+
+/// Advice where the line ended and nobody said why.
+const BROKEN_HINT: &str = "the network failed, or the other side's process was killed; if the other side's \
+                           message names another cause, it is that one";
 
 fn network_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
@@ -270,10 +302,9 @@ fn network_hint(kind: io::ErrorKind) -> &'static str {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             "is the peer still there? if the line is slow, raise --timeout"
         }
-        io::ErrorKind::UnexpectedEof
-        | io::ErrorKind::ConnectionReset
-        | io::ErrorKind::ConnectionAborted
-        | io::ErrorKind::BrokenPipe => "the peer ended the connection; its own message says why",
+        io::ErrorKind::UnexpectedEof => "the peer ended the connection; its own message says why",
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => BROKEN_HINT,
+        io::ErrorKind::ConnectionAborted => "run again when it suits both parties",
         io::ErrorKind::InvalidData => {
             "is it the right address? something between the parties may alter the data"
         }

@@ -49,7 +49,7 @@ pub fn explained(why: &io::Error) -> (String, &'static str) {
         ErrorKind::UnexpectedEof => ("it ends too early", "is the file complete?"),
         ErrorKind::ConnectionRefused => ("nobody listens there", "is the address right?"),
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
-            ("the other side cut the connection", "its own message says why")
+            ("the connection broke", "the network failed, or the other side's process was killed")
         }
         ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::NetworkDown => {
             ("no way through the network leads there", "is this machine connected, and the address right?")

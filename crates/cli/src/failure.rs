@@ -56,7 +56,7 @@ pub const CODES: [(u8, &str, &str); 8] = [
         code::NETWORK.exit_code(),
         "network",
         "a port in use, or an address that is none; a peer that is absent, silent for longer than \
-         `--timeout`, holds another key, or closed the connection: its own message says why",
+         `--timeout`, holds another key, or ended the connection; a line that broke",
     ),
     (
         code::PEER.exit_code(),
@@ -181,6 +181,9 @@ impl Failure {
             }
             if let Some(cheat) = self.error.check() {
                 fields.insert("check".into(), json!({ "part": cheat.part(), "name": cheat.check() }));
+            }
+            if let Some(standing) = self.error.standing() {
+                fields.insert("standing".into(), json!(standing));
             }
         }
         value

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use brickwork_base::{Error, Party};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 use crate::Observer;
 use crate::protocol::{Flight, PhaseReport, Protocol, Span};
@@ -20,6 +20,8 @@ pub struct Metered {
     observer: Box<dyn Observer>,
     /// All phases of the protocol, in their order.
     order: &'static [&'static str],
+    /// The messages with which something of a program leaves this party.
+    departures: Departures,
     phases: Vec<PhaseReport>,
     /// The index of the running phase.
     running: Option<usize>,
@@ -46,11 +48,14 @@ impl Metered {
         channel.take_flights();
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
         let (started, phases, order) = (Instant::now(), Vec::new(), P::PHASES);
+        let departures = P::DEPARTURES[role as usize];
+        channel.look_for(departures);
         Metered {
             channel,
             role,
             observer,
             order,
+            departures,
             phases,
             running: None,
             born: started,
@@ -96,10 +101,21 @@ impl Metered {
         self.channel.set_deniable(false);
     }
 
+    /// Notes that a program begins, of which nothing has left.
+    pub fn program(&mut self) {
+        self.channel.look_for(self.departures);
+    }
+
+    /// Notes that stock is made, or compared: nothing that leaves is of a program.
+    pub fn no_program(&mut self) {
+        self.channel.look_for(Departures::default());
+    }
+
     /// Begins or resumes a phase, to which everything that follows belongs. The phase may have run before,
     /// because flights hold messages of several phases.
     pub fn phase(&mut self, name: &'static str) {
         self.end_phase();
+        self.channel.set_phase(name);
         self.observer.phase(name);
         self.running = Some(self.phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
             self.phases.push(PhaseReport {

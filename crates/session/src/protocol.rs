@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use brickwork_base::Error;
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 use serde::Serialize;
 
 use brickwork_base::promise::Promise;
@@ -18,6 +18,8 @@ pub trait Protocol: Sized + 'static {
     const CODE: [u8; 2];
     /// The phases of a run, in their order. Their messages alternate if phases share flights.
     const PHASES: &'static [&'static str];
+    /// The messages with which something of a program leaves the garbler, and those of the evaluator.
+    const DEPARTURES: [Departures; 2];
     /// The garbler's proposal besides the job, which the evaluator accepted.
     type Proposal;
     /// The limits within which an evaluator accepts a proposal.

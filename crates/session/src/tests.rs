@@ -1,7 +1,7 @@
 //! Tests of greetings and reports.
 
 use brickwork_base::{Error, Party, Security};
-use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Tag, memory_pair};
+use brickwork_wire::{Channel, Departures, FRAME_HEADER_BYTES, Tag, memory_pair};
 
 use crate::*;
 
@@ -12,6 +12,7 @@ impl Protocol for Empty {
     const NAME: &'static str = "empty";
     const CODE: [u8; 2] = *b"EM";
     const PHASES: &'static [&'static str] = &["setup", "prepare", "decode"];
+    const DEPARTURES: [Departures; 2] = [Departures { input: &[], outputs: &[] }; 2];
     type Proposal = ();
     type Limits<'a> = ();
     type Aside = ();

@@ -65,12 +65,33 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
+/// The messages of a party behind which the peer holds more of a program than before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Departures {
+    /// With each of these this party's input leaves, or a part of it.
+    pub input: &'static [Tag],
+    /// From the first of these on the peer may have its outputs.
+    pub outputs: &'static [Tag],
+}
+
+/// What has left of a program.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Departed {
+    pub input: bool,
+    pub outputs: bool,
+}
+
 /// A stream that carries frames.
 pub(super) struct Framed {
     stream: Box<dyn Stream>,
     out: Vec<u8>,
     /// True if the stream may hold messages that the peer has not received.
     unflushed: bool,
+    departures: Departures,
+    /// What leaves with the next write.
+    waiting: Departed,
+    /// What has left, or part of it.
+    pub departed: Departed,
     pub sent: u64,
     pub received: u64,
     /// The time for which keep-alive frames alone are accepted.
@@ -86,14 +107,42 @@ impl Drop for Framed {
 
 impl Framed {
     pub fn new(stream: Box<dyn Stream>) -> Self {
-        Framed { stream, out: Vec::new(), unflushed: false, sent: 0, received: 0, patience: PATIENCE }
+        Framed {
+            stream,
+            out: Vec::new(),
+            unflushed: false,
+            departures: Departures::default(),
+            waiting: Departed::default(),
+            departed: Departed::default(),
+            sent: 0,
+            received: 0,
+            patience: PATIENCE,
+        }
     }
 
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.stream.set_timeout(timeout);
     }
 
+    /// Looks for these messages from now on, of which none has left.
+    pub fn look_for(&mut self, departures: Departures) {
+        self.departures = departures;
+        self.waiting = Departed::default();
+        self.departed = Departed::default();
+    }
+
+    /// Writes what waits, and `body` behind it.
+    fn write(&mut self, body: &[u8]) -> io::Result<()> {
+        self.unflushed = true;
+        self.departed = self.waiting;
+        self.stream.write_frame(&self.out, body)?;
+        self.out.clear();
+        Ok(())
+    }
+
     pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
+        self.waiting.input |= self.departures.input.contains(&tag);
+        self.waiting.outputs |= self.departures.outputs.contains(&tag);
         let mut rest = payload;
         loop {
             let (frame, tail) = rest.split_at(rest.len().min(MAX_FRAME_BYTES));
@@ -103,9 +152,7 @@ impl Framed {
             self.sent += (FRAME_HEADER_BYTES + frame.len()) as u64;
             if self.out.len() + frame.len() > OUT_BYTES {
                 self.stream.rearm();
-                self.unflushed = true;
-                self.stream.write_frame(&self.out, frame)?;
-                self.out.clear();
+                self.write(frame)?;
             } else {
                 self.out.extend_from_slice(frame);
             }
@@ -121,9 +168,7 @@ impl Framed {
     pub fn flush(&mut self) -> Result<(), Error> {
         self.stream.rearm();
         if !self.out.is_empty() {
-            self.unflushed = true;
-            self.stream.write_frame(&self.out, &[])?;
-            self.out.clear();
+            self.write(&[])?;
         }
         if self.unflushed {
             self.stream.flush()?;
@@ -180,13 +225,23 @@ impl Framed {
         if next == tag { Ok(length) } else { Err(Malformed::UnexpectedMessage.into()) }
     }
 
+    /// Fills a buffer. A line that ends without a word of the peer's has broken, for all that is known.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        self.stream.read_exact(buffer).map_err(|why| match why.kind() {
+            io::ErrorKind::UnexpectedEof if why.get_ref().is_none() => {
+                io::Error::new(io::ErrorKind::ConnectionReset, "the connection ended")
+            }
+            _ => why,
+        })
+    }
+
     /// Reads the tag and the length of the next frame.
     fn next(&mut self) -> Result<(Tag, usize), Error> {
         let start = Instant::now();
         let mut header = [0; FRAME_HEADER_BYTES];
         loop {
             self.stream.rearm();
-            self.stream.read_exact(&mut header)?;
+            self.read(&mut header)?;
             if header != SIGN_OF_LIFE {
                 break;
             }
@@ -206,7 +261,7 @@ impl Framed {
     fn body(&mut self, payload: &mut [u8]) -> Result<(), Error> {
         for part in payload.chunks_mut(PACE_BYTES) {
             self.stream.rearm();
-            self.stream.read_exact(part)?;
+            self.read(part)?;
         }
         self.received += payload.len() as u64;
         Ok(())

@@ -16,10 +16,10 @@ pub mod tls;
 
 use std::time::{Duration, Instant};
 
-use brickwork_base::Error;
+use brickwork_base::{Error, Standing};
 use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
-pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
+pub use frame::{Departures, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 pub use memory::{Crossings, counting_pair, memory_lanes, memory_pair};
 pub use own::over;
 
@@ -54,6 +54,8 @@ pub struct Channel {
     tamper: Option<Tamper>,
     /// Flights that were not taken yet, at most [`MAX_FLIGHTS`]; later ones are not remembered.
     flights: Vec<Flight>,
+    /// The phase of the run that goes on.
+    phase: Option<&'static str>,
     /// True while the peer knows, before this party does, whether its next check fails.
     deniable: bool,
 }
@@ -66,7 +68,14 @@ impl Channel {
     pub fn new(lanes: Vec<Box<dyn Stream>>) -> Self {
         let mut lanes = lanes.into_iter().map(Framed::new);
         let main = lanes.next().expect("a channel needs a stream");
-        Channel { main, further: lanes.collect(), tamper: None, flights: Vec::new(), deniable: false }
+        Channel {
+            main,
+            further: lanes.collect(),
+            tamper: None,
+            flights: Vec::new(),
+            phase: None,
+            deniable: false,
+        }
     }
 
     /// Lets `tamper` change every outgoing message. For tests of what a cheater can do.
@@ -80,8 +89,28 @@ impl Channel {
         self.deniable = deniable;
     }
 
-    fn blamed<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        if self.deniable { result.map_err(Error::deniable) } else { result }
+    /// Names the phase of a run that goes on from now on. If the connection ends, its error says so.
+    pub fn set_phase(&mut self, phase: &'static str) {
+        self.phase = Some(phase);
+    }
+
+    /// Looks for these messages of a program that is about to begin. If the connection ends, its error says
+    /// which of them have left.
+    pub fn look_for(&mut self, departures: Departures) {
+        self.main.look_for(departures);
+    }
+
+    /// Adds to the end of a run's connection how far the run had come.
+    fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| match self.phase {
+            Some(phase) => error.at(Standing {
+                phase,
+                input_left: self.main.departed.input,
+                peer_may_have_outputs: self.main.departed.outputs,
+                deniable: self.deniable,
+            }),
+            None => error,
+        })
     }
 
     /// Sets the time for which the peer may stall, on all lanes.
@@ -131,7 +160,7 @@ impl Channel {
             _ if is_full => {}
             _ => self.flights.push(Flight { incoming, began, ended, waited, bytes }),
         }
-        self.blamed(result)
+        self.told(result)
     }
 
     /// Sends one message. It may stay in a buffer until [`Channel::flush`] or the next receive.
@@ -162,7 +191,7 @@ impl Channel {
     /// [`Error::Io`] if the connection fails.
     pub fn flush(&mut self) -> Result<(), Error> {
         let flushed = self.main.flush();
-        self.blamed(flushed)
+        self.told(flushed)
     }
 
     /// Receives the message `tag` of exactly `payload.len()` bytes.

@@ -86,7 +86,7 @@ pub struct Ran {
 enum Outcome {
     Done(Box<Done>, f64),
     /// The peer takes part in another way of this party's.
-    Other(usize, Met),
+    Other(usize, Box<Met>),
 }
 
 /// Runs a party. It meets the peer at this place, settles the protocol, compares what both are about to do,
@@ -137,7 +137,7 @@ pub fn run<E: From<Error>>(
                     cpu_seconds,
                 });
             }
-            Outcome::Other(other, peer) => (way, met) = (other, Some(peer)),
+            Outcome::Other(other, peer) => (way, met) = (other, Some(*peer)),
         }
         drop(ready);
         store = open()?;
@@ -187,7 +187,7 @@ impl Play<'_> {
                 None => place.meet(shown, self.keep)?,
             };
             match shown.settled(&met.sheet) {
-                Ok(settled) if settled != way => return Ok(Outcome::Other(settled, met)),
+                Ok(settled) if settled != way => return Ok(Outcome::Other(settled, Box::new(met))),
                 Ok(_) => match sheet.proposes_again(shown, &mut met) {
                     Err(e) if self.keep && is_refused(&e) => {
                         say_refused(&e);

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod crash;
+mod cut;
 mod disk;
 mod shares;
 

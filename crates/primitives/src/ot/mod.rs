@@ -15,6 +15,7 @@ pub mod softspoken;
 pub use chosen::Cot;
 pub use cot::{CotReceiver, CotSender, Series};
 pub(crate) use rows::CHUNK;
+pub use rows::msg;
 
 use brickwork_base::{Malformed, cheats};
 use brickwork_wire::Tag;

@@ -62,7 +62,7 @@ mod words;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{Digests, Job, Metered, Observer, Protocol};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
@@ -81,6 +81,10 @@ impl Protocol for Authenticated {
     const NAME: &'static str = "authenticated";
     const CODE: [u8; 2] = *b"AU";
     const PHASES: &'static [&'static str] = &["setup", "preprocess", "build", "evaluate", "decode"];
+    const DEPARTURES: [Departures; 2] = [
+        Departures { input: &[msg::INPUT_LABELS], outputs: &[msg::OUTPUT_MASKS] },
+        Departures { input: &[msg::MASKED_INPUTS], outputs: &[msg::OUTPUT_MASKS] },
+    ];
     type Proposal = Cot;
     type Limits<'a> = Cot;
     type Aside = ();

@@ -178,6 +178,7 @@ impl<C: Role> Standing<C> {
         member.keep.check(step)?;
         made.suffices(&layout)?;
         member.run.phase("build");
+        member.run.program();
         agree(&mut member.run.channel, &step.digest(), "the peer means another step of this session")?;
         let (outputs, wires) = C::execute(member, &layout, made, input)?;
         member.keep_of(&layout, &wires)?;

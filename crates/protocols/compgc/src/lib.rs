@@ -45,7 +45,7 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_session::{Job, Metered, Observer, Protocol};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
@@ -62,6 +62,10 @@ impl Protocol for CompGc {
     const CODE: [u8; 2] = *b"CG";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+    const DEPARTURES: [Departures; 2] = [
+        Departures { input: &[msg::INPUT_LABELS], outputs: &[msg::DECODING] },
+        Departures { input: &[msg::CHOICES], outputs: &[msg::COLOURS] },
+    ];
     type Proposal = Linking;
     type Limits<'a> = Linking;
     type Aside = ();

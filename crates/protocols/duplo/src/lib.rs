@@ -59,7 +59,7 @@ use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit;
 use brickwork_session::{Job, Metered, Observer, Protocol, Terms};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
 use hooks::{Hooks, Point};
@@ -87,6 +87,10 @@ impl Protocol for Duplo {
     const CODE: [u8; 2] = *b"DU";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+    const DEPARTURES: [Departures; 2] = [
+        Departures { input: &[msg::INPUT_LABELS], outputs: &[msg::INPUT_LABELS] },
+        Departures { input: &[msg::MASKED_INPUT], outputs: &[msg::OUTPUT_LABELS] },
+    ];
     type Proposal = Proposal;
     type Limits<'a> = Limits<'a>;
     type Aside = Aside;

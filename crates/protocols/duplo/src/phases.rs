@@ -62,6 +62,7 @@ impl Agreement {
     /// Announces this party's part. A step that first needs messages of its own, such as missing OTs, waits
     /// for the peer's part at once.
     fn announce(self, run: &mut Metered, step: &Step, lacking: bool) -> Result<Flights, Error> {
+        run.program();
         let unconfirmed = match self {
             Agreement::Stores(stand) => Unconfirmed::Stand(stand),
             Agreement::Steps => {

@@ -111,6 +111,7 @@ impl Garbler {
         step.check_session(Some(&self.session))?;
         self.stock.kept.check(&step)?;
         let program = step.program();
+        self.run.program();
         agree(&mut self.run.channel, &step.digest(), OTHER_STEP)?;
         let taken = self
             .stock
@@ -295,6 +296,7 @@ impl Evaluator {
         step.check_session(Some(&self.core.session))?;
         self.stock.kept.check(&step)?;
         let program = step.program();
+        self.core.run.program();
         agree(&mut self.core.run.channel, &step.digest(), OTHER_STEP)?;
         let taken = self
             .stock

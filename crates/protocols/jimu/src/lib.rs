@@ -59,7 +59,7 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_session::{Job, Metered, Observer, Protocol};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
@@ -79,6 +79,10 @@ impl Protocol for Jimu {
     const CODE: [u8; 2] = *b"JM";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+    const DEPARTURES: [Departures; 2] = [
+        Departures { input: &[msg::KINDS], outputs: &[msg::KINDS] },
+        Departures { input: &[msg::CHOICES], outputs: &[msg::OUTPUT_LABELS] },
+    ];
     type Proposal = Unit;
     type Limits<'a> = Unit;
     type Aside = Aside;

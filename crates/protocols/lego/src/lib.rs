@@ -59,7 +59,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _};
 use brickwork_session::{Job, Metered, Observer, PhaseReport, Protocol};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 use build::Wires;
 pub use cheat::Cheat;
@@ -85,6 +85,10 @@ impl Protocol for Lego {
     const CODE: [u8; 2] = *b"LG";
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
+    const DEPARTURES: [Departures; 2] = [
+        Departures { input: &[msg::INPUT_LABELS], outputs: &[msg::INPUT_LABELS] },
+        Departures { input: &[msg::MASKED_INPUT], outputs: &[msg::OUTPUT_LABELS] },
+    ];
     type Proposal = Parameters;
     type Limits<'a> = ();
     type Aside = Aside;

@@ -35,8 +35,9 @@ mod stored;
 mod tests;
 
 use brickwork_base::{Error, Party};
+use brickwork_primitives::ot;
 use brickwork_session::{Job, Metered, Observer, Protocol};
-use brickwork_wire::Channel;
+use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
 pub use cost::{Ots, sent_bytes};
@@ -49,6 +50,10 @@ impl Protocol for SemiHonest {
     const NAME: &'static str = "semi-honest";
     const CODE: [u8; 2] = *b"SH";
     const PHASES: &'static [&'static str] = &["setup", "prepare", "evaluate", "decode"];
+    const DEPARTURES: [Departures; 2] = [
+        Departures { input: &[msg::INPUT_LABELS], outputs: &[msg::DECODING] },
+        Departures { input: &[ot::msg::ROWS, msg::CORRECTIONS], outputs: &[msg::COLOURS] },
+    ];
     type Proposal = Executions;
     type Limits<'a> = Executions;
     type Aside = ();

@@ -67,6 +67,7 @@ impl<S: Side> Stocked<S> {
     pub fn run(mut self, job: &S::Execution<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
+        run.no_program();
         let mut program = Some(S::program(job));
         announce(&mut run.channel, &S::program(job))?;
         // This happens while the garbler reads.
@@ -285,6 +286,7 @@ fn take<S: Side>(
     job: &S::Execution<'_>,
 ) -> Result<S::Outcome, Error> {
     session.run().phase(S::AGREEMENT);
+    session.run().program();
     let mut taken = store.append_opened(epoch, entry, opened)?;
     let stand = Stand::send(session.run(), *store.state(epoch)?.head())?;
     session.enter(taken.ranges()?)?;

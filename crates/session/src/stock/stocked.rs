@@ -84,6 +84,7 @@ impl<S: Side> Stocked<S> {
         terms: &Terms,
         session: &SessionId,
     ) -> Result<Self, Error> {
+        run.no_program();
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
         let Reconciled { epochs, busy, max_age } = reconcile(&mut run, store, &owner, session)?;
         let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());

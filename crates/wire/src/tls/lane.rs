@@ -155,7 +155,7 @@ impl Lane {
             }
             stop::check()?;
             match (&self.link.socket).read(&mut self.raw) {
-                Ok(0) => return Err(closed()),
+                Ok(0) => return Err(io::Error::new(ErrorKind::ConnectionReset, "the connection broke")),
                 Ok(n) => {
                     (self.start, self.end) = (0, n);
                     return Ok(());
@@ -249,8 +249,11 @@ impl Read for Lane {
             let mut tls = link.tls();
             match tls.connection.reader().read(buffer) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // Even an orderly end is too early: the protocol decides when the connection ends.
-                Ok(0) if !buffer.is_empty() => return Err(closed()),
+                // The peer said that it ends the connection. That is too early: the protocol says when it is
+                // over.
+                Ok(0) if !buffer.is_empty() => {
+                    return Err(io::Error::new(ErrorKind::UnexpectedEof, "the peer closed the connection"));
+                }
                 result => return result,
             }
             if self.start == self.end {
@@ -333,10 +336,6 @@ fn give_signs_of_life(links: &[Weak<Link>], ended: &Receiver<()>) {
             }
         }
     }
-}
-
-fn closed() -> io::Error {
-    io::Error::new(ErrorKind::UnexpectedEof, "the peer closed the connection")
 }
 
 fn is_pause(error: &io::Error) -> bool {
