@@ -67,8 +67,13 @@ impl Epochs {
     }
 
     /// Receives the list of items that the peer cannot read. They must belong to batches from which a program
-    /// with this entry takes. (This party cannot verify it. But no message of the run depends on an input
-    /// yet, and a peer can waste as many items by going away.)
+    /// with this entry takes. They may be all that is left of these batches: a peer that has lost a segment
+    /// names its whole batch. The records of the two parties hold different numbers of items, so no smaller
+    /// bound fits.
+    ///
+    /// This party cannot verify it. A lie costs this party stock, as does a peer that says that it has burned
+    /// the epoch. It teaches the peer nothing, because no message of the run depends on an input yet. A step
+    /// whose items are thrown away like this counts as an attempt (`State::give_up`).
     pub fn hear_damaged(
         &self,
         run: &mut Metered,

@@ -44,10 +44,11 @@ impl<S: Side> Stocked<S> {
         let epoch = *session.id();
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         let left = || steps.iter().skip(resumed as usize);
-        held.store.check_room(left().copied().flatten().map(|step| step.stored_bytes(S::ROLE)).sum())?;
+        let bytes = left().copied().flatten().map(|step| step.stored_bytes(S::ROLE)).sum();
+        held.store.check_room(bytes).or_else(|why| refuses(session.run(), why))?;
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
-            held.goes_on()?;
+            held.goes_on().or_else(|why| refuses(session.run(), why))?;
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
             held.may_try::<S>(risk).or_else(|why| refuses(session.run(), why))?;
             let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };

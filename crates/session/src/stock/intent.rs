@@ -98,8 +98,8 @@ pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
 
 pub(super) fn peer_makes_nothing() -> Error {
     Error::Stock(
-        "the peer makes no more stock with this party: its own message says why, such as that too much that \
-         was begun came to nothing"
+        "the peer makes no more stock with this party: its own message says why, such as that its disk is \
+         full, that it was stopped, or that too much that was begun came to nothing"
             .into(),
     )
 }
