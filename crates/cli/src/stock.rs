@@ -349,6 +349,10 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Said where a budget may have begun anew.
+const RUNS_MAY_BE_LOST: &str = "It cannot be told how often a service has run with this store. Its budgets \
+                                count only the runs that the logs still name: lower `total` by the others.\n";
+
 fn verify(command: &Verify) -> Result<Report, Failure> {
     let (store, lost) = match command.place.open() {
         Err(failure) if command.repair => match command.place.key.rebuild(&command.place.path())? {
@@ -365,10 +369,14 @@ fn verify(command: &Verify) -> Result<Report, Failure> {
     let damaged = json!({ "damaged": damage.iter().map(damage_json).collect::<Vec<_>>() });
     let mut json = json!({ "bytes": read, "seconds": seconds, "bytes_per_second": rate as u64 });
     json["damaged"] = damaged["damaged"].clone();
-    json["burned"] = json!(lost.as_ref().map(|lost| lost.iter().map(|id| hex(id)).collect::<Vec<_>>()));
+    let burned = lost.as_ref().map(|lost| &lost.burned);
+    json["burned"] = json!(burned.map(|burned| burned.iter().map(|id| hex(id)).collect::<Vec<_>>()));
+    let runs_may_be_lost = lost.as_ref().is_some_and(|lost| lost.notes_may_be_lost);
+    json["runs_may_be_lost"] = json!(runs_may_be_lost);
     let remade = lost.iter().map(|_| "The index was damaged and is made anew.\n".to_owned());
-    let burned = lost.iter().flatten().map(|id| format!("{} is burned\n", &hex(id)[..12]));
-    let lines: String = remade.chain(burned).chain(damage.iter().map(damage_text)).collect();
+    let runs = runs_may_be_lost.then(|| RUNS_MAY_BE_LOST.to_owned());
+    let burned = burned.into_iter().flatten().map(|id| format!("{} is burned\n", &hex(id)[..12]));
+    let lines: String = remade.chain(runs).chain(burned).chain(damage.iter().map(damage_text)).collect();
     match damage.first() {
         None => Ok(Report::new(json, format!("{lines}All of it is as it was written: {size}, {speed}/s.\n"))),
         Some(_) if command.repair => {

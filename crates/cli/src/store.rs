@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
 use brickwork::duplo::Lacking;
-use brickwork::stock::{EpochId, MAX_AGE, Store, StoreKey};
+use brickwork::stock::{MAX_AGE, Rebuilt, Store, StoreKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
 
@@ -82,7 +82,7 @@ impl KeyArguments {
     }
 
     /// Repairs the index of a store, if it is damaged.
-    pub fn rebuild(&self, directory: &Path) -> Result<Option<Vec<EpochId>>, Failure> {
+    pub fn rebuild(&self, directory: &Path) -> Result<Option<Rebuilt>, Failure> {
         Store::rebuild(directory, &self.key()?).map_err(not_opened)
     }
 

@@ -10,7 +10,7 @@
 //! old pages. Here a new version is written to the empty slot. When it is durable, the old version is
 //! overwritten with zeros. If a crash leaves two versions, the later one is valid.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -146,7 +146,7 @@ impl<'s> KeyFile<'s> {
     /// Reads the valid version; `None` if there is no file.
     pub fn read(&self) -> Result<Option<Kept>, Error> {
         for _ in 0..LOOKS {
-            let Some((file, slots)) = self.open()? else { return Ok(None) };
+            let Some((file, slots)) = self.open(File::options().read(true))? else { return Ok(None) };
             if let Some(found) = self.found(&file, slots)?.pop() {
                 return Ok(Some(found.kept));
             }
@@ -159,10 +159,9 @@ impl<'s> KeyFile<'s> {
         )))
     }
 
-    /// Opens the file; returns it and the size of a slot.
-    fn open(&self) -> Result<Option<(File, usize)>, Error> {
-        let opened = File::options().read(true).write(true).open(&self.path);
-        let file = match opened {
+    /// Opens the file so; returns it and the size of a slot.
+    fn open(&self, so: &OpenOptions) -> Result<Option<(File, usize)>, Error> {
+        let file = match so.open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(self.failed("opening"))?,
         };
@@ -199,7 +198,7 @@ impl<'s> KeyFile<'s> {
     /// Writes the next version, and overwrites the previous one.
     pub fn write(&self, kept: &Kept) -> Result<(), Error> {
         let gone = || Error::Stock(format!("{} is gone", self.path.display()));
-        let (file, slot_bytes) = self.open()?.ok_or_else(gone)?;
+        let (file, slot_bytes) = self.open(File::options().read(true).write(true))?.ok_or_else(gone)?;
         let found = self.found(&file, slot_bytes)?;
         let last = found.last().ok_or_else(gone)?;
         let sealed = self.sealed(last.number + 1, kept)?;
@@ -256,7 +255,7 @@ impl<'s> KeyFile<'s> {
     /// Repairs the state in which a crash left the keys of an epoch in use. If there are two files, the one
     /// that holds a version is valid; if there are two versions, the later one is.
     pub fn settle(&self) -> Result<(), Error> {
-        let whole = match self.open()? {
+        let whole = match self.open(File::options().read(true).write(true))? {
             None => None,
             Some((file, slot_bytes)) => Some((self.found(&file, slot_bytes)?, file, slot_bytes)),
         };
@@ -335,6 +334,27 @@ mod tests {
             }
             file.erase().unwrap();
             assert!(disk().is_empty() && file.read().unwrap().is_none());
+        });
+    }
+
+    /// A store that only looks, such as one on a disk that can only be read, opens no file for writing.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn row_23_who_reads_opens_nothing_for_writing() {
+        use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+        with_file(|file, _| {
+            let watch = inotify::init(CreateFlags::NONBLOCK).unwrap();
+            let closed = WatchFlags::CLOSE_WRITE | WatchFlags::CLOSE_NOWRITE;
+            inotify::add_watch(&watch, &file.path, closed).unwrap();
+            let seen = || {
+                let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
+                let mut events = inotify::Reader::new(&watch, &mut buffer);
+                std::iter::from_fn(|| events.next().ok().map(|event| event.events())).collect::<Vec<_>>()
+            };
+            is(file, 1, 100);
+            assert_eq!(seen(), [ReadFlags::CLOSE_NOWRITE]);
+            file.write(&kept(2, 100)).unwrap();
+            assert_eq!(seen(), [ReadFlags::CLOSE_WRITE]);
         });
     }
 

@@ -59,6 +59,7 @@ pub use opened::Checked;
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
 pub use seal::{StoreKey, TAG_BYTES};
+pub use rebuild::Rebuilt;
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};
 pub use taken::{Opened, Taken, TakenOf};

@@ -65,14 +65,24 @@ struct Committed {
     rows: HashMap<(usize, Vec<u8>), Vec<u8>>,
 }
 
+/// The losses of an index that was made anew.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// The epochs that are burned by that.
+    pub burned: Vec<EpochId>,
+    /// Says that no note was found, and that the database cannot tell whether there was one. If a service has
+    /// run with this store, its budgets have only the runs that the logs still name.
+    pub notes_may_be_lost: bool,
+}
+
 impl Store {
-    /// Makes the index of a store again if it is damaged. Returns the epochs that this burns, or none if the
-    /// index is intact. The damaged index is kept in the folder for unknown files.
+    /// Makes the index of a store again if it is damaged. Returns the losses, or none if the index is
+    /// intact. The damaged index is kept in the folder for unknown files.
     ///
     /// # Errors
     /// [`Error::Busy`] if another process has the store open. [`Error::Stock`] if the key decrypts no row, or
     /// if the number of a service's runs cannot be determined. Then nothing is changed.
-    pub fn rebuild(directory: &Path, key: &StoreKey) -> Result<Option<Vec<EpochId>>, Error> {
+    pub fn rebuild(directory: &Path, key: &StoreKey) -> Result<Option<Rebuilt>, Error> {
         let disk = Disk(Arc::new(NoFaults));
         folder::holds_store(directory)?;
         let _lock = Lock::of(directory)?;
@@ -91,7 +101,11 @@ impl Store {
                 path.display()
             )));
         }
-        let rows = chosen(found, &committed(&bytes))?;
+        let committed = committed(&bytes);
+        let rows = chosen(found, &committed)?;
+        let is_note = |table: &Rows| table.name() == NOTES.name();
+        let notes_may_be_lost = !rows.iter().any(|(table, ..)| is_note(table))
+            && !committed.tables.iter().any(|place| is_note(&TABLES[*place]));
         if unfinished.exists() {
             folder::move_aside(&disk, directory, &unfinished)?;
         }
@@ -106,7 +120,7 @@ impl Store {
         disk.rename(&unfinished, &path)
             .and_then(|()| disk.sync_directory(directory))
             .map_err(failed(&path))?;
-        Ok(Some(burned))
+        Ok(Some(Rebuilt { burned, notes_may_be_lost }))
     }
 
     /// Burns all epochs that are in use. Returns them.
