@@ -109,7 +109,8 @@ impl std::fmt::Display for Type {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The field of numbers that is compared: one of the rows of an array, or the name of an array itself.
-    /// The names of the structs around it may stand before it, each with a dot.
+    /// The names of the structs around it may stand before it, each with a dot, and must where the name alone
+    /// means several fields.
     pub field: String,
     /// The condition on it.
     pub order: RowOrder,
@@ -188,10 +189,12 @@ impl Port {
     /// Checks that every part of the type has at least one wire, its depth is bounded, its names are
     /// printable and distinct.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let rules = || match self.rules.iter().find(|rule| !rule.fits(&self.ty, &self.name)) {
-            Some(rule) => Err(format!("no table in it has a field {:?} of numbers", rule.field)),
-            None => Ok(()),
+        let fits = |rule: &Rule| match rule.meanings(&self.ty, &self.name) {
+            0 => Err(format!("no table in it has a field {:?} of numbers", rule.field)),
+            1 => Ok(()),
+            _ => Err(format!("several tables in it have a field {:?}; name the table before it", rule.field)),
         };
+        let rules = || self.rules.iter().try_for_each(fits);
         let problem = check_name(&self.name).and_then(|()| self.ty.check(0)).and_then(|()| rules());
         problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))
     }

@@ -25,36 +25,45 @@ struct Column<'t> {
 }
 
 impl Column<'_> {
+    /// Returns the one place of the field, if there is one and no other.
     fn of<'t>(ty: &'t Type, first: usize, name: &str, field: &str) -> Option<Column<'t>> {
+        let mut all = Column::all(ty, first, name, field);
+        all.pop().filter(|_| all.is_empty())
+    }
+
+    /// Returns all places that the field can mean.
+    fn all<'t>(ty: &'t Type, first: usize, name: &str, field: &str) -> Vec<Column<'t>> {
         match ty {
             Type::Array(element, rows) => {
                 let (stride, rows) = (element.width() as usize, *rows as usize);
-                let (offset, ty) = match &**element {
-                    Type::Struct(fields) => place(fields, |of| of == field)?,
-                    element => (0, Some(element).filter(|_| name == field)?),
+                let found = match &**element {
+                    Type::Struct(fields) => place(fields, |of| of == field),
+                    element => Some((0, element)).filter(|_| name == field),
                 };
-                ty.is_number().then_some(Column {
+                let found = found.filter(|(_, ty)| ty.is_number()).into_iter();
+                let column = |(offset, ty)| Column {
                     start: first,
                     first: first + offset,
                     stride,
                     rows,
                     ty,
                     count: None,
-                })
+                };
+                found.map(column).collect()
             }
             Type::Struct(fields) => {
                 let mut offset = first;
-                fields.iter().find_map(|(name, ty)| {
-                    let found = Column::of(ty, offset, name, within(field, name));
+                let count = place(fields, |of| of == "count").filter(|(_, ty)| matches!(ty, Type::Uint(_)));
+                let count = count.map(|(offset, ty)| first + offset..first + offset + ty.width() as usize);
+                let mut columns = Vec::new();
+                for (name, ty) in fields {
+                    columns.extend(Column::all(ty, offset, name, within(field, name)));
                     offset += ty.width() as usize;
-                    let count =
-                        place(fields, |of| of == "count").filter(|(_, ty)| matches!(ty, Type::Uint(_)));
-                    let wires =
-                        |(offset, ty): (usize, &Type)| first + offset..first + offset + ty.width() as usize;
-                    found.map(|found| Column { count: found.count.clone().or(count.map(wires)), ..found })
-                })
+                }
+                columns.iter_mut().for_each(|column| column.count = column.count.take().or(count.clone()));
+                columns
             }
-            Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => None,
+            Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => Vec::new(),
         }
     }
 
@@ -101,11 +110,16 @@ impl Rule {
         is_there.then(|| Rule { field: within(&self.field, name).to_owned(), order: self.order })
     }
 
-    /// Returns whether a value of this type, in a port of this name, has a field that the rule can be about.
-    /// In an array of such values it is about each of them.
+    /// Returns whether a value of this type, in a port of this name, has one field that the rule can be about,
+    /// and no other. In an array of such values it is about each of them.
     pub fn fits(&self, ty: &Type, name: &str) -> bool {
-        Column::of(ty, 0, name, &self.field).is_some()
-            || matches!(ty, Type::Array(one, _) if self.fits(one, name))
+        self.meanings(ty, name) == 1
+    }
+
+    /// Returns how many fields it can be about.
+    pub(super) fn meanings(&self, ty: &Type, name: &str) -> usize {
+        let inner = if let Type::Array(one, _) = ty { self.meanings(one, name) } else { 0 };
+        Column::all(ty, 0, name, &self.field).len() + inner
     }
 
     /// Checks a value.
@@ -324,11 +338,20 @@ mod tests {
     #[test]
     fn a_rule_is_about_a_field_of_numbers() {
         let nested = Type::Struct(vec![("key".into(), table(Type::Uint(8)))]);
+        let both = |a: Type, b: Type| Type::Struct(vec![("a".into(), a), ("b".into(), b)]);
+        let Type::Struct(fields) = table(Type::Uint(8)) else { unreachable!("a table") };
+        let keyed = Type::Struct([vec![("key".into(), Type::Uint(8))], fields].concat());
         for (ty, field, fits) in [
             (table(Type::Uint(8)), "key", true),
             (table(Type::Fixed { width: 8, point: 3, signed: false }), "key", true),
             (table(nested.clone()), "key", false),
-            (nested, "key", true),
+            (nested.clone(), "key", true),
+            // Two tables have such a field, or a struct and its table: `rows.key` says which one is meant.
+            (both(table(Type::Uint(8)), table(Type::Uint(8))), "key", false),
+            (both(table(Type::Uint(8)), table(Type::Uint(8))), "b.key", true),
+            (Type::Array(Box::new(keyed.clone()), 2), "key", false),
+            (Type::Array(Box::new(keyed.clone()), 2), "rows.key", true),
+            (keyed, "key", true),
             (table(Type::Uint(8)), "rows", false),
             (table(Type::Uint(8)), "count", false),
             (Type::Uint(8), "t", false),

@@ -302,13 +302,17 @@ impl Parser<'_> {
     fn typedef(&mut self) -> Parsed<Item> {
         let mut point = None;
         for (words, span) in self.pragmas_here() {
-            match (&*words[0], words.get(1).and_then(|bits| bits.parse().ok()), words.len()) {
+            match (&*words[0], words.get(1).and_then(|bits| bits.parse::<u64>().ok()), words.len()) {
                 ("point", Some(bits), 2) => point = Some((bits, span)),
                 _ => self.unknown_pragma(&words, span, "before a typedef there is `point BITS`"),
             }
         }
         self.expect("typedef")?;
         let item = if self.eat("struct_t") {
+            if let Some((bits, span)) = point {
+                let words = ["point".to_owned(), bits.to_string()];
+                self.unknown_pragma(&words, span, "`point` belongs to a typedef of `int_t` or `uint_t`");
+            }
             let form = "write `typedef struct_t NAME { TYPE a; TYPE b; }`";
             let name = self.ident("a name for the type", form)?;
             self.expect("{")?;

@@ -336,6 +336,7 @@ fn builtins_and_options() {
     at_top("pragma::unknown", "«/*@ nothing */» function u8 f(u8 a) { return a; }");
     at_top("pragma::unknown", "«/*@ point */» typedef int_t 8 price");
     at_top("pragma::unknown", "«/*@ inline */» typedef int_t 8 price");
+    at_top("pragma::unknown", "«/*@ point 3 */» typedef struct_t PRICES { uint_t 8 price; }");
     at_top("pragma::point", "«/*@ point 9 */» typedef int_t 8 price");
     at_top("pragma::point", "«/*@ point 0 */» typedef int_t 8 price");
     at_top("name::redefined", "typedef int_t 8 price /*@ point 4 */ typedef int_t 8 «price»");

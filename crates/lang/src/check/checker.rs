@@ -397,10 +397,11 @@ impl Checker<'_> {
     fn fitting(&mut self, rule: Rule, span: Span, ty: &Type, name: &str) -> Option<Rule> {
         let numbers = matches!(ty, Type::Int(_) | Type::Array(_) | Type::Struct(_));
         if numbers && !rule.fits(&self.types.port(ty), name) {
-            let message = format!("no table of `{name}` has a field `{}` of numbers", rule.field);
+            let message =
+                format!("`{}` is not the name of one field of numbers in a table of `{name}`", rule.field);
             self.sink.push(Diagnostic::error("pragma::field", span, message).hint(format!(
                 "name a field of the structs in an array, an array of numbers in a struct, or `{name}` if it \
-                 is such an array"
+                 is such an array; where several tables have the field, name the table before it, with a dot"
             )));
             return None;
         }
