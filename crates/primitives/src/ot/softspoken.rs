@@ -757,6 +757,27 @@ mod tests {
         assert!(!passes(grow::<4>(&here, &others)));
     }
 
+    /// Keys of one series are of no use in another, of whatever session or direction: the seed of the check
+    /// names the series.
+    #[test]
+    fn row_16_keys_of_another_series_are_refused() {
+        let (sender, receiver, delta) = honest::<4>();
+        let back = Series::new(&[3; 32], Direction::EvaluatorSends);
+        for (other, is_refused) in [(series(3), false), (series(4), true), (back, true)] {
+            let mut sender = Sender::<4>::restored(&series(3), delta, sender.keys_behind()).unwrap();
+            let mut receiver = Receiver::<4>::restored(&other, receiver.keys_behind()).unwrap();
+            sender.enter(&mut Ranges::lent(1).unwrap()).unwrap();
+            receiver.enter(&mut Ranges::lent(1).unwrap()).unwrap();
+            for call in [Call::Extend(&[0, 1, 1]), Call::Random(100)] {
+                let (sent, ..) = run(&mut sender, &mut receiver, call, |_| {}, None);
+                assert_eq!(rows_refused(sent), is_refused);
+                if is_refused {
+                    break;
+                }
+            }
+        }
+    }
+
     /// A receiver that uses another choice in one tree's corrections names that tree's block, all K bits of
     /// it, in its answer: it survives with probability 2^-K.
     fn wrong_rows<const K: usize>(trials: usize) {
