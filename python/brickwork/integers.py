@@ -46,6 +46,9 @@ class Integer(Value):
             check(WRAPS, lambda: _wraps(symbol, first, second, result))
         elif symbol in ("/", "%"):
             check(BY_ZERO, lambda: second == 0)
+            if symbol == "/" and type.signed:
+                # The one quotient that does not fit: its exact value is one more than the largest number.
+                check(WRAPS, lambda: (first == type.low) & (second == -1))
         return result
 
     def _counts(self) -> None:

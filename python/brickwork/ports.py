@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+EXPONENTS = 1023
+"""Bits of the widest integer of which each is about a `float`, if not exactly one."""
+
 
 @dataclass(frozen=True)
 class Integer:

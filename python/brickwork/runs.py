@@ -225,38 +225,41 @@ def simulate(
     if executions is not None:
         options["executions"] = executions
     watch = Watch(deadline=deadline)
-    ready = watch.prepare(_both, _native.Task.simulate, "simulate", program, garbler, evaluator, options)
-    bits = wait(ready.start(), watch).json["output_bits"]
+    own, checked = watch.prepare(_checkable, program, check)
+    # Taken once, for both simulations: a `Secret` can be taken no second time.
+    words = watch.prepare(_words, own, garbler, evaluator, options)
+
+    def bits_of(of: Program) -> dict[str, str]:
+        ready = watch.prepare(_both_words, _native.Task.simulate, "simulate", of, words, options)
+        bits: dict[str, str] = wait(ready.start(), watch).json["output_bits"]
+        return bits
+
+    bits = bits_of(own)
     outputs = Outputs(
-        *(output_value(from_text(bits[role]), ready.program.outputs_of(role), executions) for role in BOTH)
+        *(output_value(from_text(bits[role]), own.outputs_of(role), executions) for role in BOTH)
     )
-    if not check:
+    if checked is None:
         return outputs
-    faults = _faults(program, garbler, evaluator, options, watch)
-    if faults:
-        warnings.warn("\n".join(map(str, faults)), Faulty, stacklevel=2)
-    return replace(outputs, faults=faults)
+    of, faults = checked
+    found = from_text(bits_of(of)["garbler"]).reshape(-1, len(faults))
+    met = tuple(fault for number, fault in enumerate(faults) if found[:, number].any())
+    if met:
+        warnings.warn("\n".join(map(str, met)), Faulty, stacklevel=2)
+    return replace(outputs, faults=met)
 
 
 class Faulty(UserWarning):
     """Something went wrong in a simulation that was checked."""
 
 
-def _faults(
-    program: AnyProgram, garbler: Any, evaluator: Any, options: Options, watch: Watch
-) -> tuple[Fault, ...]:
-    """Returns what goes wrong in a program with these inputs."""
-    if not isinstance(program, HasChecks):
+def _checkable(program: AnyProgram, check: bool) -> tuple[Program, tuple[Program, list[Fault]] | None]:
+    """Returns a program, and if asked the one that finds its faults, unless it can have none."""
+    if check and not isinstance(program, HasChecks):
         raise UsageError(
             "only a program in Python can be checked, before it is compiled",
             "give the function that @bw.program stands above",
         )
-    if (checked := program.checked()) is None:
-        return ()
-    of, faults = checked
-    ready = watch.prepare(_both, _native.Task.simulate, "simulate", of, garbler, evaluator, options)
-    found = from_text(wait(ready.start(), watch).json["output_bits"]["garbler"]).reshape(-1, len(faults))
-    return tuple(fault for number, fault in enumerate(faults) if found[:, number].any())
+    return as_program(program), program.checked() if check and isinstance(program, HasChecks) else None
 
 
 def _both(
@@ -268,8 +271,22 @@ def _both(
     options: Options,
 ) -> _Ready:
     program = as_program(program)
+    return _both_words(start, command, program, _words(program, garbler, evaluator, options), options)
+
+
+def _words(program: Program, garbler: Any, evaluator: Any, options: Options) -> list[str | None]:
+    """Takes the inputs of both parties, as the command takes them."""
     check_scale(options.get("scale", {}), program.inputs)
-    words = [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
+    return [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
+
+
+def _both_words(
+    start: Callable[[list[str], _native.Program, str | None, str | None], _native.Task],
+    command: str,
+    program: Program,
+    words: list[str | None],
+    options: Options,
+) -> _Ready:
     call = [command, *_flags(program, options), "--", os.fspath(program.path)]
     native = program.native
     return _Ready(program, BOTH, options.get("executions"), lambda: start(call, native, *words))

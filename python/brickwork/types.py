@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .errors import InvalidInput, UsageError
+from .ports import EXPONENTS
 
 WIDEST = 4096
 """Bits of the widest integer."""
@@ -104,8 +105,9 @@ class IntegerType(Type):
 
     def decode(self, number: Any) -> Any:
         """Returns the numbers that integers stand for, as `float`; whole numbers if none of their bits is
-        behind the point. It is the reverse of `encode`, up to the 53 bits of a `float`. Numbers with a point,
-        which is what programs give, stay what they are.
+        behind the point. It is the reverse of `encode`, up to the 53 bits of a `float`. Where a number may be
+        larger than any `float` it is a `Decimal`, exactly. Numbers with a point, which is what programs give,
+        stay what they are.
         """
         kind = np.asarray(number).dtype.kind
         if not self.point or kind == "f" or isinstance(number, (Decimal, Fraction)):
@@ -115,8 +117,18 @@ class IntegerType(Type):
             # Programs give decimals where a float has too few bits.
             if kind == "O" and any(isinstance(one, (float, Decimal, Fraction)) for one in flat):
                 return number
+            if self.width > EXPONENTS:
+                return np.frompyfunc(self._decimal, 1, 1)(np.asarray(number, dtype=object))
             return np.asarray(number).astype(np.float64) / 2.0**self.point
+        if self.width > EXPONENTS:
+            return self._decimal(number)
         return float(Fraction(int(number), 1 << self.point))
+
+    def _decimal(self, number: Any) -> Any:
+        from .ports import Integer as Port
+        from .wires import number_of
+
+        return number_of(number, Port(self.width, self.signed, self.point))
 
     @property
     def low(self) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ._tasks import look, looking
 from .errors import InvalidInput
-from .ports import Integer
+from .ports import EXPONENTS, Integer
 
 Bits = NDArray[np.uint8]
 """Wire bits, one a byte: shape (rows, width)."""
@@ -231,6 +231,9 @@ def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]
     exact = values.astype(np.float64)
     if not (finite := np.isfinite(exact) & (exact == values)).all():
         raise place.wrong(*NOT_FINITE, int(np.argmin(finite)))
+    if kind.bits + kind.point > EXPONENTS:
+        # Numbers that no float holds may come of these.
+        return _narrow(_of_numbers(values.astype(object), kind, place))
     if (far := np.abs(exact) > 2.0**kind.bits).any():
         raise place.wrong(f"does not fit into {kind}", "give a smaller number", int(np.argmax(far)))
     moved = np.ldexp(exact, kind.point)

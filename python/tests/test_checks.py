@@ -92,12 +92,21 @@ def test_sums_and_products_that_wrapped_name_their_lines() -> None:
 @pytest.mark.parametrize("b", [-128, -11, -1, 0, 1, 11, 127])
 def test_every_operator_of_numbers_with_a_sign_is_checked(a: int, b: int) -> None:
     exact = {"a + b": a + b, "a - b": a - b, "a * b": a * b, "-a": -a}
+    if b:
+        exact["bw.divide(a, b)"] = bw.divide(a, b)
     expected = {line for line, value in exact.items() if not -128 <= value <= 127}
     found = faults(mixed, a, b)
     assert {one.split("`")[1].rstrip(",") for one in found if "wraps" in one} == expected
     assert [one for one in found if "divides by zero" in one] == (
         ["`bw.divide(a, b),` divides by zero"] if b == 0 else []
     )
+
+
+def test_a_secret_is_taken_once() -> None:
+    text = bytearray(b"[1, 2, 4294967295]")
+    with pytest.warns(bw.Faulty, match="wraps"):
+        checked = bw.simulate(total, bw.Secret(text), 1, check=True)
+    assert checked.garbler == 3 and len(checked.faults) == 1 and not any(text)
 
 
 def test_quotients_are_checked() -> None:

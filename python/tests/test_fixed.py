@@ -166,6 +166,22 @@ def test_wide_numbers_are_exact_decimals() -> None:
     assert kind.decode(learned).tolist() == given and kind.decode(given[2]) == given[2]
 
 
+def test_numbers_beyond_every_float_are_exact() -> None:
+    vast: Any = bw.fixed(1200, 100)
+
+    @bw.program
+    def sums(a: bw.Garbler[vast[2]], b: bw.Evaluator[vast[2]]) -> bw.Both[vast[2]]:
+        return [a[0] + b[0], a[1] + b[1]]
+
+    floats = np.array([2.0**1000, 0.5])
+    learned = bw.simulate(sums, floats, [1, Decimal("0.25")]).garbler
+    assert learned.tolist() == [Decimal(2**1000 + 1), Decimal("0.75")]
+    assert bw.simulate(sums, [2**1098, 1.5], floats).garbler.tolist() == [2**1098 + 2**1000, 2]
+    assert vast.decode(2**1199) == 2**1099 and vast.decode([2**1199, 2**99]).tolist() == [2**1099, 0.5]
+    with pytest.raises(bw.InvalidInput, match="infinite"):
+        bw.simulate(sums, np.array([np.inf, 0.5]), [1, 1])
+
+
 def test_a_scale_moves_no_point_that_is_part_of_a_type() -> None:
     table = pd.DataFrame({"price": [1.5, 2.5], "quantity": [1, 1]})
     with pytest.raises(bw.UsageError, match="scale: no input has a field of integers .* price") as error:
