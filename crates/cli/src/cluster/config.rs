@@ -175,7 +175,7 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
     let sink = file.sink.map_or_else(|| job_folder.join("results"), |sink| beside(&sink));
     let resolved = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);
     if file.source.is_some_and(|source| resolved(beside(&source)) == resolved(sink.clone())) {
-        return Err(bad(path, "sink is the folder of source: results would take the names of inputs"));
+        return Err(bad(path, "sink is the folder of source: results would lie among the inputs"));
     }
     Ok(Config {
         party,
@@ -213,11 +213,7 @@ fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     parts.sort();
-    // Results have the same file names as inputs.
-    match parts.windows(2).find(|pair| pair[0].file_stem() == pair[1].file_stem()) {
-        Some(pair) => Err(bad(&pair[1], format!("{} has the same name", pair[0].display()))),
-        None => Ok(parts),
-    }
+    Ok(parts)
 }
 
 /// Counts the rows of a file of inputs: elements of a JSON array, or lines of a table below its header.

@@ -1,7 +1,6 @@
 //! Workers as processes of `brickwork worker`, on this machine or started elsewhere by a command.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
@@ -111,13 +110,9 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Returns the path for a partition's outputs: a file with the name of its inputs, if this party has
-    /// inputs.
+    /// Returns where a partition's outputs go: a file with its number, so that both parties name it alike.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
-        let inputs = config.inputs.as_ref().and_then(|inputs| inputs[partition as usize].file_stem());
-        let mut name = inputs.map_or_else(|| format!("part-{partition:05}").into(), OsStr::to_os_string);
-        name.push(".json");
-        config.sink.join(name)
+        config.sink.join(format!("part-{partition:05}.json"))
     }
 
     /// Makes the command of a worker for an attempt, with these flags after those of the job.

@@ -111,7 +111,7 @@ impl Job {
     }
 
     fn result(&self, party: usize, partition: usize) -> Option<Value> {
-        let path = self.keys.file(&format!("job-{party}/results/{partition:03}.json"));
+        let path = self.keys.file(&format!("job-{party}/results/part-{partition:05}.json"));
         let text = std::fs::read_to_string(path).ok()?;
         Some(serde_json::from_str(&text).expect("whole JSON"))
     }
@@ -221,7 +221,7 @@ fn a_job_says_what_it_came_to() {
     }
     let [_, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
     job.check(0..3);
-    std::fs::remove_file(job.keys.file("job-1/results/002.json")).unwrap();
+    std::fs::remove_file(job.keys.file("job-1/results/part-00002.json")).unwrap();
     let [garbler, evaluator] = job.run([""; 2], [&[]; 2]);
     object_of(&garbler);
     is_error(&evaluator, 1, "are not in");
@@ -427,7 +427,7 @@ fn row_16_a_job_begins_where_nothing_lies() {
     let job = Job::new(2, 2);
     let folder = job.keys.file("job-1/results");
     std::fs::create_dir_all(&folder).unwrap();
-    let old = job.keys.write("job-1/results/001.json", b"[]");
+    let old = job.keys.write("job-1/results/part-00001.json", b"[]");
     let [garbler, evaluator] = job.run([""; 2], [&[]; 2]);
     let said = format!("{}{}", text(&evaluator.stdout), text(&evaluator.stderr));
     assert!(evaluator.status.code() == Some(2) && said.contains("a result of partition 1"), "{said}");
