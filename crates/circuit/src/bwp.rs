@@ -32,6 +32,9 @@ use brickwork_base::Error;
 /// First bytes of a `.bwp` file; the last of them is the version.
 pub(super) const MAGIC: &[u8; 8] = b"brickwp\x01";
 
+/// Version of `.bwp` files.
+pub const FILE_VERSION: u8 = MAGIC[7];
+
 const DIGEST_CONTEXT: &str = "brickwork program encoding 1";
 const DIGEST_LEN: usize = 32;
 

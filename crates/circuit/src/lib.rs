@@ -19,6 +19,7 @@ mod transform;
 pub mod value;
 
 pub use builder::{Bit, Builder};
+pub use bwp::FILE_VERSION;
 pub use port::{MAX_TYPE_DEPTH, Port, RowOrder, Rule, Type};
 pub use program::{
     Component, ComponentDigest, ComponentId, OutputPort, Program, ProgramBuilder, Recipient, Slot,

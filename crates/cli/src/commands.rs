@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 use crate::{
     assemble, bench, cluster, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, maker,
@@ -15,6 +16,45 @@ const VERSION: &str = match brickwork::HAS_HOOKS {
     false => env!("CARGO_PKG_VERSION"),
     true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
 };
+
+/// What `--version --json` prints. Two parties whose numbers differ may refuse each other.
+#[derive(Serialize)]
+pub struct Versions {
+    version: &'static str,
+    /// The commit that it was built from, if `BRICKWORK_COMMIT` named it to the compiler.
+    commit: Option<&'static str>,
+    hooks: bool,
+    /// What the protocols say to each other.
+    protocol: u32,
+    transport: u16,
+    formats: Formats,
+}
+
+/// Versions of files.
+#[derive(Serialize)]
+struct Formats {
+    program: u8,
+    store: u32,
+    garbling: u8,
+    ledger: u8,
+}
+
+impl Versions {
+    /// Those of this build.
+    pub const HERE: Versions = Versions {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: option_env!("BRICKWORK_COMMIT"),
+        hooks: brickwork::HAS_HOOKS,
+        protocol: brickwork::session::PROTOCOL_VERSION,
+        transport: brickwork::wire::tls::VERSION,
+        formats: Formats {
+            program: brickwork::circuit::FILE_VERSION,
+            store: brickwork::stock::FORMAT_VERSION,
+            garbling: brickwork::justgarble::files::VERSION,
+            ledger: brickwork::jobs::book::FILE_VERSION,
+        },
+    };
+}
 
 /// Secure two-party computation from garbled components.
 ///

@@ -65,7 +65,7 @@ use clap::{CommandFactory, Parser};
 use tracing::Level;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
 
-use commands::{Cli, Command, LogFormat};
+use commands::{Cli, Command, LogFormat, Versions};
 use failure::Failure;
 use report::Report;
 use terminal::print;
@@ -78,12 +78,16 @@ pub fn main() -> ExitCode {
     brickwork_kernels::keep_freed();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && json_is_asked() => {
+            let printed = print(&format!("{}\n", serde_json::json!(Versions::HERE)));
+            return printed.map_or_else(|failure| fail(failure, true), |()| ExitCode::SUCCESS);
+        }
         Err(e) if !e.use_stderr() => {
             // --help and --version.
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Err(e) => {
-            let json = std::env::args_os().any(|a| a == "--json");
+            let json = json_is_asked();
             if !json && !failure::is_special(&e) {
                 // clap's own form, with colours.
                 let _ = e.print();
@@ -104,8 +108,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A damaged index makes the database panic. The store turns the panic into an error, which is printed
-/// instead.
+/// Returns whether JSON is asked for, where the command line could not be read.
+fn json_is_asked() -> bool {
+    std::env::args_os().any(|argument| argument == "--json")
+}
+
+/// A damaged index makes the database panic. The store turns that into an error, which is printed.
 fn print_no_caught_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

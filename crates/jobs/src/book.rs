@@ -25,6 +25,9 @@ use crate::said::Words;
 use crate::terms::{JobId, Terms};
 
 const MAGIC: &[u8; 8] = b"brickwl\x01";
+
+/// Version of ledgers.
+pub const FILE_VERSION: u8 = MAGIC[7];
 const HEADER_BYTES: usize = 8 + 1 + 32 + 32;
 
 /// The largest number of bytes of an entry: none has more than four numbers.

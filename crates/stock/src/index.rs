@@ -44,7 +44,8 @@ pub(super) const VAIN: Rows = TableDefinition::new("vain");
 pub(super) const NOTES: Rows = TableDefinition::new("notes");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// Version of stores: of the index and of the files beside it.
+pub const FORMAT_VERSION: u32 = 1;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| match &error {

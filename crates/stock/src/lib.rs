@@ -48,6 +48,7 @@ pub use chain::Chain;
 pub use disk::{Change, Faults, NoFaults, free_bytes};
 pub use epochs::{Counted, Epoch, Loss};
 pub use forward::{Forward, Secrets};
+pub use index::FORMAT_VERSION;
 pub use index::{encoded_secret, is_caught};
 pub use lease::{Lease, PeerLock};
 pub use log::{
@@ -58,8 +59,8 @@ pub use notes::Note;
 pub use opened::Checked;
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
 pub use range::{Counter, Range, Ranges};
-pub use seal::{StoreKey, TAG_BYTES};
 pub use rebuild::Rebuilt;
+pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};
 pub use taken::{Opened, Taken, TakenOf};

@@ -11,6 +11,11 @@ fn the_command_has_no_hooks() {
         "`cargo test -p brickwork-cli` builds the command as it is shipped; `cargo xtask test` does that";
     let version = format!("brickwork {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(text(&run(&["--version"]).stdout), version, "{hint}");
+    let printed = object(&run(&["--version", "--json"]));
+    schema::holds_for("--version", &printed);
+    assert_eq!(printed["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(printed["protocol"], brickwork::session::PROTOCOL_VERSION);
+    assert_eq!(printed["hooks"], false, "{hint}");
 }
 
 /// The command in a folder of its own, so that nothing is beside it.

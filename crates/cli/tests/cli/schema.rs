@@ -105,6 +105,7 @@ fn every_command_prints_what_the_schema_says() {
     let secret =
         ["-o", &*keys.file("tariff.bwp"), "--program-input", &keys.file("tariff.json")].map(str::to_owned);
     one(&[&["assemble"], &tariff[..], &secret.each_ref().map(String::as_str)].concat());
+    one(&["--version"]);
     one(&["info", &file]);
     one(&["simulate", &file, "--garbler", "1", "--evaluator", "2"]);
     one(&["simulate", &file, "--garbler", "[1]", "--evaluator", "2", "--executions", "1"]);
@@ -213,7 +214,7 @@ fn every_command_prints_what_the_schema_says() {
         .collect();
     assert_eq!(seen.into_inner(), listed, "each of them was run");
     let mut all = commands();
-    all.insert("error".into());
+    all.extend(["error", "--version"].map(str::to_owned));
     assert_eq!(all, listed, "each command is described");
 }
 

@@ -29,7 +29,8 @@ use crate::circuit::Function;
 use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme, Shape};
 
 const MAGIC: &[u8; 7] = b"brickwg";
-const VERSION: u8 = 2;
+/// Version of all of these files.
+pub const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
 
 /// Names what was garbled, for who has to bring values into tokens and back:

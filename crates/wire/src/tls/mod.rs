@@ -48,11 +48,8 @@ pub use identity::{Identity, PublicKey};
 /// Largest number of lanes of a channel.
 pub const MAX_LANES: u8 = 64;
 
-// There is room for the handshakes of all lanes of a peer at the same time.
-const _: () = assert!(lobby::MAX_HANDSHAKES >= MAX_LANES as usize);
-
-/// Version of this module's messages and of the frames; the protocols have their own version.
-const VERSION: u16 = 1;
+/// Version of what stands in this module and in the frames; the protocols have their own.
+pub const VERSION: u16 = 1;
 
 /// The lane number of a visit.
 const VISIT: u8 = 255;
