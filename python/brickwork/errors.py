@@ -76,10 +76,13 @@ class ConnectionFailed(Error, ConnectionError):
     """The peer is absent, silent, holds another key, or ended the connection; or the line broke.
 
     Attributes:
-        standing: how far a run had come. `phase` is the phase that was running. `input_left` says that this
-            party's input had left: the peer cannot read it, but can compute with it.
-            `peer_may_have_outputs` says that the peer may have its outputs. `deniable` says that a peer that
-            cheats may have seen that it would be caught. None where no run had begun.
+        standing: how far a run had come, or None if none had begun. `phase` was running.
+
+            If `input_left`, the peer can compute with this party's input, though not read it.
+
+            If `peer_may_have_outputs`, the peer may know its result.
+
+            If `deniable`, a peer that cheats may have seen that it would be caught.
     """
 
     code = 4

@@ -110,8 +110,8 @@ impl Rule {
         is_there.then(|| Rule { field: within(&self.field, name).to_owned(), order: self.order })
     }
 
-    /// Returns whether a value of this type, in a port of this name, has one field that the rule can be about,
-    /// and no other. In an array of such values it is about each of them.
+    /// Returns whether a value of this type, in a port of this name, has exactly one field for the rule. In
+    /// an array of such values the rule is about each of them.
     pub fn fits(&self, ty: &Type, name: &str) -> bool {
         self.meanings(ty, name) == 1
     }

@@ -10,21 +10,21 @@ use crate::{
     manual, party, plan, preprocess, run, serve, session, simulate, stock, worker,
 };
 
-/// The output of `--version`. Cargo compiles the hooks for a cheater into all programs that it builds
-/// together with the adversary's.
+/// The text of `--version`. Cargo compiles hooks for a cheater into all programs that it builds together with
+/// the adversary's.
 const VERSION: &str = match brickwork::HAS_HOOKS {
     false => env!("CARGO_PKG_VERSION"),
     true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
 };
 
-/// What `--version --json` prints. Two parties whose numbers differ may refuse each other.
+/// The versions that `--version --json` prints. Two parties whose numbers differ may refuse each other.
 #[derive(Serialize)]
 pub struct Versions {
     version: &'static str,
     /// The commit that it was built from, if `BRICKWORK_COMMIT` named it to the compiler.
     commit: Option<&'static str>,
     hooks: bool,
-    /// What the protocols say to each other.
+    /// Of the messages of the protocols.
     protocol: u32,
     transport: u16,
     formats: Formats,

@@ -74,7 +74,7 @@ pub struct Departures {
     pub outputs: &'static [Tag],
 }
 
-/// What has left of a program.
+/// The parts of a program that have left.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Departed {
     pub input: bool,
@@ -88,9 +88,9 @@ pub(super) struct Framed {
     /// True if the stream may hold messages that the peer has not received.
     unflushed: bool,
     departures: Departures,
-    /// What leaves with the next write.
+    /// The parts that leave with the next write.
     waiting: Departed,
-    /// What has left, or part of it.
+    /// The parts that have left, at least to some extent.
     pub departed: Departed,
     pub sent: u64,
     pub received: u64,

@@ -61,7 +61,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, back: &UnixStream, mut left: 
     tags
 }
 
-/// What became of a party: its result, the phase in which it ended, and the tags of what it sent.
+/// The end of a party: its result, the phase in which it ended, and the tags of what it sent.
 type Ended = (Result<(), Error>, &'static str, Vec<u8>);
 
 /// Both parties act over a relay, which cuts the line before a message of one of them.

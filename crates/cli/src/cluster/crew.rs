@@ -110,7 +110,7 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Returns where a partition's outputs go: a file with its number, so that both parties name it alike.
+    /// Returns the path for a partition's outputs: a file with its number, named alike at both parties.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
         config.sink.join(format!("part-{partition:05}.json"))
     }

@@ -1,4 +1,4 @@
-//! What is known of a program while it is checked, and its declarations.
+//! The state of a check: the declarations of a program and all that is known of it.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;

@@ -48,7 +48,10 @@ pub use identity::{Identity, PublicKey};
 /// Largest number of lanes of a channel.
 pub const MAX_LANES: u8 = 64;
 
-/// Version of what stands in this module and in the frames; the protocols have their own.
+// There is room for the handshakes of all lanes of a peer at the same time.
+const _: () = assert!(lobby::MAX_HANDSHAKES >= MAX_LANES as usize);
+
+/// Version of this module's messages and of the frames; the protocols have their own version.
 pub const VERSION: u16 = 1;
 
 /// The lane number of a visit.
