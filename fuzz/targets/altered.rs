@@ -13,7 +13,7 @@ use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
-/// What is on its way between two parties, and what becomes of them.
+/// The bytes in transit between two parties, and their fate.
 #[derive(Default)]
 struct Line {
     sent: [VecDeque<Vec<u8>>; 2],
@@ -29,7 +29,7 @@ enum State {
 }
 
 impl Line {
-    /// Whether nothing more can come for this party. What was altered may leave both waiting.
+    /// True if nothing more can come for this party. A changed message may leave both waiting.
     fn is_over(&self, party: usize) -> bool {
         let other = self.state[1 - party];
         self.sent[1 - party].is_empty()
@@ -37,7 +37,7 @@ impl Line {
     }
 }
 
-/// One party's end of a line. What is read from it may have been altered.
+/// One party's end of a line. Bytes that are read from it may have been changed.
 struct End {
     line: Arc<(Mutex<Line>, Condvar)>,
     party: usize,
@@ -47,7 +47,7 @@ struct End {
 }
 
 impl End {
-    /// What the other party sent, or nothing if no more can come.
+    /// The bytes that the other party sent, or none if no more can come.
     fn next(&self) -> Option<Vec<u8>> {
         let (line, moved) = &*self.line;
         let mut line = line.lock().expect("no panic");
@@ -87,7 +87,7 @@ impl Edits {
         Edits { list: data.chunks_exact(4).take(8).map(edit).collect(), seen: 0, over: false }
     }
 
-    /// What becomes of the bytes that come next.
+    /// The fate of the next bytes.
     fn apply(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         let (start, end) = (self.seen, self.seen + bytes.len());
         self.seen = end;
@@ -161,7 +161,7 @@ pub fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
     })
 }
 
-/// Who the parties are, and what they agree on.
+/// The identities of the parties, and their agreement.
 pub const IDENTITIES: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 pub const TERMS: Terms = Terms {
     security: Security::of(40),

@@ -82,8 +82,8 @@ fn part(kind: u8, body: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is read is what is written, topological or not; where it has functions, the circuit that protocols
-/// run computes what the one computes that is garbled.
+/// Reading gives what was written, in topological order or not. If the circuit has functions, the circuit
+/// that protocols run computes the same as the garbled one.
 fn circuit(file: &[u8]) -> Result<(), Error> {
     let scd = Scd::read(file)?;
     let again = Scd::read(&scd.write()).expect("what was written is read");
@@ -117,7 +117,7 @@ fn component(name: &str) -> Result<Component, Error> {
     })
 }
 
-/// What is read is written, read, and written the same again; the program computes the same.
+/// A circuit that is read, written, and read again is the same; the program computes the same.
 fn function(file: &[u8]) -> Result<(), Error> {
     let program = compgc::read(file, component)?;
     let written = compgc::write(&program).expect("what was read is written");

@@ -1,5 +1,5 @@
-//! What a maker and its coordinator say to each other, on a line within a party: word by word, and all that a
-//! maker sends of a share, on its way into a store.
+//! The messages between a maker and its coordinator on a connection within a party: message by message, and
+//! all data of a maker's share on its way into a store.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -33,7 +33,7 @@ fn word(again: fn(&[u8]) -> Option<Vec<u8>>, bytes: &[u8]) -> bool {
     true
 }
 
-/// What a coordinator says first: it is no peer, and is not accused.
+/// The first message of a coordinator: it is no peer, and is not accused.
 fn meeting(bytes: &[u8]) -> bool {
     match Maker::hear(line(bytes)) {
         Ok(maker) => !maker.meeting().protocol.is_empty(),
@@ -76,8 +76,8 @@ fn folder() -> tempfile::TempDir {
     made.expect("a folder")
 }
 
-/// Whatever a maker sends, its coordinator's store holds what it says that it made, or nothing. Returns
-/// whether it made its share.
+/// With any message of a maker, its coordinator's store has the reported items, or nothing. Returns whether
+/// it made its share.
 fn share(bytes: &[u8]) -> bool {
     let folder = folder();
     for name in ["segments", "keys"] {

@@ -1,4 +1,4 @@
-//! What a peer says, message by message: each is understood or refused, and nothing else passes for one.
+//! A peer's messages, one by one: each is read or refused, and no different bytes are accepted as the same.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -43,7 +43,7 @@ const TERMS: Terms = Terms {
 
 /// Where the role stands in a greeting, in its frame.
 const ROLE: usize = FRAME_HEADER_BYTES + 12;
-/// What may differ: what is said of the parameters, and the nonce.
+/// The permitted differences: the parameters, and the nonce.
 const FREE: [std::ops::Range<usize>; 2] =
     [FRAME_HEADER_BYTES + 48..FRAME_HEADER_BYTES + 80, FRAME_HEADER_BYTES + 112..FRAME_HEADER_BYTES + 144];
 
@@ -77,7 +77,7 @@ impl Write for Mirror {
 
 impl Stream for Mirror {}
 
-/// What coordinators of a job say to each other: no more of anything than there may be.
+/// The messages between coordinators of a job, with their limits.
 fn coordinators(leads: bool, data: &[u8]) -> bool {
     use brickwork::jobs::control::{Answer, Proposal};
     use brickwork::jobs::coordinator::{MAX_NEWS, MAX_PROPOSED};
@@ -100,7 +100,7 @@ fn transport(data: &[u8]) -> bool {
     again.is_some()
 }
 
-/// Whatever may not differ, does not.
+/// All other parts are the same.
 fn greeting(garbles: bool, flips: &[u8]) -> bool {
     let role = if garbles { Party::Garbler } else { Party::Evaluator };
     let mut channel =
@@ -122,7 +122,7 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
     honest
 }
 
-/// What is accepted keeps its bound, and says the same when it is said again.
+/// An accepted message keeps its bound, and is the same when it is written again.
 fn proposal(large: bool, more: bool, bytes: &[u8]) -> bool {
     static PROGRAMS: LazyLock<[Arc<Program>; 2]> = LazyLock::new(|| [toy(), ands(500, Recipient::Both)]);
     let security = if more { 80 } else { 40 };
@@ -137,8 +137,7 @@ fn proposal(large: bool, more: bool, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whatever cut is named, the program is one that this party made, and does not look like another one from
-/// outside.
+/// With any name of a cut, this party made the program itself, and its interface is the same.
 fn decomposition(makes_cuts: bool, bytes: &[u8]) -> bool {
     static CUTS: LazyLock<[Arc<Program>; 3]> =
         LazyLock::new(|| [toy(), Arc::new(toy().whole().expect("a component")), ands(3, Recipient::Both)]);
@@ -254,7 +253,8 @@ impl Write for Bytes {
 
 impl Stream for Bytes {}
 
-/// What is expected stands in the first bytes, three each (how, tag, length); behind a byte 0xff what comes.
+/// The expected messages are in the first bytes, three each (how, tag, length); after a byte 0xff come the
+/// actual ones.
 fn frames(data: &[u8]) -> bool {
     let Some(end) = data.iter().position(|&b| b == 0xff) else { return false };
     let (expected, bytes) = (&data[..end], &data[end + 1..]);

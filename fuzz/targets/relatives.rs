@@ -39,7 +39,7 @@ static FILLED: LazyLock<[Stores; 3]> = LazyLock::new(|| {
 
 /// Lets the peer of one party answer as the fuzzer likes: bit 0 of the first byte says which party gets
 /// altered bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in
-/// stores, the bits above which relative it is. Whatever comes, that party ends with the right output or a
+/// stores, the bits above which relative it is. With any bytes, that party ends with the right output or a
 /// typed error. Returns which.
 pub fn relatives(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };

@@ -27,7 +27,7 @@ static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
 /// Lets the peer of one party answer as the fuzzer likes: bit 0 of the first byte says which party gets
 /// altered bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in
 /// stores, bit 4 without it that masks are authenticated, and bits 5 and 6 with that, that they come of a
-/// PCG, which takes long. Whatever comes, that party ends with the right output or a typed error. Returns
+/// PCG, which takes long. With any bytes, that party ends with the right output or a typed error. Returns
 /// which.
 pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };

@@ -1,4 +1,4 @@
-//! What a disk gives back: records, secrets, and whole stores whose files somebody has altered.
+//! Data from a disk: records, secrets, and whole stores whose files somebody has changed.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -26,7 +26,7 @@ pub fn store(data: &[u8]) -> bool {
 }
 
 /// The first byte says how many items there are, two more how long the batch's header is; then follow the
-/// header and the record. What is read is what was written.
+/// header and the record. Reading gives what was written.
 fn record(party: Party, kind: u8, data: &[u8]) -> bool {
     static COMPONENT: LazyLock<Component> = LazyLock::new(pair);
     let Some((&[items, low, high], data)) = data.split_first_chunk() else { return false };

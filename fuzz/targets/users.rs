@@ -1,4 +1,4 @@
-//! What users write: values, tables, lists of components, keys.
+//! Texts of users: values, tables, lists of components, keys.
 //!
 //! Used by the fuzz targets and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -79,7 +79,7 @@ fn table(text: &str) {
 /// A list of components, and one of them as an argument.
 fn components(text: &str) {
     for (file, name, count) in parsers::list(text).unwrap_or_default() {
-        // What a list says can also be said by an argument, unless it holds what separates its parts.
+        // An argument can express the same as a list, unless a name contains a separator.
         let argument =
             name.as_ref().map_or(format!("{file}={count}"), |name| format!("{file}:{name}={count}"));
         let plain = |text: &str| !text.is_empty() && !text.contains([':', '=']);

@@ -41,8 +41,8 @@ fn lexer(text: &str) {
     }
 }
 
-/// Whatever it is, it is parsed or complained about. Trees are walked by recursion, so this takes a thread
-/// with the stack that the compiler gives itself.
+/// Any text is parsed or reported as an error. Trees are walked by recursion, so this takes a thread with the
+/// stack that the compiler gives itself.
 fn parser(text: &str) {
     std::thread::scope(|scope| {
         let run = || {

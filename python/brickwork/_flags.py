@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """What the command's flags of the same names say (docs/reference/cli.md)."""
+    """The meaning of the command's flags of the same names (docs/reference/cli.md)."""
 
     protocol: str
     accept: Sequence[str]
@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
 
 
 class SessionOptions(TypedDict, total=False):
-    """What the command's flags of the same names say, those that are for sessions."""
+    """The meaning of the command's flags of the same names, for sessions."""
 
     protocol: str
     security: int

@@ -1,5 +1,5 @@
-"""What happens when numpy is given secrets: its operators are those of Python, and its functions are refused
-with what to write instead.
+"""The behaviour of numpy with secrets: its operators are those of Python, and its functions are refused with
+a suggestion.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(["stack", "vstack"], "[a, b]"),
     **dict.fromkeys(["flip", "flipud"], "a[::-1]"),
 }
-"""What to write for a function of numpy."""
+"""The suggestion for a function of numpy."""
 
 
 def _refused(name: str) -> NoReturn:

@@ -37,8 +37,8 @@ class Deadline(errors.Error, TimeoutError):
 
 @dataclass(frozen=True)
 class Told:
-    """What a task gave: the object of the command's `--json`, and its text for people. What computes gives
-    the bits of its outputs and not what they mean.
+    """The result of a task: the object of the command's `--json`, and its text for people. Computing tasks
+    return the bits of their outputs and not the values.
     """
 
     json: Any
@@ -57,7 +57,7 @@ def _refuse_after(end: float | None) -> None:
 
 
 class Watch:
-    """What is done while a task runs: its log is passed on, and its progress is shown.
+    """The work while a task runs: its log is passed on, and its progress is shown.
 
     Args:
         progress: whether to show a bar by `tqdm`.
@@ -128,8 +128,8 @@ _CANCELLED: ContextVar[threading.Event | None] = ContextVar("cancelled", default
 
 
 def look() -> None:
-    """Looks whether what is prepared here is to end: its deadline is over, or its task was cancelled.
-    Whatever takes milliseconds in Python stands between two of these.
+    """Looks whether what is prepared here is to end: its deadline is over, or its task was cancelled. Work in
+    Python that takes milliseconds is done between two of these.
     """
     cancelled = _CANCELLED.get()
     if cancelled is not None and cancelled.is_set():
@@ -198,7 +198,7 @@ async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
         watch.look(task)
     except BaseException:
         task.stop()
-        # Whoever cancels once more does not want to wait for it.
+        # A second cancellation means that the user does not want to wait for it.
         await has_ended(_PATIENCE)
         raise
     finally:

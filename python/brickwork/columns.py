@@ -17,8 +17,8 @@ Column = NDArray[Any]
 
 
 def is_table(value: Any) -> bool:
-    """Whether it is a table of pandas, polars, Arrow or another library that speaks Arrow, or a column of
-    one.
+    """Returns whether it is a table of pandas, polars, Arrow or another library that supports Arrow, or a
+    column of one.
     """
     return not isinstance(value, np.ndarray) and any(
         hasattr(value, name) for name in ("to_numpy", "__arrow_c_array__", "__arrow_c_stream__")
@@ -26,12 +26,12 @@ def is_table(value: Any) -> bool:
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether it is a table whose rows are computed when they are asked for, as a LazyFrame of polars."""
+    """Returns whether it is a table whose rows are computed on request, like a LazyFrame of polars."""
     return not is_table(value) and callable(getattr(value, "collect", None))
 
 
 def are_columns(value: Any) -> bool:
-    """Whether it is a mapping of columns."""
+    """Returns whether it is a mapping of columns."""
     return isinstance(value, Mapping) and all(
         isinstance(column, (list, tuple, np.ndarray)) or is_table(column) or are_columns(column)
         for column in value.values()
@@ -137,7 +137,7 @@ def _of_list(values: Sequence[Any], place: Place) -> Column:
 
 
 def has_masked(values: Sequence[Any]) -> bool:
-    """Whether one of these is masked, or an array of which elements may be: numpy would forget that."""
+    """Returns whether one of these is masked, or an array whose elements may be: numpy would forget that."""
     return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
 
 
@@ -172,7 +172,7 @@ def _refuse_null(nulls: NDArray[np.bool_], place: Place) -> None:
 
 
 def _is_arrow_array(value: Any) -> bool:
-    """Whether it is an array of pyarrow in one piece."""
+    """Returns whether it is an array of pyarrow in one piece."""
     ours = type(value).__module__.partition(".")[0] == "pyarrow"
     return ours and hasattr(value, "type") and not hasattr(value, "chunks")
 

@@ -126,7 +126,8 @@ def preprocess(
 
 
 class Inventory(Record):
-    """What a store holds. It shows itself as a table of its parts, a row for each kind of item of each epoch.
+    """The contents of a store. It shows itself as a table of its parts, a row for each kind of item of each
+    epoch.
 
     Attributes:
         rows: that table, as a list of dicts.

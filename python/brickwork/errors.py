@@ -1,4 +1,5 @@
-"""What can go wrong, as exceptions. Each has the exit code that the command would end with, and a hint."""
+"""The errors of the package, as exceptions. Each has the exit code that the command would end with, and a
+hint."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _json(value: Any, place: Place) -> str:
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        # What they say may repeat the value, so they are not even the cause.
+        # Their messages may repeat the value, so they are not even chained as the cause.
         pass
     raise place.wrong("a value of no type that is taken", "give numbers, arrays, tables or dicts")
 
@@ -157,7 +157,7 @@ _WORDS = ("0x", "0X", "bits:")
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether it stands for a number that is not there: None, what is no number, and NA of pandas."""
+    """Returns whether it stands for a missing number: None, a value that is no number, and NA of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # Nobody knows whether NA is itself.
@@ -222,7 +222,7 @@ def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:
 
 
 def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, Any]:
-    """Returns the fields of a struct. What is unknown or missing the native part names."""
+    """Returns the fields of a struct. The native part names unknown and missing values."""
     fields, array = dict(kind.fields), _table_field(kind)
 
     def field(name: str, one: Any) -> Any:
@@ -244,7 +244,7 @@ def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, A
 
 
 def _is_array(value: Any, kind: Type) -> bool:
-    """Whether it is an array or table, and not a Python value."""
+    """Returns whether it is an array or table, and not a Python value."""
     return (
         is_table(value)
         or isinstance(kind, Array)
@@ -287,7 +287,7 @@ def _table_field(kind: Struct) -> str | None:
 
 
 def _fits_as_table(value: Mapping[str, Any], kind: Struct) -> bool:
-    """Whether a mapping is columns of the struct's array, and not the struct's fields."""
+    """Returns whether a mapping contains columns of the struct's array, and not the struct's fields."""
     name = _table_field(kind)
     return name is not None and name not in value and are_columns(value)
 

@@ -116,7 +116,8 @@ def columns(learned: Any) -> dict[str, NDArray[Any]]:
 
 
 def _is_one_row(learned: Any) -> bool:
-    """Whether there is a plain number among the fields: arrays beside it are of its row, and no columns."""
+    """Returns whether there is a plain number among the fields: then arrays beside it belong to its row, and
+    are no columns."""
     if isinstance(learned, Mapping):
         return any(map(_is_one_row, learned.values()))
     return not isinstance(learned, np.ndarray)

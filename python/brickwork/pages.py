@@ -23,8 +23,7 @@ class Page:
     def page(self, outputs: bool = False) -> str:
         """Returns the page: one HTML document without scripts, which loads nothing.
 
-        Args:
-            outputs: whether to show what was computed. Whoever sees the page knows it then.
+        Args: outputs: whether to show what was computed. Everybody who sees the page then knows it.
         """
         return self._made(outputs, None)
 

@@ -1,4 +1,4 @@
-"""What a program takes and gives."""
+"""The inputs and outputs of a program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a function reads besides its arguments: names of its module and of functions around it, attributes of
-classes and modules, and what the functions that it calls read.
+"""The values that a function reads besides its arguments: names of its module and of functions around it,
+attributes of classes and modules, and the values that its called functions read.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def reads(*roots: Any) -> tuple[object, ...] | None:
 
 
 def is_itself_alone(one: Any) -> bool:
-    """Whether it is equal to nothing but itself and may change all the same: an object whose class does not
-    say what makes two of them equal.
+    """Returns whether it is equal only to itself and may still change: an object whose class does not define
+    equality.
     """
     if isinstance(one, types.MethodType):
         return is_itself_alone(one.__self__)
@@ -65,7 +65,8 @@ def _is_ours(of: type) -> bool:
 
 @functools.cache
 def _is_known(module: str) -> bool:
-    """Whether a module is of this package or of Python's library, whose functions do not change."""
+    """Returns whether a module belongs to this package or to Python's library, whose functions do not
+    change."""
     if module in sys.builtin_module_names:
         return True
     path = os.path.abspath(getattr(sys.modules.get(module), "__file__", None) or "")
@@ -141,7 +142,7 @@ class _Reading:
 
 
 def _is_free(of: types.BuiltinFunctionType) -> bool:
-    """Whether it is no method of an object, which it could change."""
+    """Returns whether it is no method of an object, which it could change."""
     return of.__self__ is None or isinstance(of.__self__, types.ModuleType)
 
 

@@ -65,7 +65,7 @@ def _record(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What both parties learn, not shown unless it is asked for."""
+    """The outputs of both parties, which are shown only on request."""
 
     garbler: Any = field(repr=False)
     evaluator: Any = field(repr=False)
@@ -74,7 +74,7 @@ class Outputs:
 
 
 class Run(Page):
-    """What a run gave. Outputs are in `garbler` and `evaluator`, and shown only if they are asked for.
+    """The result of a run. Outputs are in `garbler` and `evaluator`, and shown only if they are asked for.
 
     Attributes:
         garbler: what the garbler learned: an `int`, an array, a structured array or a dict of fields; None if
@@ -111,7 +111,7 @@ class Run(Page):
 
     @property
     def promise(self) -> Record:
-        """What the run promises, and with which buckets."""
+        """The promise of the run, with its buckets."""
         return Record(self.json["promise"])
 
     @property
@@ -327,7 +327,7 @@ def _party(
     check_scale(options.get("scale", {}), program.inputs_of(role))
     key = identity if isinstance(identity, _native.Identity) else None
     words: dict[str, Any] = {"listen": listen, "connect": connect, "keep": keep, "peer": peer}
-    # What is not in memory is in a file. With a key in memory the native part asks for no file.
+    # Data that is not in memory is in a file. With a key in memory the native part asks for no file.
     words["identity"] = None if key is not None else identity
     call = [*flags(words), *(["--leash"] if key is not None else []), *_flags(program, options)]
     call += ["--", os.fspath(program.path)]

@@ -58,8 +58,8 @@ def secret_file(path: str | os.PathLike[str], table: bool = False) -> SecretFile
 class Secret:
     """An input as JSON text in a buffer that can be erased, such as a `bytearray`: for one run.
 
-    The buffer is overwritten with zeros when the run begins. What Python copied before that is not erased: no
-    package can do that for `int`, `str` and `bytes`.
+    The buffer is overwritten with zeros when the run begins. Earlier copies that Python made are not erased:
+    no package can do that for `int`, `str` and `bytes`.
     """
 
     def __init__(self, buffer: bytearray | memoryview) -> None:
@@ -75,7 +75,7 @@ class Secret:
         try:
             text = str(self._view, "utf-8")
         except UnicodeDecodeError:
-            # What it says holds the whole of it, so it is no cause of what is raised below.
+            # Its message contains the whole value, so it is not chained as the cause of the error below.
             text = None
         finally:
             self.erase()

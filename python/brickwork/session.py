@@ -46,7 +46,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step gave.
+    """The result of a step.
 
     Attributes:
         output: what this party learned, as a run has it.

@@ -3,7 +3,7 @@
 How many rows there are is known, and what is left of them is not: rows that are not wanted become zeros and
 stay. A row whose key is 0 is no row, so that tables may be shorter than their type says.
 
-What is done with each row is a component. So is a function of the caller's, if it sees its arguments and
+The function for each row is a component. So is a function of the caller's, if it sees its arguments and
 nothing else that is secret.
 """
 
@@ -229,7 +229,8 @@ def kept(wanted: Any, bits: Any) -> Any:
 
 
 def _closed(of: Any) -> bool:
-    """Whether a function sees no secret but its arguments, so that it can be within a component."""
+    """Returns whether a function reads no secret except its arguments, so that it can be within a
+    component."""
     if isinstance(of, Component):
         return True
     if not isinstance(of, FunctionType):

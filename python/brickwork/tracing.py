@@ -1,4 +1,4 @@
-"""What a program does while its Python is executed, as a source of Brickwork's language.
+"""Records the operations of a program while its Python code runs, as a source of Brickwork's language.
 
 Every operation on secret values becomes a line there, and every call of a component a call. So what a
 program in Python costs is what the same program costs in the language: one compiler makes the circuits of
@@ -76,7 +76,7 @@ def refuse(message: str, hint: str) -> NoReturn:
     text = linecache.getline(file, line).strip()
     error = SecretUsed(message, hint, os.path.basename(file), line, text)
     if (found := _SOURCE.get()) is not None and found.failed is None:
-        # What Python catches is not forgotten: the program would be another one.
+        # An error is remembered even if the program catches it, because the program would be a different one.
         found.failed = error
     raise error
 
@@ -221,14 +221,14 @@ _TAKEN = frozenset(
 """Names that the language or its standard library has."""
 
 _PLAIN = re.compile(r"[^A-Za-z0-9_]")
-"""What a name of the language does not have."""
+"""A feature that the language does not have."""
 
 _OWN = re.compile(r"t[0-9]+|[ui][0-9]+(p[0-9]+)?")
 """Names that are made here."""
 
 
 def is_taken(name: str) -> bool:
-    """Whether the language, its library or a trace has this name."""
+    """Returns whether the language, its library or a trace has this name."""
     return name in _TAKEN or _OWN.fullmatch(name) is not None
 
 
@@ -263,7 +263,7 @@ def body() -> Body:
 
 
 def is_tracing() -> bool:
-    """Whether a program is traced."""
+    """Returns whether a program is being traced."""
     return _SOURCE.get() is not None
 
 

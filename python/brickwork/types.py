@@ -272,7 +272,7 @@ def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None)
 
 
 _TAKEN = frozenset({"type", "replace"})
-"""What records have beside their fields."""
+"""The attributes of records besides their fields."""
 
 
 def _struct_type(of: type) -> StructType:
@@ -344,7 +344,7 @@ class Owned:
 
 
 class Owner:
-    """What a party gives or learns: `bw.Garbler[bw.u32]`."""
+    """The owner of an input or output: `bw.Garbler[bw.u32]`."""
 
     def __init__(self, party: str) -> None:
         self.party = party

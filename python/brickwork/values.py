@@ -1,6 +1,6 @@
-"""Secret values. What they are nobody knows before a run; here they are names.
+"""Secret values. Nobody knows their values before a run; here they are names.
 
-What a value can do is in `integers`, `arrays` and `functions`.
+The operations on values are in `integers`, `arrays` and `functions`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def plain(number: object) -> int | None:
 
 
 def is_secret(values: Iterable[object]) -> bool:
-    """Whether one of these is secret."""
+    """Returns whether one of these is secret."""
     return builtins.any(isinstance(one, Value) for one in values)
 
 

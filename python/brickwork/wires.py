@@ -171,7 +171,7 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
     exact = values.astype(np.float64)
     wrong = exact != values
     if not wrong.any():
-        # What has no more digits is the nearest number to itself, rounded to them.
+        # A number with no more digits is its own nearest number when it is rounded to them.
         wrong = np.round(exact, digits).astype(values.dtype) != values
     if wrong.any():
         raise _no_decimal(digits, int(np.argmax(wrong)), place)

@@ -1,4 +1,4 @@
-"""What components and operators of programs in Python do where Python's own habits would mislead."""
+"""Components and operators of programs in Python, where Python's own habits would mislead."""
 
 from __future__ import annotations
 

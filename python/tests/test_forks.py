@@ -102,7 +102,7 @@ def meet(stores: Any, programs: Any, evaluator: Callable[[bw.Session], object]) 
 
 
 def refusals(session: bw.Session, program: Any) -> list[str]:
-    """What every way into a session says."""
+    """The error of every function that opens a session."""
     said = []
     for call in (
         lambda: session.run(program, 1),
@@ -131,7 +131,7 @@ def test_a_fork_has_no_session() -> None:
 
     def in_the_fork() -> object:
         said = refusals(held[0], add)
-        # What is left of it goes, too.
+        # Its remains are removed, too.
         held.clear()
         gc.collect()
         return said
@@ -191,7 +191,7 @@ def test_what_runs_is_its_process_s_own() -> None:
     with forked(lambda: wait(wait_for.connect("garbler", [], None))) as said:
         assert said.startswith("UsageError: a session belongs"), said
     assert wait(task).json["examples"]
-    # What a fork begins is its own.
+    # A session that a fork begins is its own.
     with forked(lambda: bw.simulate(add, 3, 4).garbler) as said:
         assert said == "7"
 

@@ -90,5 +90,5 @@ def test_a_page_of_a_party_alone(compiled: object) -> None:
 
     run = bw.run(odd, np.uint8(5), 6)
     assert run.garbler is None and run.evaluator == 1 and "odd" in run.page()
-    # What is traced has a page, too.
+    # A traced program has a page, too.
     assert odd._repr_html_() == odd.as_program()._repr_html_() and "odd" in odd.page()

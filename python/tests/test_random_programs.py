@@ -21,8 +21,8 @@ Typed = tuple[Any, Any]
 
 
 class Programmer:
-    """Draws steps. What is drawn depends on types alone: with the same seed it is the same for secret values
-    and for plain ones.
+    """Draws steps. The draws depend only on types: with the same seed they are the same for secret values and
+    for plain ones.
     """
 
     def __init__(self, seed: int, values: list[Typed], plain: bool) -> None:

@@ -174,7 +174,7 @@ class Party:
         """Kills it and its cluster, of which nothing is left."""
         self.process.kill()
         end = time.monotonic() + LIMIT
-        # What is killed last may have begun something.
+        # The last killed worker may have begun something.
         while processes := self._processes(b""):
             assert time.monotonic() < end, f"they do not die: {processes}"
             for process in processes:
@@ -350,7 +350,7 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     jobs = [party.next("job") for party in parties]
     for party in parties:
         session = party.next("session")
-        # What an actor is told is there, so the search finds what there is: and no secret.
+        # The arguments of an actor are visible, so the search finds them, and no secret among them.
         told = str(pair.folder).encode()
         assert party.holds(session, [told, *pair.secrets()]) == [told]
     assert [party.leave() for party in parties] == [0, 0]
@@ -386,7 +386,7 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
     """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, then
     the raylet of the garbler's coordinator and all lanes, each of which ends the job at both; it goes on when
     both begin anew. Then the garbler's other raylet is killed, and it goes on without. Nothing runs twice.
-    Whatever is killed may have begun a stock, so many are paid for.
+    Each killed worker may have begun a stock, so the promise reserves as many.
     """
     parties = pair.start(raylets=2, hold=True, retries=16)
     parties[0].next("held")

@@ -1,9 +1,8 @@
 """Pages of `--report`, opened in a real browser.
 
-The command makes most of them: `BRICKWORK` says where it is, if it is not built in `target/release`. What
-this needs is Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe; what
-is missing is said, and its tests are skipped, or fail where `BRICKWORK_CI` is set. Each page is opened once
-at each width.
+The command makes most of them: `BRICKWORK` says where it is, if it is not built in `target/release`. These
+tests need Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe. They
+name a missing one and are skipped, or fail if `BRICKWORK_CI` is set. Each page is opened once at each width.
 """
 
 import importlib.util
@@ -245,7 +244,7 @@ def test_nothing_is_asked_and_nothing_runs(seen: Seen) -> None:
 
 
 def test_the_policy_holds(pages: Pages, opened: Open) -> None:
-    """What would come onto a page by a mistake of ours would not run and not be loaded."""
+    """Code that gets onto a page by our mistake would neither run nor be loaded."""
     page = opened(pages["run"][0])
     page.evaluate(
         """() => {
@@ -262,7 +261,7 @@ def test_the_policy_holds(pages: Pages, opened: Open) -> None:
 
 
 NOT_SHOWN = {"outputs", "output_bits", "input_map", "output_map", "from", "to"}
-"""What no page shows, or shows by name: results, which bit is which wire, the ends of solderings."""
+"""Data that no page shows, or shows by name: results, wire numbers of bits, the ends of solderings."""
 
 
 def numbers(value: Any, at: str = "") -> Iterator[tuple[str, float]]:
@@ -391,7 +390,7 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-# What is no violation is only counted: to describe all of its elements takes most of the time. Contrast takes
+# Passed rules are only counted, because describing all their elements takes most of the time. Contrast takes
 # most of the rest: axe looks at that of two rows of each table, as others are alike, and not in pictures,
 # where it cannot tell what is behind a letter. The next test does it for all texts.
 AXE = """async () => {

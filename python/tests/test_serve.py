@@ -140,7 +140,7 @@ def test_prometheus_reads_the_figures(services: list[Service]) -> None:
         assert after[of("brickwork_made_total", program="richer")] >= 3
         assert after[of("brickwork_line_bytes_total")] > 1000
     assert garbler.figures()[of("brickwork_answers_total", status="200")] > 2
-    # Who does not know OpenMetrics gets the same as text.
+    # A client that does not know OpenMetrics gets the same as text.
     kind, text = evaluator.get("metrics")
     assert kind.startswith("text/plain; version=0.0.4") and "brickwork_runs_total" in text
 

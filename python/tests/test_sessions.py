@@ -175,8 +175,8 @@ def test_sessions_run_from_stock_whatever_comes(
         assert inventory.to_pandas()["protocol"].unique().tolist() == [protocol]
         assert any(row["left"] < row["items"] for row in inventory.rows)
         assert repr(inventory).startswith("pair ") and inventory._repr_html_().startswith("<table>")
-        # Of six executions four ran. What `over` took is that of another one, where OTs are of no component,
-        # and nearly that of two of 15 gates, where gates are of none.
+        # Of six executions four ran. `over` took the items of another program: OTs belong to no component,
+        # and gates of two programs of 15 gates to none either.
         assert inventory.programs[0].executions == {"duplo": 2, "lego": 0, "jimu": 0}.get(protocol, 1)
         store.verify()
 

@@ -144,7 +144,7 @@ def test_an_interrupted_run_leaves_the_stock_sound(pair: Pair, sent: signal.Sign
         said = alice.stdout.read().strip()
     assert said in ("interrupted", "done") if sent == signal.SIGINT else said in ("", "done"), said
     pair.verify()
-    # What it had taken is burned, and nothing else: the rest can be used.
+    # Only the items that it had taken are burned: the rest can be used.
     for was, left in zip(before, pair.left()):
         assert was - ROWS <= left <= was
     runs = pair.both(

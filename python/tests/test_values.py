@@ -179,7 +179,7 @@ def test_several_executions_have_a_row_each(millionaires: bw.Program) -> None:
 
 
 def test_executions_of_outputs_for_one_and_for_both_are_put_together() -> None:
-    """What one party learns alone comes first, of all executions."""
+    """Outputs for one party alone come first, for all executions."""
     ports = [
         bw.Port("x", "both", Integer(2, False)),
         bw.Port("own", "garbler", Integer(3, True)),
@@ -193,7 +193,7 @@ def test_executions_of_outputs_for_one_and_for_both_are_put_together() -> None:
 
 
 class OnlyStream:
-    """What speaks Arrow's interface for streams, and nothing else."""
+    """An object that supports Arrow's interface for streams, and nothing else."""
 
     def __init__(self, of: Any) -> None:
         self._of = of
@@ -265,7 +265,7 @@ WIDE = Array(
 
 
 def learned(table: Any) -> Any:
-    """What a party would learn that is given back what it gave."""
+    """The output of a party that gets its input back."""
     port = bw.Port("x", "garbler", WIDE)
     word = input_word(table, [port], None, Reading(), "garbler")
     assert word is not None

@@ -46,7 +46,7 @@ const RUNS: [Run; 6] = [
     },
 ];
 
-/// What tests begin the lines with that belong into the table.
+/// The beginning of the lines of tests that belong into the table.
 const COUNTED: &str = "counted: ";
 
 /// Runs them, with as many kills, and prints a table of what was done.

@@ -57,10 +57,10 @@ impl Allowed {
         faults
     }
 
-    /// What is wrong with a package.
+    /// The fault of a package.
     fn fault(&self, package: &Value) -> Option<String> {
         let name = format!("{} {}", text(package, "name"), text(package, "version"));
-        // What has no source is a crate of the workspace.
+        // A package without a source is a crate of the workspace.
         let source = package["source"].as_str()?;
         if !source.strip_prefix("registry+").is_some_and(|registry| self.sources.contains(registry)) {
             return Some(format!("{name} comes from {source}"));
@@ -78,8 +78,8 @@ fn text(package: &Value, key: &str) -> String {
     package[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// Whether the licences that are allowed fulfil an SPDX expression; `None` if it is none. `/` is an old
-/// spelling of OR.
+/// Returns whether the allowed licences fulfil an SPDX expression; `None` if it is no such expression. `/` is
+/// an old spelling of OR.
 fn satisfied(expression: &str, allowed: &BTreeSet<String>) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
@@ -176,7 +176,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What `cargo deny` says without a network.
+/// The output of `cargo deny` without a network.
 const NO_DATABASE: &str = "failed to fetch advisory database";
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use brickwork_kernels::KERNEL_VARIABLE;
 use crate::test::cargo_with;
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
-/// What Miri runs of the kernels' tests.
+/// The kernels' tests that Miri runs.
 const EDGES: &str = "seeds::edges";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 

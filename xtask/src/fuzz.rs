@@ -20,7 +20,7 @@ const LOG: &str = "fuzz/LOG.md";
 const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=6144", "-print_final_stats=1"];
 /// And those of one target.
 const OF_WIR: [&str; 2] = ["-dict=wir.dict", "-max_len=4096"];
-/// With which a program ends that got SIGINT: what it has done until then counts.
+/// The exit code of a program that got SIGINT: its work until then counts.
 const INTERRUPTED: i32 = 72;
 /// A target runs again for what is missing of its time, if that is more than this.
 const REST: Duration = Duration::from_secs(2);
@@ -79,7 +79,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if found.is_empty() { Ok(()) } else { Err(format!("inputs that must not be: {}", found.join(", "))) }
 }
 
-/// What came of a target.
+/// The result of a target.
 #[derive(Debug, Default)]
 struct Ran {
     time: Duration,
@@ -90,12 +90,12 @@ struct Ran {
     found: Vec<String>,
 }
 
-/// What came of one call of its program.
+/// The result of one call of its program.
 struct Call {
     /// CPU time.
     time: Duration,
     printed: String,
-    /// What the program ends with, unless by a signal.
+    /// The exit code of the program, unless a signal ended it.
     code: Option<i32>,
 }
 
@@ -236,7 +236,7 @@ fn unpack(mut bytes: &[u8]) -> Vec<&[u8]> {
     inputs
 }
 
-/// What the files of a folder contain, in order.
+/// Returns the contents of a folder's files, in order.
 fn inputs(folder: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     let files = fs::read_dir(folder).map_err(told(folder))?.flatten();
     files.map(|file| fs::read(file.path()).map_err(told(file.path()))).collect()
@@ -257,7 +257,7 @@ fn told(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> String {
     move |e| format!("{}: {e}", path.as_ref().display())
 }
 
-/// What a program prints, without the end of its line.
+/// Returns the output of a program, without the end of its line.
 fn said(root: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(root).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

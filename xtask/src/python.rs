@@ -15,7 +15,7 @@ pub const USAGE: &str = "python [PYTHON …]";
 /// which is removed once its tests have passed.
 ///
 /// # Errors
-/// What failed, or why nothing was tested.
+/// The failure, or the reason why nothing was tested.
 pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     let mut found = match pythons {
         [] => found(),
@@ -23,7 +23,7 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     };
     found.sort_by_key(|interpreter| interpreter.minor);
     let Some(first) = found.first() else { return Err(format!("{NOT_HERE}{PYTHON}; install it")) };
-    // What a single interpreter needs stays, and is not fetched anew the next time.
+    // The environment of a single interpreter stays, so it is not downloaded again the next time.
     let clear = |name: &str| {
         if found.len() > 1 {
             let _ = std::fs::remove_dir_all(folder(root, name));
@@ -45,8 +45,8 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
 }
 
 /// Tests of what may differ between versions of Python: values, programs in Python, runs and sessions, stock,
-/// errors. What they leave out is the same everywhere (pages, type checks), or another program's affair (Ray,
-/// notebooks).
+/// errors. Other tests give the same results everywhere (pages, type checks), or concern another program
+/// (Ray, notebooks).
 const QUICK: &[&str] = &[
     "python/tests/test_errors.py",
     "python/tests/test_random_programs.py",
@@ -93,7 +93,7 @@ fn found() -> Vec<Interpreter> {
 fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     let python = environment(root, interpreter)?;
     let folder = root.join("target/wheels");
-    // What another commit has built is not taken for it.
+    // A wheel of another commit must not be taken for this one.
     let _ = std::fs::remove_dir_all(&folder);
     let mut build = pip(root, &python, &["wheel", "--no-deps", "--wheel-dir"]);
     succeeds(&crate::test::succeeds_in_time, build.arg(&folder).arg("."), "pip wheel")?;
@@ -173,7 +173,7 @@ fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     {
         return Err(format!("{NOT_HERE}{interpreter} -m venv; install it (python3-venv)"));
     }
-    // What is built needs it anyway, so this tells whether packages can be had at all.
+    // The build needs it anyway, so this tells whether packages can be installed at all.
     if !quiet(&mut pip(root, &python, &["install", "maturin>=1.9,<2"])) {
         return Err(format!("{NOT_HERE}packages for pip; is there a network, or a mirror of them?"));
     }

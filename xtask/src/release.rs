@@ -1,5 +1,5 @@
-//! What people take away: one static program for each kind of Linux machine, in an archive with its manual
-//! pages, what shells complete, and the licences of all that is in it; and a list of the archives' SHA-256.
+//! The files of a release. For each kind of Linux machine: one static program, in an archive with its manual
+//! pages, shell completions, and the licences of everything in it; and a list of the archives' SHA-256.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -145,7 +145,7 @@ fn cargo_home() -> Result<PathBuf, String> {
     found.ok_or_else(|| "neither CARGO_HOME nor HOME is set".into())
 }
 
-/// Whether an ELF program of this machine needs no other file to run.
+/// Returns whether an ELF program of this machine needs no other file to run.
 fn is_static(program: &[u8], machine: u16) -> Result<(), String> {
     let number = |at: usize, length: usize| {
         let bytes = program.get(at..at + length).ok_or("it is cut off")?;
@@ -250,7 +250,7 @@ fn licences(root: &Path, target: &str) -> Result<Vec<(String, PathBuf)>, String>
         let text = |field: &str| package[field].as_str().unwrap_or_default();
         let name = format!("{} v{}", text("name"), text("version"));
         let part = tree.lines().any(|line| line == name || line.starts_with(&format!("{name} ")));
-        // What has no source is the project's own.
+        // A package without a source is the project's own.
         if !part || package["source"].is_null() {
             continue;
         }
@@ -309,7 +309,7 @@ fn executable(path: &Path) -> Result<(), String> {
     fs::set_permissions(path, mode).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// What a program that must succeed says on stdout.
+/// Returns the output of a program that must succeed.
 fn said(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("{name} does not start: {e}"))?;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What names the folder of temporary files.
+/// The variable that names the folder of temporary files.
 const VARIABLE: &str = "TMPDIR";
 
 /// The folder that lies in memory, where there is one.
 const MEMORY: &str = "/dev/shm";
 
-/// What its name begins with there; the number of the process follows.
+/// The beginning of its name there; the number of the process follows.
 const NAME: &str = "brickwork-tests-";
 
 /// Bytes that must be free there: several times what all tests have at once.
@@ -70,7 +70,7 @@ fn free(folder: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What a child is given is a folder, there as long as this lives; without the room it is given none.
+    /// A child gets a folder that exists as long as this value; without room it gets none.
     #[test]
     fn a_folder_lasts_as_long_as_it_is_needed() {
         assert_eq!(free(Path::new("/no/such/folder")), None);

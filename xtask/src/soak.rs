@@ -41,7 +41,7 @@ struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays is of use to nobody.
+        // The remaining files are useless.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -163,7 +163,7 @@ impl World {
             }
             said += &line;
         }
-        // Whatever else it says is in its log.
+        // All its other output is in its log.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         let http = http.ok_or("no address")?;
         Ok(Service { child, http })
@@ -218,7 +218,7 @@ fn ask(at: SocketAddr, line: &str, body: &str) -> Outcome<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-/// What the clients count.
+/// The numbers that the clients count.
 #[derive(Default)]
 struct Counts {
     right: AtomicU64,
@@ -448,7 +448,7 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
         stands.push(uses(&report));
     }
     let [of_garbler, of_evaluator] = &stands[..] else { return Err("two parties".into()) };
-    // Who was killed may lack the last use of an epoch that the other one has written down, and no other.
+    // A killed party may lack only the last use of an epoch that the other one has recorded.
     for (epoch, uses) in of_garbler {
         let theirs = of_evaluator.get(epoch).map_or(0, Vec::len);
         let shared = uses.len().min(theirs);

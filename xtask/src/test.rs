@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 /// the protocol, which the command that people use does not have.
 const SHIPPED: [&str; 5] = ["brickwork", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
-/// Which crates a step is for.
+/// The crates of a step.
 #[derive(Clone, Copy)]
 enum Crates {
     All,
@@ -110,14 +110,14 @@ impl Step {
 const LINTS: &[&str] = &["clippy", "--release"];
 const WARNINGS: &[&str] = &["--", "-D", "warnings"];
 const TESTS: &[&str] = &["test", "--release", "--no-fail-fast"];
-/// What has tests. The examples are linted, and not linked here; and whoever asks for libraries and programs
-/// by name gets those, too, whose manifest says that they have none.
+/// The targets with tests. The examples are linted, and not linked here; and whoever asks for libraries and
+/// programs by name gets those, too, whose manifest says that they have none.
 const TARGETS: &[&str] = &["--tests"];
 
-/// What comes first, one step after the other: each keeps all cores busy.
+/// The first steps, one after another: each keeps all cores busy.
 fn first_steps() -> Vec<Step> {
     vec![
-        // What is compiled otherwise without the hooks; whatever tests it is the same in both.
+        // Code that is compiled differently without the hooks; the rest is the same in both.
         Step::new("lints of what is shipped", LINTS, Crates::Shipped, WARNINGS),
         Step::new("lints", &[LINTS, &["--all-targets"]].concat(), Crates::All, WARNINGS),
         // In release, as the lints: what they looked at is not looked at again.
@@ -126,9 +126,9 @@ fn first_steps() -> Vec<Step> {
     ]
 }
 
-/// What is shipped is tested while the rest is compiled, as tests often wait, and the Python package beside
-/// the tests of both. The long step comes first: cargo waits for another one that compiles, but not once its
-/// tests run.
+/// The shipped crates are tested while the rest is compiled, because tests often wait; the Python package is
+/// tested beside the tests of both. The long step comes first: cargo waits for another one that compiles, but
+/// not once its tests run.
 fn steps_beside() -> Vec<Step> {
     let mut steps = vec![Step::tests(Crates::Shipped)];
     steps.extend(Step::with_other_kernels(Crates::Shipped));
@@ -136,7 +136,7 @@ fn steps_beside() -> Vec<Step> {
     steps
 }
 
-/// What is compiled last, beside [`steps_beside`].
+/// The programs that are compiled last, beside [`steps_beside`].
 fn last_programs() -> Step {
     Step::programs(Crates::Others)
 }
@@ -167,8 +167,8 @@ pub fn run(root: &Path) -> Result<(), String> {
     let results = std::thread::scope(|scope| {
         let beside = scope.spawn(|| steps_beside().iter().try_for_each(|step| shipped.cargo(step, &stop)));
         let compiled = others.cargo(&last_programs(), &stop);
-        // What the package is made of is compiled by now, and nothing else has cargo wait. Its tests wait
-        // for processes much of the time, as those beside them do.
+        // The package's parts are compiled by now, and nothing else makes cargo wait. Its tests wait for
+        // processes much of the time, as those beside them do.
         let python = scope.spawn(|| {
             let run = || crate::python::run_if_possible(root, &|command| package.call(command));
             package.step("the Python package", &stop, run)
@@ -196,7 +196,7 @@ fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), Str
     Ok(())
 }
 
-/// Steps that run beside others. What they say is kept, so that it can be read in order.
+/// Steps that run beside others. Their output is kept, so that it can be read in order.
 struct Lane<'r> {
     root: &'r Path,
     scratch: &'r Scratch,
@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
 
-    /// What `cargo tree` says of these crates, line by line.
+    /// The output of `cargo tree` for these crates, line by line.
     fn tree(arguments: &[&str]) -> BTreeSet<String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
@@ -423,8 +423,8 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(900), "nobody waited for it");
     }
 
-    /// Whether Rust stands between two fences in a source's documentation, which `cargo test --doc` would
-    /// run.
+    /// Returns whether there is Rust code between two fences in a source's documentation, which `cargo test
+    /// --doc` would run.
     fn has_examples(text: &str) -> bool {
         let fences = text.lines().filter_map(|line| {
             let words = line.trim_start();

@@ -1,9 +1,9 @@
 //! Arrows only point down: no circle between the modules of a crate. (Between crates cargo refuses one
 //! itself.)
 //!
-//! A module points to another one if it imports or names something that is defined there. What a module
-//! passes on (`pub use`) is followed to where it is defined. What only cheaters have counts too, and what
-//! stands in a call or a definition of a macro; tests are left out.
+//! A module points to another one if it imports or names something that is defined there. An item that a
+//! module re-exports (`pub use`) is followed to its definition. Code that only cheaters have counts too, and
+//! so does code in a call or a definition of a macro; tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ struct Crate {
     modules: BTreeMap<Module, Contents>,
 }
 
-/// What stands in a module.
+/// The contents of a module.
 #[derive(Default)]
 struct Contents {
     /// Names that are defined here, child modules left out.
@@ -34,7 +34,7 @@ struct Contents {
     names: BTreeSet<Module>,
 }
 
-/// Whether something is compiled in tests only.
+/// Returns whether something is compiled in tests only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let text = match &attribute.meta {
@@ -187,13 +187,13 @@ impl Crate {
         })
     }
 
-    /// Whether a path is that of a child module and no more. By itself that is no arrow: a variable may have
-    /// the same name, and what is named of the child is a longer path.
+    /// Returns whether a path is that of a child module and no more. By itself that is no arrow: a variable
+    /// may have the same name, and what is named of the child is a longer path.
     fn is_child(&self, module: &Module, path: &Module) -> bool {
         path.len() == module.len() + 1 && path.starts_with(module) && self.modules.contains_key(path)
     }
 
-    /// Which module points to which.
+    /// The modules to which each module points.
     fn arrows(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
         let of = |(module, contents): (&Module, &Contents)| -> BTreeSet<Module> {
             contents
@@ -278,7 +278,7 @@ impl<'a> Visit<'a> for Paths {
 
     fn visit_item_mod(&mut self, _: &'a syn::ItemMod) {}
 
-    /// To whom something is visible (`pub(super)`) is no arrow.
+    /// The scope of a visibility (`pub(super)`) is no arrow.
     fn visit_visibility(&mut self, _: &'a Visibility) {}
 }
 
@@ -376,7 +376,7 @@ fn no_circle_between_modules() {
     assert!(found.is_empty(), "modules in a circle:\n{found}");
 }
 
-/// What all protocols share names none of them.
+/// Shared code of all protocols names none of them.
 #[test]
 fn the_session_names_no_protocol() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
@@ -447,7 +447,7 @@ fn a_circle_is_found() {
     }
     write("a.rs", "use super::B; pub fn a() { B::new(); }");
     write("c.rs", "pub fn c() { crate::a::a() }");
-    // What is defined in the root, which points to all, makes a circle too.
+    // A definition in the root, which points to all, makes a circle too.
     write("b.rs", "pub struct B; impl B { pub fn new() -> B { crate::all(); B } }");
     assert_eq!(circles(&Crate::read(folder.path()).arrows()).len(), 1);
 }

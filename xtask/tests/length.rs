@@ -26,7 +26,7 @@ impl Long {
     }
 }
 
-/// Whether something is compiled in tests only.
+/// Returns whether something is compiled in tests only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let only_tests = |list: &syn::MetaList| list.tokens.to_string() == "test";

@@ -48,7 +48,7 @@ struct Undone {
     seen: usize,
     /// Line and first paragraph.
     found: Vec<String>,
-    /// Whether what is visited belongs to a trait that others see.
+    /// True if the visited item belongs to a trait that others see.
     of_trait: bool,
 }
 
@@ -61,7 +61,7 @@ fn documentation(attributes: &[Attribute]) -> Option<(usize, String)> {
     Some((text.span().start().line, text.value().trim().to_owned()))
 }
 
-/// Whether documentation begins with a verb of the third person.
+/// Returns whether documentation begins with a verb of the third person.
 fn begins_with_a_verb(text: &str) -> bool {
     let word = text.split([' ', ',', ':']).next().unwrap_or_default();
     let mut letters = word.chars();

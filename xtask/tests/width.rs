@@ -6,7 +6,7 @@ mod files;
 /// Columns of the longest line.
 const COLUMNS: usize = 110;
 
-/// Whether a line is too long, addresses left out, which cannot be broken.
+/// Returns whether a line is too long, without addresses, which cannot be broken.
 fn is_long(line: &str) -> bool {
     let own = line.split(' ').filter(|word| !word.contains("://"));
     own.map(|word| word.chars().count() + 1).sum::<usize>() > COLUMNS + 1

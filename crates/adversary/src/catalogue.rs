@@ -299,7 +299,7 @@ fn authenticators(all: &mut Catalogue) {
             "The garbler makes the hash for colour 1 wrong in every key authenticator: the check's coin \
              shows it as often as a wrong one for colour 0.",
         ][half];
-        // What is not caught at once spoils the output of the gate, by its random colour.
+        // A cheat that is not caught at once spoils the output of the gate, by its random colour.
         let endings = vec![
             (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
             (Ending::Caught(Cheat::NoValidLabel), 0.25),
@@ -440,7 +440,7 @@ fn agreement(all: &mut Catalogue) {
     });
 }
 
-/// What must not overtake what, and what must not be seen.
+/// The required order of messages, and the data that must stay hidden.
 fn order(all: &mut Catalogue) {
     for (variant, proof, cheat, story) in [
         (

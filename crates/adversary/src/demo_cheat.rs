@@ -2,7 +2,7 @@
 //! between the real state machines.
 //!
 //! A program of its own, which `brickwork demo-cheat` starts: no hook for a cheater is part of the command
-//! that computes on secrets. What it plays has parameters of its own, mostly far too small to be safe.
+//! that computes on secrets. Its runs have parameters of their own, mostly far too small to be secure.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -18,7 +18,7 @@ const USAGE: &str = "brickwork-demo-cheat [ATTACK] [--runs N] [--json]";
 /// The most that an attack is played.
 const MAX_RUNS: usize = 1_000_000;
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
     /// The attack, as the list names it; without one they are listed.
@@ -33,7 +33,7 @@ impl Default for Arguments {
     }
 }
 
-/// What goes wrong: the exit code, which is one of the command's, a message and a hint.
+/// An error: the exit code, which is one of the command's, a message and a hint.
 type Failure = (u8, String, String);
 
 /// A result: the JSON form and the text for people.
@@ -109,7 +109,7 @@ fn list(attacks: &[Attack]) -> Report {
     (json!({ "attacks": attacks.iter().map(one).collect::<Vec<_>>() }), human)
 }
 
-/// What an ending means, in a sentence.
+/// Describes an ending in a sentence.
 fn meaning(attack: &Attack, ending: &Ending) -> String {
     let honest = match attack.cheater {
         Some(Party::Garbler) => "evaluator",

@@ -1,5 +1,5 @@
-//! What the catalogues of the protocols besides DUPLO have in common: an attack, how it is played many times,
-//! and the tables on the protocol's page.
+//! The common parts of the catalogues of the protocols besides DUPLO: an attack, running it many times, and
+//! the tables on the protocol's page.
 
 use std::path::PathBuf;
 
@@ -31,9 +31,9 @@ pub struct Attack {
     pub row: u8,
     /// Its name within the row.
     pub variant: &'static str,
-    /// What the cheater does, and what it would gain.
+    /// The action of the cheater, and its possible gain.
     pub story: &'static str,
-    /// Who cheats; nobody where it is only looked at.
+    /// The cheater; nobody if the attack only observes.
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(Ending, f64)>,
@@ -104,7 +104,7 @@ impl Page {
         self.checks.iter().map(of).collect()
     }
 
-    /// What the attacks on a check measured, or why there are none.
+    /// The measurements of the attacks on a check, or the reason why there are none.
     fn measured(&self, check: brickwork::Cheat, results: &[Result]) -> String {
         if let Some((_, why)) = self.unprovoked.iter().find(|(other, _)| *other == check) {
             return (*why).into();

@@ -2,12 +2,12 @@
 //! must end in which way.
 //!
 //! An [`Attack`] is a few lines that alter a message on its way out or a party's state before it is used, and
-//! the exact probabilities of its endings. [`play`] runs it many times and compares. What must hold whatever
-//! the cheat (a typed error, silence after it, the same closed connection for every cause) is checked in each
-//! run, by [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending).
+//! the exact probabilities of its endings. [`play`] runs it many times and compares.
+//! [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending) checks in each run the rules
+//! for every cheat: a typed error, silence after it, and the same closed connection for every cause.
 //!
-//! What is in this crate's root is about DUPLO; the attacks on other protocols are in modules of their own:
-//! [`authenticated`], [`jimu`], [`lego`]; [`family`] is what these have in common.
+//! This crate's root is about DUPLO. The attacks on other protocols are in modules of their own:
+//! [`authenticated`], [`jimu`], [`lego`]; [`family`] has their common parts.
 //!
 //! [`sampler`] plays the cut-and-choose alone, by the million; [`table`] writes the page that says which
 //! check sees what.

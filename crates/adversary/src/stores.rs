@@ -60,14 +60,14 @@ static WITHOUT_OTS: LazyLock<Stores> = LazyLock::new(|| {
     stores
 });
 
-/// What honest parties send and receive.
+/// The messages of honest parties.
 static HONEST: LazyLock<[Met; 6]> = LazyLock::new(|| {
     use What::{Fill, FillWithoutOts, More, Run, RunMakingOts, Runs};
     [Fill, Run, More, Runs, FillWithoutOts, RunMakingOts]
         .map(|what| what.begin().connect(what, Default::default()))
 });
 
-/// What both parties want of a connection.
+/// The purpose of a connection for both parties.
 #[derive(Clone, Copy, PartialEq)]
 pub enum What {
     /// Make stock for [`RUNS`] runs.
@@ -85,7 +85,7 @@ pub enum What {
 }
 
 impl What {
-    /// What there is before.
+    /// The state before.
     fn begin(self) -> Stores {
         match self {
             What::Fill | What::FillWithoutOts => Stores::empty(),
@@ -94,7 +94,7 @@ impl What {
         }
     }
 
-    /// What is asked for, if stock is made.
+    /// The request, if stock is made.
     fn makes(self) -> Option<Request> {
         match self {
             What::Fill => Some(request(RUNS)),
@@ -161,7 +161,7 @@ impl Side {
 #[derive(Debug)]
 pub struct Failing {
     at: usize,
-    /// Whether it is over then.
+    /// True if it is over then.
     ends: bool,
     /// Bytes of the failing write that arrive.
     some: usize,
@@ -247,7 +247,7 @@ impl Stream for Line {}
 /// How a play ended, or what did not hold.
 pub type Played = Result<Ending, String>;
 
-/// What became of a connection.
+/// The result of a connection.
 pub struct Met {
     /// By party.
     pub result: [Result<(), Error>; 2],
@@ -329,7 +329,7 @@ impl Stores {
         ])
     }
 
-    /// Whether all that a party has is burned: its secrets and its segments are gone.
+    /// Returns whether everything of a party is burned: its secrets and its segments are removed.
     fn is_burned(&self, party: Party) -> Result<bool, String> {
         let segments = self.segments(party).len();
         let store = self.open(party).map_err(|e| e.to_string())?;
@@ -339,7 +339,7 @@ impl Stores {
         Ok(!epochs.is_empty() && segments == 0 && epochs.iter().all(|(id, _)| burned(id)))
     }
 
-    /// Connects both. Whoever gets outputs, gets the right ones.
+    /// Connects both. A party that gets outputs gets the right ones.
     pub fn connect(&self, what: What, [garbler, evaluator]: [Side; 2]) -> Met {
         let (a, b) = UnixStream::pair().expect("a pair of sockets");
         let sent: [Arc<Mutex<Vec<Sent>>>; 2] = Default::default();
@@ -369,7 +369,7 @@ impl Stores {
                 log.lock().expect("no panic").push((tag, bytes.len()));
             }));
             let mut lies = side.lies;
-            // Who does not lie does not make lists otherwise than it would.
+            // An honest party makes the same lists in any case.
             let alter = (!lies.is_empty()).then(|| -> brickwork::duplo::adversary::StateHook {
                 Box::new(move |point, bytes| {
                     lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, lie)| lie(bytes))
@@ -432,7 +432,7 @@ impl Stores {
         Ok(())
     }
 
-    /// Whether nothing that a party has is burned.
+    /// Returns whether nothing of a party is burned.
     fn is_whole(&self, party: Party) -> Result<bool, String> {
         let store = self.open(party).map_err(|e| e.to_string())?;
         let epochs = store.epochs().map_err(|e| e.to_string())?;
@@ -489,7 +489,8 @@ fn only(party: Party, side: Side) -> [Side; 2] {
     sides
 }
 
-/// What messages look like from outside. Where a party's logs stand it says in as many bytes as it takes.
+/// The appearance of messages to an observer. Where a party's logs stand it says in as many bytes as it
+/// takes.
 fn outside(sent: &[Sent]) -> Vec<Sent> {
     sent.iter().map(|&(tag, length)| (tag, if tag == msg::STANDINGS { 0 } else { length })).collect()
 }
@@ -517,7 +518,8 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
         |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
     let holds = match (party, ending) {
         (_, Ending::Survived | Ending::Recovered) => !not_all,
-        // What both say last when stock is made leaves before the other's comes, and depends on nothing.
+        // The last message of each party in making stock is sent before the other's arrives, and depends on
+        // nothing.
         (_, Ending::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
         // The garbler's last message leaves before the evaluator's comes.
@@ -534,7 +536,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     }
 }
 
-/// What must hold.
+/// The required conditions.
 fn must(holds: bool, what: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what.to_owned()) }
 }

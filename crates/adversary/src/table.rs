@@ -230,7 +230,7 @@ pub fn rows() -> Vec<String> {
     CHECKS.iter().map(row).collect()
 }
 
-/// What the catalogue's attacks on each check measured: where the ending is certain the sum of them, else
+/// The measurements of the catalogue's attacks on each check: the sum if the ending is certain, and otherwise
 /// each rate beside the predicted one.
 fn measured(results: &[Result]) -> Vec<String> {
     let of = |check: &Check| {

@@ -26,24 +26,24 @@ pub struct Count {
     pub predicted_rate: f64,
 }
 
-/// What became of an attack.
+/// The result of an attack.
 #[derive(Clone, Debug, Serialize)]
 pub struct Result {
     /// The protocol that it is an attack on.
     pub protocol: &'static str,
     /// Row of the catalogue.
     pub row: u8,
-    /// Which of the row's cheats.
+    /// The number of the cheat in its row.
     pub variant: String,
-    /// Who cheats: `garbler`, `evaluator` or, where something fails, `nobody`.
+    /// The cheater: `garbler`, `evaluator` or, if something fails, `nobody`.
     pub cheater: &'static str,
     /// Runs.
     pub trials: usize,
     /// All endings that may occur.
     pub endings: Vec<Count>,
-    /// Whether every run ended in one of them, as often as it must, and all rules held in each.
+    /// True if every run had one of these endings, with the required frequency, and all rules held.
     pub holds: bool,
-    /// What did not hold.
+    /// The violated rules.
     pub fault: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub fn who(cheater: Option<Party>) -> &'static str {
 }
 
 /// Returns whether `count` of `trials` is what probability `p` makes likely, by the exact distribution: few
-/// are expected of what is rare. What must always happen, or never, does.
+/// are expected of what is rare. Events that must happen always, or never.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
     if p <= 0.0 || p >= 1.0 {
         return count == if p <= 0.0 { 0 } else { trials };
@@ -95,7 +95,7 @@ pub fn play(attack: &Attack, trials: usize) -> Result {
     repeat(&title, &attack.endings, name, trials, &*attack.play)
 }
 
-/// Which attack it is.
+/// The name of the attack.
 pub(crate) struct Title {
     pub protocol: &'static str,
     pub row: u8,

@@ -16,7 +16,7 @@ use loom::thread;
 
 const ID: EpochId = [3; 32];
 
-/// In which order a party burns an item and sends what depends on it.
+/// The order in which a party burns an item and sends data that depends on it.
 #[derive(Clone, Copy)]
 enum Order {
     /// Burn here, hear that the peer has burned it too, send.
@@ -31,7 +31,7 @@ enum Message {
     Head(Head),
 }
 
-/// What goes from one party to the other.
+/// The messages from one party to the other.
 #[derive(Default)]
 struct Line {
     messages: VecDeque<Message>,
@@ -40,7 +40,7 @@ struct Line {
 
 struct World {
     order: Order,
-    /// What is durable at each party.
+    /// The durable state of each party.
     disks: [Mutex<State>; 2],
     /// And of which pair its store is.
     stores: [Mutex<Acquaintance>; 2],
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// Who is dead does nothing more.
+    /// A dead party does nothing more.
     fn lives(&self, me: usize) -> Result<(), Gone> {
         if self.lines[me].0.lock().unwrap().closed { Err(Gone) } else { Ok(()) }
     }
@@ -208,7 +208,7 @@ fn explore(order: Order) {
         for party in parties {
             party.join().unwrap();
         }
-        // What anybody has sent is burned at both.
+        // An item of which anybody has sent something is burned at both.
         for me in 0..2 {
             let sent = world.sent[me].lock().unwrap().len() as u64;
             let burned = |log: &Mutex<State>| log.lock().unwrap().gone(serial(1, 0)) >= sent;

@@ -63,7 +63,7 @@ fn names_and_probabilities_make_sense() {
     for attack in &all {
         let total: f64 = attack.endings.iter().map(|(_, p)| p).sum();
         assert!((total - 1.0).abs() < 1e-9 && (1..=30).contains(&attack.row), "{}", attack.variant);
-        // Who watches one attack has not read the one above it in the list.
+        // A reader of one attack has not read the one above it in the list.
         let refers = ["The same with", "The same when", "The same,"]
             .iter()
             .any(|start| attack.story.starts_with(start));

@@ -1,4 +1,4 @@
-//! What `brickwork demo-cheat` starts, as another process.
+//! The program that `brickwork demo-cheat` starts, as another process.
 
 use std::process::{Command, Output};
 

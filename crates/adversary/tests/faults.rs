@@ -53,7 +53,7 @@ impl Write for Bad {
 
 impl Stream for Bad {}
 
-/// What the parties read, and where their messages begin.
+/// The bytes that the parties read, and the starts of their messages.
 struct Run {
     results: [Result<Report, Error>; 2],
     read: [usize; 2],
@@ -220,7 +220,7 @@ impl Said {
     }
 }
 
-/// What becomes of one of a party's messages on its way.
+/// The fate of one of a party's messages.
 #[derive(Clone, Copy, Debug)]
 enum Edit {
     /// It comes twice.
@@ -347,7 +347,7 @@ fn row_18_messages_come_twice_or_in_another_order() {
         said.iter().flatten().all(|message| message.bytes <= MAX_FRAME_BYTES),
         "every message is one frame"
     );
-    // What its sender reads something after cannot come behind the next one.
+    // If its sender reads something after it, it cannot come after the next one.
     let in_one_go = |said: &[Said]| {
         (1..said.len()).filter(|&k| said[k - 1].read == said[k].read).map(|k| Edit::Swapped(k - 1)).collect()
     };

@@ -21,7 +21,7 @@ mod store;
 
 use replay::{corpus, replay};
 
-/// What an honest peer may say; all others are refused.
+/// Only the messages of an honest peer are accepted; all others are refused.
 const UNDERSTOOD: [&str; 19] = [
     "frames_alive",
     "frames_one",
@@ -47,7 +47,7 @@ const UNDERSTOOD: [&str; 19] = [
 #[test]
 fn messages() {
     replay("messages", 0, 50, |name, seed| {
-        // What a peer says of its logs is understood, whatever it means, unless there are too many.
+        // A peer's report about its logs is read, whatever its content, unless it is too long.
         let good = UNDERSTOOD.contains(&name) || name.starts_with("standings_") && name != "standings_huge";
         assert_eq!(messages::messages(seed), good, "{name}");
     });
@@ -61,7 +61,7 @@ fn messages() {
 
 #[test]
 fn lines_within_a_party() {
-    // What neither a maker nor its coordinator says has a name that says so.
+    // A message of neither a maker nor its coordinator is marked in its file name.
     replay("makers", 0, 50, |name, seed| {
         assert_eq!(makers::makers(seed), !name.starts_with("bad_"), "{name}");
     });
@@ -75,8 +75,8 @@ fn lines_within_a_party() {
 
 #[test]
 fn sessions() {
-    // What nobody alters is finished, what does not even have its form is not. (A bit of a commitment that
-    // nobody watches may be flipped: then nothing has happened.)
+    // An unaltered message is complete; one without the right form is not. (A bit of a commitment that nobody
+    // watches may be flipped: then nothing has happened.)
     replay("session", 0, 20, |name, seed| {
         let finished = session::session(seed);
         let flipped = name.starts_with("flip") || name.starts_with("late");
@@ -128,7 +128,7 @@ fn stores() {
 
 #[test]
 fn garblings() {
-    // What a garbling's files hold is understood; of those that nobody writes the name says what is wrong.
+    // A garbling's files are read; the names of invalid files say what is wrong.
     replay("garbling", 0, 30, |name, seed| {
         assert_eq!(garbling::garbling(seed), !name.starts_with("bad_"), "{name}");
     });

@@ -12,7 +12,7 @@ use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::{Job, Protocol, Unobserved};
 use brickwork::wire::memory_pair;
 
-/// What a test draws, again if it is replayed.
+/// The random draws of a test, which are repeated in a replay.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }

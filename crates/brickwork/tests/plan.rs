@@ -1,4 +1,4 @@
-//! What the planner says beforehand against what runs then do.
+//! Compares the planner's predictions with real runs.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use brickwork::session::{Job, Observer, PhaseReport, Protocol, Terms, Unobserved
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, Stream, memory_pair};
 
-/// What a test draws, again if it is replayed.
+/// The random draws of a test, which are repeated in a replay.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
@@ -163,7 +163,7 @@ fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
     Job { threads, ..Job::new(program.clone(), security, [[1; 32], [2; 32]]) }
 }
 
-/// What is predicted of each phase for a machine and a line that take no time, and what the run then did.
+/// The prediction for each phase on a machine and a network that take no time, and the measured run.
 #[track_caller]
 fn is_exact(predicted: &plan::Cost, (phases, crossings): (Vec<PhaseReport>, Vec<u64>), what: &str) {
     assert_eq!(predicted.phases.len(), phases.len(), "{what}");
@@ -545,7 +545,7 @@ fn another_cut_must_be_worth_it() {
     assert_eq!(best(&[1.0, 0.8, 0.7, 0.75]), Some(2), "the fastest of those that are worth it");
 }
 
-/// What nobody waits for is good enough to plan with.
+/// An estimate without waiting is good enough for a plan.
 #[test]
 fn a_machine_is_estimated_at_once() {
     let machine = plan::estimated().unwrap();
@@ -637,7 +637,7 @@ fn duplo_stock_and_runs_from_it_are_what_was_said() {
     }
 }
 
-/// What each worker of a step sends is what was said, to the byte.
+/// Each worker of a step sends exactly the predicted bytes.
 #[test]
 fn workers_send_what_was_said() {
     let mut rng = draws();
@@ -681,8 +681,8 @@ fn workers_send_what_was_said() {
     }
 }
 
-/// What one cut over all workers would save against one for each, for 8.3*10^8 AND gates: what
-/// docs/project/benchmarks.md says of it. Bytes are exact, CPU is what a known machine would take.
+/// The saving of one cut over all workers, compared with one cut for each, for 8.3*10^8 AND gates:
+/// docs/project/benchmarks.md has this number. Bytes are exact, CPU is what a known machine would take.
 #[test]
 fn what_one_cut_over_all_workers_would_save() {
     let program = aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().whole().unwrap();
@@ -760,10 +760,10 @@ fn lego_runs_from_stock_are_what_was_said() {
         let _ = both(Asked::Fill);
         let _ = both(Asked::Build);
         check(lego::cost::Stock::Built { epochs: 1 });
-        // What was taken from gets nothing more: another epoch.
+        // An epoch from which something was taken gets nothing more; another one is begun.
         let _ = both(Asked::Fill);
         check(lego::cost::Stock::Gates { epochs: 2 });
-        // What is used up is burned when the stores meet, which name it once more.
+        // Used epochs are burned at the next meeting, which names them once more.
         check(lego::cost::Stock::Gates { epochs: 2 });
         let _ = both(Asked::Build);
         check(lego::cost::Stock::Built { epochs: 1 });
@@ -808,7 +808,7 @@ fn jimu_runs_from_stock_are_what_was_said() {
                 |channel, watch| one(Party::Evaluator, channel, watch, run),
             )
         };
-        // What is used up is burned when the stores meet, which name it once more.
+        // Used epochs are burned at the next meeting, which names them once more.
         for epochs in [1, 2] {
             let _ = both(false);
             let (machine, link) = (Machine::free(), Link::LOOPBACK);

@@ -1,5 +1,5 @@
-//! Which thread does what: the party's own talks, waits and makes files durable, those of the pool that the
-//! caller gave compute, and nothing is computed elsewhere.
+//! The work of each thread. A party's own thread communicates, waits and makes files durable, the threads of
+//! the caller's pool compute, and no others do.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -122,7 +122,7 @@ fn bits(program: &Program, party: Party) -> Vec<bool> {
     (0..program.input_width(party)).map(|k| k % 3 == 1).collect()
 }
 
-/// What each party must learn.
+/// The expected outputs of each party.
 fn expected(program: &Program) -> [Vec<bool>; 2] {
     let clear = program.simulate(&bits(program, Party::Garbler), &bits(program, Party::Evaluator));
     [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear))

@@ -58,7 +58,7 @@ pub struct Builder {
     /// Where a recent gate equal to a new one may be: at the new one's hash. Entries are overwritten, so the
     /// memory is bounded; only gates built long ago are missed.
     recent: Vec<u32>,
-    /// Whether a gate was left out because no wire was left for it.
+    /// True if a gate was left out because no wire number was left.
     full: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What there is to say about a program without running it.
+//! Facts about a program that are known without running it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Info {
     pub outputs: Vec<OutputInfo>,
     /// The kinds of component, in the program's order.
     pub components: Vec<ComponentInfo>,
-    /// What is soldered to what, by kind: sorted, each pair once.
+    /// The solderings by kind: sorted, each pair once.
     pub solderings: Vec<SolderingInfo>,
     /// Slots of all components together.
     pub slots: u64,
@@ -34,9 +34,9 @@ pub struct Info {
     pub wires: u64,
     /// Most AND gates on a path through the whole program.
     pub and_depth: u64,
-    /// Which wire is which bit of which input.
+    /// The wires of each bit of each input.
     pub input_map: Vec<WireRange>,
-    /// Which wire is which bit of which output.
+    /// The wires of each bit of each output.
     pub output_map: Vec<WireRange>,
 }
 
@@ -61,7 +61,7 @@ pub struct OutputInfo {
     /// Name, type and width.
     #[serde(flatten)]
     pub port: PortInfo,
-    /// Who learns it.
+    /// The party that learns it.
     pub to: &'static str,
 }
 
@@ -101,7 +101,7 @@ pub struct SolderingInfo {
     pub wires: u64,
 }
 
-/// What a wire comes from or goes to.
+/// The source or the destination of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum End {
@@ -114,9 +114,9 @@ pub enum End {
 /// Bits of one integer that lie on consecutive wires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WireRange {
-    /// Whose input, or who learns the output.
+    /// The party that has the input, or learns the output.
     pub party: &'static str,
-    /// Which value: port, then fields and indices down to an integer. `[0..n]` are all elements of an array.
+    /// The value: port, then fields and indices down to an integer. `[0..n]` are all elements of an array.
     pub value: String,
     /// Bits of the integer, or of each in an array.
     pub integer_bits: u32,
@@ -207,11 +207,11 @@ impl Program {
         }
     }
 
-    /// What is soldered to what, by kind.
+    /// Returns the solderings by kind.
     fn solderings_by_kind(&self) -> Vec<SolderingInfo> {
         let garblers = self.input_width(Party::Garbler) as Wire;
         let inputs = garblers + self.input_width(Party::Evaluator) as Wire;
-        // What drives a wire, and which wires it drives.
+        // Returns the source of each wire, and its destinations.
         let source = |wire: Wire| {
             if wire < garblers {
                 return (End::Party("garbler"), 0..garblers);

@@ -10,7 +10,7 @@ use super::port::{check_name, total_width};
 use super::{Circuit, MAX_SOLDERINGS, Port, Wire};
 use brickwork_base::{Error, Party, stop};
 
-/// Who learns an output.
+/// The party that learns an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Recipient {
     /// The garbler alone.
@@ -44,7 +44,7 @@ pub struct Component {
     pub inputs: Vec<Port>,
     /// Output ports; their widths add up to the circuit's outputs.
     pub outputs: Vec<Port>,
-    /// What it computes.
+    /// The circuit.
     pub circuit: Arc<Circuit>,
 }
 
@@ -71,14 +71,14 @@ pub struct Slot<'p> {
 pub struct OutputPort {
     /// Name and type.
     pub port: Port,
-    /// Who learns it.
+    /// The party that learns it.
     pub to: Recipient,
     /// Its global wires.
     pub wires: Vec<Wire>,
 }
 
-/// What the parties compute. Every instance is well formed: slots read only wires before them, so there is no
-/// cycle, and every input wire is soldered exactly once.
+/// The function that the parties compute, with its components. Every instance is well formed: slots read only
+/// wires before them, so there is no cycle, and every input wire is soldered exactly once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     name: String,

@@ -108,7 +108,7 @@ impl Program {
             return;
         }
         if scratch.capacity() < circuit.wires() {
-            // What grows leaves a copy behind.
+            // A growing vector leaves copies behind.
             *scratch = Zeroizing::new(Vec::with_capacity(circuit.wires()));
         }
         scratch.clear();

@@ -446,8 +446,8 @@ mod tests {
         assert_eq!(recipients, expected.concat());
     }
 
-    /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is
-    /// nobody's.
+    /// Moving any of the evaluator's ports to the garbler does not change the function; kept outputs belong
+    /// to nobody.
     #[test]
     fn a_step_computes_the_same() {
         let program = program();

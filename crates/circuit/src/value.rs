@@ -20,7 +20,7 @@ use brickwork_base::stop::{look, looking};
 /// Integers of at most this many bits are written as JSON numbers, which readers of JSON keep exactly.
 const NUMBER_BITS: usize = 53;
 
-/// What stands before wire bits.
+/// The prefix of wire bits.
 const BITS: &str = "bits:";
 
 /// Understands a value as given on a command line or in a file: JSON, or a bare `0x…` or `bits:…`.
@@ -54,7 +54,7 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 const SAME_NAME: &str = "an object gives one name twice";
 
 /// Any JSON in which no object has a name twice: [`Value`] by itself would silently keep the last of them.
-/// What reads it may be stopped.
+/// Reading it can be stopped.
 struct Distinct(Value);
 
 impl<'de> Deserialize<'de> for Distinct {

@@ -101,7 +101,7 @@ pub enum UnaryOp {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of item.
     pub kind: ExprKind,
     /// Where it is.
     pub span: Span,
@@ -124,7 +124,7 @@ impl Expr {
     }
 }
 
-/// What an expression is.
+/// The kind of expression.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A name.
@@ -135,7 +135,7 @@ pub enum ExprKind {
     Literal {
         /// The number.
         value: u64,
-        /// Whether the type is signed.
+        /// True if the type is signed.
         signed: bool,
         /// The width: a number or a name.
         width: Box<Expr>,
@@ -146,11 +146,11 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// `++` or `--`.
     Step {
-        /// Whether it adds.
+        /// True if it adds.
         increment: bool,
-        /// Whether it stands before its operand.
+        /// True if it stands before its operand.
         prefix: bool,
-        /// What it changes.
+        /// The variable that it changes.
         operand: Box<Expr>,
     },
     /// Left side, right side.
@@ -253,9 +253,9 @@ pub enum Stmt {
         init: VarDecl,
         /// The condition.
         cond: Expr,
-        /// What is done after each round.
+        /// The step after each round.
         step: Expr,
-        /// What is repeated.
+        /// The repeated statement.
         body: Box<Stmt>,
         /// The word `for`.
         span: Span,
@@ -282,7 +282,7 @@ pub struct TypeRef {
     pub dims: Vec<Expr>,
 }
 
-/// What a pragma asks of a function.
+/// The request of a pragma for a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FunctionPragma {
     /// Calls from `main` are part of `main`.
@@ -309,7 +309,7 @@ pub struct Function {
     pub name: Ident,
     /// The types and sizes that it is generic in: `T` and `n` of `f<T, n>(T a[n])`.
     pub generics: Vec<Ident>,
-    /// What it returns.
+    /// The type that it returns.
     pub ret: TypeRef,
     /// Its parameters.
     pub params: Vec<Param>,

@@ -26,15 +26,15 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// A stable name for the kind of problem, e.g. `type::mismatch`.
     pub code: &'static str,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// Where.
     pub span: Span,
-    /// What to say at that place.
+    /// The note at that place.
     pub label: String,
     /// Further places that matter.
     pub related: Vec<(Span, String)>,
-    /// What to do about it, for somebody who is new to the language.
+    /// The hint, for users who are new to the language.
     pub hint: String,
 }
 
@@ -159,7 +159,7 @@ pub struct Place {
     pub start: Position,
     /// Where it ends, exclusive.
     pub end: Position,
-    /// What to say there.
+    /// The note at that place.
     pub label: String,
 }
 
@@ -170,7 +170,7 @@ pub struct Record {
     pub severity: Severity,
     /// Kind of problem.
     pub code: String,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// File name.
     pub file: String,
@@ -184,7 +184,7 @@ pub struct Record {
     pub end_column: u32,
     /// The source line.
     pub text: String,
-    /// What to do about it.
+    /// The hint.
     pub hint: String,
     /// Further places.
     pub related: Vec<Place>,

@@ -68,7 +68,7 @@ struct Node {
     b: Bit,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// An input.
@@ -317,7 +317,7 @@ impl Graph {
     }
 
     /// Returns the finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates.
-    /// What no output needs is dropped.
+    /// Nodes that no output needs are dropped.
     pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
         self.table = Vec::new();
         let mut live = vec![false; self.nodes.len()];

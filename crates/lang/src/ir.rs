@@ -1,4 +1,4 @@
-//! What a program means, after names and types are resolved: input of the generator.
+//! The meaning of a program, after names and types are resolved: input of the generator.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::types::{Type, Types};
 /// An expression.
 #[derive(Debug)]
 pub struct Ex {
-    /// What it does.
+    /// The kind of statement.
     pub kind: ExKind,
     /// Its type.
     pub ty: Type,
@@ -19,7 +19,7 @@ pub struct Ex {
     pub span: Span,
 }
 
-/// What an expression does.
+/// The kind of expression.
 #[derive(Debug)]
 pub enum ExKind {
     /// A literal of this many bits.
@@ -37,16 +37,16 @@ pub enum ExKind {
     Assign(Place, Box<Ex>),
     /// `x++` or `x--`: changes the place, yields what it held before.
     Step {
-        /// What is changed.
+        /// The changed variable.
         place: Place,
-        /// Whether it adds.
+        /// True if it adds.
         increment: bool,
     },
     /// An operator on two numbers (or, for `==` and `!=`, on two values of any kind).
     Binary {
-        /// Which.
+        /// The operator.
         op: BinaryOp,
-        /// Whether the operation is signed.
+        /// True if the operation is signed.
         signed: bool,
         /// Operands are brought to this width; without one, to the larger of the two.
         width: Option<u32>,
@@ -55,9 +55,9 @@ pub enum ExKind {
     },
     /// A double-width operator: `**`, `//` or `%%`. Operands keep their widths.
     Wide {
-        /// Which.
+        /// The operator.
         op: BinaryOp,
-        /// Whether the operation is signed.
+        /// True if the operation is signed.
         signed: bool,
         /// Operands.
         operands: Box<(Ex, Ex)>,
@@ -68,12 +68,12 @@ pub enum ExKind {
     Not(Box<Ex>),
     /// `<<`, `>>`, `<<>` or `>>>`.
     Shift {
-        /// Which.
+        /// The operator.
         op: BinaryOp,
-        /// Whether the width of the left operand is kept: it is a variable.
+        /// True if the width of the left operand is kept, because it is a variable.
         keep: bool,
-        /// Whether the amount may depend on a parameter of the function: then the width of the result is the
-        /// one for an amount of which nothing is known, whatever is known.
+        /// True if the amount may depend on a parameter of the function: then the width of the result is
+        /// always the one for an unknown amount.
         open: bool,
         /// Value and amount.
         operands: Box<(Ex, Ex)>,
@@ -112,7 +112,7 @@ pub enum Part {
     },
     /// An element.
     Index {
-        /// Which.
+        /// The function.
         index: Ex,
         /// How many there are.
         count: u32,
@@ -130,7 +130,7 @@ pub enum Part {
     },
     /// All of it, after `++` or `--` before it has changed it. Only places have this part.
     Step {
-        /// Whether it adds.
+        /// True if it adds.
         increment: bool,
     },
 }
@@ -142,7 +142,7 @@ pub enum St {
     Expr(Ex),
     /// A variable begins, as zeros, and then takes the values, one after another from its first bit.
     Declare {
-        /// Which.
+        /// The output.
         var: u32,
         /// Values of elements or of arrays of them, and the width that each is brought to.
         init: Vec<(Ex, u32)>,
@@ -184,11 +184,11 @@ pub struct Func {
     pub span: Span,
     /// Names and types of the parameters.
     pub params: Vec<(Rc<str>, Type)>,
-    /// What it returns.
+    /// The type that it returns.
     pub ret: Type,
     /// Bits of its variables, by number.
     pub vars: Vec<u32>,
-    /// What it does. Every way through it ends with a `return`, unless it is `void`, or empty: then it
+    /// The statements. Every way through it ends with a `return`, unless it is `void`, or empty: then it
     /// returns zeros.
     pub body: Vec<St>,
     /// The functions it calls, each once, and where.

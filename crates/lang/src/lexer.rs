@@ -4,7 +4,7 @@ use crate::diagnostic::{Diagnostic, Sink};
 use crate::source::Span;
 use std::rc::Rc;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tok {
     /// A name.
@@ -22,7 +22,7 @@ pub enum Tok {
 /// A token and its place.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub tok: Tok,
     /// Where it is.
     pub span: Span,
@@ -85,7 +85,7 @@ fn preface(text: &str) -> usize {
     mark + text[mark..].split_inclusive('\n').take_while(is_comment).map(str::len).sum::<usize>()
 }
 
-/// Splits a file into tokens. What is no token is reported and skipped.
+/// Splits a file into tokens. A character that begins no token is reported and skipped.
 pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
     let bytes = text.as_bytes();
     let mut out = Lexed { tokens: Vec::new(), pragmas: Vec::new() };

@@ -52,7 +52,7 @@ pub use stdlib::{Example, Sample, StdFile, std_library};
 pub struct Compiled {
     /// The program. [`Program::info`] has the tables of its components, ports and wires.
     pub program: Program,
-    /// What was found odd in the source.
+    /// The warnings about the source.
     pub warnings: Diagnostics,
 }
 

@@ -28,7 +28,7 @@ struct Lost;
 type Parsed<T> = Result<T, Lost>;
 
 struct Parser<'s> {
-    /// What is parsed: some hints repeat parts of it.
+    /// The parsed text: some hints repeat parts of it.
     text: &'s str,
     tokens: Vec<Token>,
     pragmas: Vec<Pragma>,

@@ -28,7 +28,7 @@ impl Span {
 pub struct SourceFile {
     /// The name it was asked for by.
     pub name: String,
-    /// What it contains.
+    /// Its text.
     pub text: Arc<String>,
 }
 

@@ -7,9 +7,9 @@ use crate::ast::Item;
 pub struct StdFile {
     /// The name to include it by.
     pub name: &'static str,
-    /// What is in it.
+    /// The text of the file.
     pub text: &'static str,
-    /// What it is for, in a line.
+    /// Its purpose, in a line.
     pub summary: &'static str,
     /// If it is a program that runs by itself: what to run it on.
     pub example: Option<Example>,
@@ -31,7 +31,7 @@ pub struct Example {
 pub struct Sample {
     /// The name of the file.
     pub name: &'static str,
-    /// What is in it.
+    /// The text of the file.
     pub text: &'static str,
 }
 

@@ -16,8 +16,8 @@ pub struct IntType {
     pub width: u32,
     /// Bits behind the point of the number that it stands for, which matters where it is given or learned.
     pub point: u32,
-    /// Which typedef made it; `None` for types that the compiler makes: of literals, slices, comparisons and
-    /// products.
+    /// The typedef that made it; `None` for types that the compiler makes: of literals, slices, comparisons
+    /// and products.
     pub typedef: Option<u32>,
 }
 
@@ -43,7 +43,7 @@ pub enum Type {
 pub struct ArrayType {
     /// Sizes, the outermost first.
     pub dims: Vec<u32>,
-    /// What it is made of: an integer or a struct.
+    /// The basic type: an integer or a struct.
     pub base: Type,
 }
 
@@ -71,7 +71,7 @@ pub struct StructType {
     pub width: u32,
 }
 
-/// Whether two types go together in an assignment or an operator.
+/// Returns whether two types go together in an assignment or an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compatible {
     /// Yes.

@@ -1,4 +1,4 @@
-//! What a program computes does not depend on its cut, nor on whether an argument is known.
+//! The function of a program does not depend on its cut, nor on whether an argument is known.
 
 mod common;
 

@@ -11,7 +11,8 @@ const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef u
                     s8 typedef uint_t 16 u16 typedef struct_t P { u8 a; u4 b; } #input 1 u8 #input 2 u8 \
                     #output 1 u8\n";
 
-/// What is wrong far to the right is said with a piece of its line, and a warning there stops nothing.
+/// An error far to the right is shown with a part of its line, and a warning there does not stop the
+/// compiler.
 #[test]
 fn lines_may_be_long() {
     let head = HEAD.trim_end();
@@ -493,8 +494,7 @@ fn counters_that_are_too_narrow() {
     let compiled = build(&main_with(downwards));
     assert!(compiled.warnings.is_empty(), "{}", compiled.warnings.render(false));
     assert_eq!(run(&compiled.program, 77, 5), 5);
-    // What is right is not complained of: what is empty by its bounds, ends by a `return`, or is just wide
-    // enough.
+    // Correct code gets no warning: empty by its bounds, ended by a `return`, or just wide enough.
     let quiet = "function u8 f(u8 a) { for (u8 i = 0; i <= 255; i++) if (i == 9) return a; return 0; }
         function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) \
                  output1 = f(input1);
@@ -635,7 +635,7 @@ fn deep_nesting_is_refused() {
     refuse(&format!("#define A0 1 {doubling}{}", body("output1 = A99;".into())));
     let chain: String = (1..50_000).map(|i| format!("#define A{i} A{} ", i - 1)).collect();
     refuse(&format!("#define A0 1 {chain}{}", body("output1 = A49999;".into())));
-    // What is within the limits compiles.
+    // A program within the limits compiles.
     build(&body(format!("output1 = {}input1{};", "(".repeat(500), ")".repeat(500))));
     build(&body(format!("output1 = input1{};", " + 1".repeat(2000))));
 }

@@ -367,7 +367,7 @@ fn shifts_by_secret_amounts() {
         let r = s % 5;
         assert_eq!(run(&p.program, x, s), (x << r | x >> (5 - r)) & 31, "{x} {s}");
     }
-    // What is no variable grows by as much as the amount can be.
+    // An expression that is no variable grows by the largest possible amount.
     assert_eq!(
         run(&build(&program("u8", "u16", "", "u3 s = y{0:3}; output1 = (x + 0) << s;")).program, 255, 7),
         255 << 7
@@ -400,7 +400,7 @@ fn elements_at_secret_indexes() {
             *e = (*e | if y == 1 { 0xf0 } else { 0 }).wrapping_add(1);
             b = *e;
         } else {
-            // What is not there reads as 0, and stays so.
+            // Missing bits read as 0 and cannot be written.
             b -= 1;
         }
         let want =
@@ -433,7 +433,7 @@ fn secret_indexes_of_every_width() {
     }
 }
 
-/// What reading and writing at a secret index costs.
+/// The cost of reading and writing at a secret index.
 #[test]
 fn costs_of_secret_indexes() {
     let ands = |n: usize, index: &str, body: &str| {
@@ -719,7 +719,7 @@ fn evaluation_is_from_left_to_right_and_targets_come_first() {
 fn known_values_have_64_bits_that_count() {
     let types = "typedef uint_t 128 wide typedef uint_t 64 half";
     let with = |body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
-    // What lies above the low 64 bits is not looked at.
+    // Bits above the low 64 are ignored.
     let p = with("wide k = 1; k{64} = 1; u8 a[2]; a[1] = x; output1 = a[k];").unwrap().program;
     assert_eq!(run(&p, 9, 0), 9);
     assert!(with("half k; k{63} = 1; output1 = x << (k >> 0);").is_err());

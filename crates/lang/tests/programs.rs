@@ -324,7 +324,7 @@ fn components_without_and_gates_join_their_neighbours() {
     assert_eq!(components(&p), named(&[("mac", 1)]));
     let t = 13 * 200 % 256;
     assert_eq!(run(&p, 13, 200), (!t & 255) ^ ((t << 3 | t >> 5) & 255) ^ 200);
-    // What is read twice, once both readers are one.
+    // A value that is read twice, after both readers are merged.
     let p = cut(f, "u8 t = add(x, y); output1 = mac(x, t) ^ t;");
     assert_eq!(components(&p), named(&[("mac", 1)]));
     assert_eq!(run(&p, 13, 200), (13 * (13 ^ 200) % 256) ^ 13 ^ 200);

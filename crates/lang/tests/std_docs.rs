@@ -33,7 +33,7 @@ fn blocks(page: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// What the comments of an example say.
+/// Returns the texts of an example's comments.
 fn comments(source: &str) -> Vec<&str> {
     source.split("/*").skip(1).map(|rest| rest.split("*/").next().unwrap_or(rest).trim()).collect()
 }

@@ -15,7 +15,7 @@ const MAX_MARKS: usize = 1 << 10;
 pub struct Metered {
     /// The connection.
     pub channel: Channel,
-    /// Which of the parties this one is.
+    /// The role of this party.
     pub role: Party,
     observer: Box<dyn Observer>,
     /// All phases of the protocol, in their order.

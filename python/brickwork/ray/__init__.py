@@ -10,10 +10,10 @@
     )
     job.done, job.security.bound_log2
 
-Each lane is an actor with a session, a store and secrets of its own; the peer's cluster has as many. What a
-job promises, and why nothing runs twice, is in docs/guides/clusters.md. Programs, addresses, numbers of
-partitions, paths and counters pass through Ray; keys, stock, inputs and outputs never do: actors read keys
-and inputs from files, and write outputs themselves.
+Each lane is an actor with a session, a store and secrets of its own; the peer's cluster has as many.
+docs/guides/clusters.md describes the promise of a job, and why nothing runs twice. Programs, addresses,
+numbers of partitions, paths and counters pass through Ray; keys, stock, inputs and outputs never do: actors
+read keys and inputs from files, and write outputs themselves.
 """
 
 from .files import Files, Folder, Sink, Source

@@ -38,7 +38,7 @@ class Sink(Protocol):
 
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
-"""What pyarrow calls them."""
+"""The names of the types in pyarrow."""
 
 
 def _filesystem(path: str) -> tuple[Any, str]:

@@ -27,8 +27,8 @@ _PATIENCE = 30.0
 """Seconds that looking into a stock's log may take."""
 
 _STOPPING = 2.0
-"""Seconds that a lane may take to stop before it is killed. Whatever it was about to see is not seen then: so
-the lane does not go on with its stock, and another one is paid for.
+"""Seconds that a lane may take to stop before it is killed. If it is killed, it may miss a failed check of
+its peer. Therefore its lane does not use its stock again, and a new one is made.
 """
 
 _LOOK_EVERY = 2.0
@@ -36,7 +36,7 @@ _LOOK_EVERY = 2.0
 
 
 class JobIncomplete(errors.Error):
-    """Not every partition is done. What is in doubt, and what to do about it, the message says.
+    """Not every partition is done. The message names the partitions in doubt, and says what to do.
 
     Attributes:
         job: what the job has come to.
@@ -48,7 +48,7 @@ class JobIncomplete(errors.Error):
 
 @dataclass(frozen=True)
 class Job:
-    """What a job has come to.
+    """The result of a job.
 
     Attributes:
         job: its identifier.
@@ -119,7 +119,7 @@ class _Crew:
         self.refused: errors.Error | None = None
         """Why it goes no further, if the coordinator is not to blame."""
 
-    # What the coordinator asks.
+    # The questions of the coordinator.
 
     def begins(self, job: str, terms: str) -> None:
         self._job, self._terms = job, terms
@@ -154,7 +154,7 @@ class _Crew:
             return True
         actor = self._actor(lane, self._machines.of(lane))
         try:
-            # What another process has, or has not let go of, may have been taken.
+            # Stock that another process has, or has not released, may have been taken.
             end = time.monotonic() + _PATIENCE
             while True:
                 kind, found = ray.get(actor.call.remote("look", attempt, partition), timeout=_PATIENCE)
@@ -296,8 +296,8 @@ class _Crew:
             self._go_on(lane)
 
     def _stop(self, lane: int) -> None:
-        """Asks a lane's actor to stop. What it says of what it does is heard first: a check that fails is
-        never taken for a wish of the peer's.
+        """Asks a lane's actor to stop. Its own report is read first: a failed check is never taken for a stop
+        that the peer wanted.
         """
         if (actor := self._lanes.get(lane)) is None or actor.killed_at is not None:
             return
@@ -350,7 +350,7 @@ class _Crew:
 
 
 class _Machines:
-    """Which machine each lane is on, and so the log of its stock: also when the driver has begun anew.
+    """The machine of each lane, and so the log of its stock: also after the driver has started again.
 
     Args:
         path: a file of the driver's.

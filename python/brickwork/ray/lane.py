@@ -72,7 +72,7 @@ class Lane:
             self._task.stop()
 
     def _begun(self, task: _native.Task) -> _native.Task:
-        """Remembers what it does. Whoever asked it to stop may have come before."""
+        """Remembers what it does. The request to stop may have come before."""
         self._task = task
         if self._stopped:
             task.stop()

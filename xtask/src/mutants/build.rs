@@ -99,7 +99,7 @@ pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) ->
     Err(format!("after {ROUNDS} rounds the copy in {} does not compile", tree.display()))
 }
 
-/// What did not compile last time, as long as its file stays as it is.
+/// The mutants that did not compile last time, as long as their file is unchanged.
 struct Unviable<'a> {
     root: &'a Path,
     path: PathBuf,

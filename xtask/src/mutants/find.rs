@@ -1,4 +1,4 @@
-//! Which mutants there are: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check
+//! Finds the mutants: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check
 //! switched off.
 
 use super::build::package;
@@ -133,7 +133,7 @@ struct Places {
     arms: HashMap<usize, usize>,
 }
 
-/// Whether a condition has a `let` that binds for what follows.
+/// Returns whether a condition has a `let` that binds names for later code.
 fn has_let(condition: &syn::Expr) -> bool {
     match condition {
         syn::Expr::Let(_) => true,
@@ -208,7 +208,7 @@ impl Checks<'_, '_> {
     }
 }
 
-/// Whether these are the attributes of something that only tests see.
+/// Returns whether these are the attributes of an item that only tests see.
 fn for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::Path(path) => path.is_ident("test"),
@@ -220,7 +220,8 @@ fn for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Whether an expression is an error: `Err(…)`, `return Err(…)`, `Some(Err(…))`, or a block that ends in one.
+/// Returns whether an expression is an error: `Err(…)`, `return Err(…)`, `Some(Err(…))`, or a block that ends
+/// in one.
 fn is_error(expression: &syn::Expr) -> bool {
     match expression {
         syn::Expr::Return(value) => value.expr.as_ref().is_some_and(|e| is_error(e)),
@@ -238,7 +239,7 @@ fn ends_in_error(block: &syn::Block) -> bool {
     matches!(block.stmts.last(), Some(syn::Stmt::Expr(last, _)) if is_error(last))
 }
 
-/// Whether this sends something: without it the peer waits in vain, and checks nothing.
+/// Returns whether this sends something: without it the peer waits without end, and checks nothing.
 fn sends(call: &syn::Expr) -> bool {
     let syn::Expr::MethodCall(call) = call else { return false };
     ["send", "flush", "write_all"].iter().any(|name| call.method == name)

@@ -139,7 +139,7 @@ fn try_all(
         let Mutant { name, file, change } = &mutants[order[i]];
         let (outcome, about) = match (change, built.unviable.get(&order[i])) {
             (None, _) => ("not woven", String::new()),
-            // What a constant is made of cannot be switched at run time.
+            // Constants cannot be switched at run time.
             (_, Some(why)) if why.starts_with("E0015") => ("not woven", why.clone()),
             (_, Some(why)) => ("unviable", why.clone()),
             _ => match trials.try_one(bench, file, order[i], on)? {
@@ -156,7 +156,7 @@ fn try_all(
     Ok(())
 }
 
-/// What became of mutants, by name: outcome and what is known about it. Kept in a file between runs.
+/// The results of mutants, by name: the outcome and its details. Kept in a file between runs.
 struct Results {
     file: std::fs::File,
     outcomes: BTreeMap<String, (String, String)>,

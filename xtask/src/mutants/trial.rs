@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::build::Built;
 use super::watch::{Cost, TICK, Watch};
 
-/// What a test program may take of memory and of a file, in KiB: a mutant knows no measure.
+/// The limits of a test program's memory and files, in KiB: a mutant may use any amount.
 const LIMIT_KIB: u64 = 8 << 20;
-/// What a test is taken to cost before it was measured, so that it has 20 s: some wait for a deadline of
+/// The assumed time of a test before it was measured, so that it has 20 s: some wait for a deadline of
 /// seconds.
 const UNKNOWN: Cost = Cost { ticks: 200, pause: 300 };
 /// How often tests run again that failed while the machine was busy with other things.
@@ -37,7 +37,7 @@ enum End {
     Hung,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A test failed, or one of these.
@@ -154,7 +154,7 @@ impl Trials {
         self.tests.push(test);
     }
 
-    /// What was kept, if it is about these very programs.
+    /// Returns the stored results, if they belong to these programs.
     fn read(built: &Built, kept: &str) -> Option<Self> {
         let mut lines = kept.lines();
         if lines.next()? != stamp(built).ok()? {

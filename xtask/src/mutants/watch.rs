@@ -1,4 +1,4 @@
-//! Whether a running test still gets on, on a machine that does other work too.
+//! Tells whether a running test still makes progress, on a machine that does other work too.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const HELD_UP: Duration = Duration::from_secs(2);
 /// is 60 s.
 const SLOWED_DOWN: Duration = Duration::from_secs(50);
 
-/// What tests take.
+/// The time that tests take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Ticks of CPU time, and those in which all threads slept.
@@ -30,8 +30,8 @@ impl std::iter::Sum for Cost {
     }
 }
 
-/// A process under observation. What counts is its own work and sleep, not the time in which others have the
-/// processor.
+/// A process under observation. Only its own work and sleep count, not the time in which other processes have
+/// the processor.
 pub struct Watch {
     process: u32,
     start: Instant,
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// What a process does right now.
+/// The current activity of a process.
 struct Activity {
     /// Its CPU time so far, in ticks.
     worked: u64,

@@ -2,8 +2,8 @@
 //!
 //! A mutant replaces an expression, makes a function return at once, takes a statement away or keeps an arm
 //! of a `match` from matching. All of these are *insertions*: `a == b` becomes `(if on(7) { a != b } else { a
-//! == b })`. What stands in the first branch is the original text, without the switches of other mutants:
-//! only one is on at a time.
+//! == b })`. The first branch has the original text without the switches of other mutants, because only one
+//! is on at a time.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub enum Change {
     Arm(usize),
 }
 
-/// What is inserted before and behind a range.
+/// The text to insert before and after a range.
 struct Insertion {
     at: Range<usize>,
     before: String,

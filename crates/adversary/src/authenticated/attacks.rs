@@ -398,7 +398,7 @@ fn reports(all: &mut Catalogue) {
     });
 }
 
-/// Whether a party said a message of this tag.
+/// Returns whether a party sent a message with this tag.
 fn says(outcome: &Outcome, party: Party, tag: Tag) -> bool {
     outcome.events[party as usize].iter().any(|event| matches!(event, Event::Sent(said, _) if *said == tag))
 }

@@ -27,7 +27,7 @@ const GUESSED: usize = 3000;
 /// Row and variant.
 pub(super) type Name = (u8, &'static str);
 
-/// What must hold of a run besides.
+/// The additional conditions of a run.
 type Rule = fn(&Outcome) -> Result<(), String>;
 
 /// Returns the run of a check that fails.

@@ -1,4 +1,4 @@
-//! The attacks on components with authenticated masks, row by row. What is not here its page says:
+//! The attacks on components with authenticated masks, row by row. The protocol's page describes the rest:
 //! docs/protocols/authenticated.md.
 
 mod attacks;

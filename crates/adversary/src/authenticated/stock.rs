@@ -20,7 +20,7 @@ use crate::family::Played;
 /// Runs that there is stock for.
 const RUNS: usize = 3;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Fill,
@@ -30,7 +30,7 @@ enum What {
 /// The program's inputs: whatever bits a party sends of them are masks.
 const ZEROS: [&[bool]; 2] = [&[false], &[false; 2]];
 
-/// What a cheater does to the bytes of its state at a point.
+/// Changes the bytes of a cheater's state at a point.
 type Lie = fn(Point, &mut [u8]);
 
 /// Connects both over these lines. A cheater may have its hands in its state; one that goes away dies there.

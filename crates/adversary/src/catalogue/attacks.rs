@@ -1,4 +1,4 @@
-//! What an attack is, and the list that they are put into.
+//! The type of an attack, and the list of all attacks.
 
 use brickwork::circuit::{Party, Recipient};
 use brickwork::cut_and_choose::{Bucketing, Rule};
@@ -16,9 +16,9 @@ pub struct Attack {
     pub row: u8,
     /// Its name within the row.
     pub variant: &'static str,
-    /// What the cheater does, and what it would gain.
+    /// The action of the cheater, and its possible gain.
     pub story: &'static str,
-    /// Who cheats; nobody where a disk, a line or a machine fails.
+    /// The cheater; nobody if a disk, a connection or a machine fails.
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(Ending, f64)>,

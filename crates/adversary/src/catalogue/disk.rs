@@ -581,7 +581,7 @@ fn brought_back(all: &mut Catalogue) {
     ];
     for (party, plays) in plays {
         for (variant, story, play) in plays {
-            // Whoever takes a wrong folder is no cheater.
+            // A user with a wrong folder is no cheater.
             let cheater = (!variant.contains("folder")).then_some(party);
             all.played((24, variant), story, cheater, Ending::Stopped, move |_| play(party));
         }

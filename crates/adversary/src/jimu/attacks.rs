@@ -102,7 +102,7 @@ fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// What the garbler of the toy program's gates opens, message after message.
+/// The openings of the garbler for the toy program's gates, message after message.
 mod opened {
     use super::{Tag, ihash};
 
@@ -588,8 +588,8 @@ fn gives_the_offset_away(case: Case, toy: &Toy) -> Case {
     case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
 }
 
-/// What is read with Δ: messages of their own, which a garbler hashes that hopes for symbols which are not
-/// watched.
+/// Messages that are read with Δ: their own words, which the garbler hashes and hopes that some symbols are
+/// not watched.
 fn reading(all: &mut Catalogue) {
     let hash = Level::of(40).expect("a level").permutations;
     let (n, w) = (hash.n(), hash.w());
@@ -745,7 +745,7 @@ fn outputs(all: &mut Catalogue) {
     });
 }
 
-/// What must not overtake what, and what comes over a line.
+/// The required order of messages, and the bytes on a connection.
 fn order(all: &mut Catalogue) {
     type Late = (&'static str, (Tag, usize), brickwork::Cheat, &'static str);
     let late: [Late; 3] = [

@@ -1,4 +1,4 @@
-//! The attacks on JIMU, row by row. What is not here its page says: docs/protocols/jimu.md.
+//! The attacks on JIMU, row by row. The protocol's page describes the rest: docs/protocols/jimu.md.
 
 mod attacks;
 mod rates;

@@ -707,7 +707,7 @@ fn outputs(all: &mut Catalogue) {
     }
 }
 
-/// What must not overtake what, and what comes over a line.
+/// The required order of messages, and the bytes on a connection.
 fn order(all: &mut Catalogue) {
     type Late = (&'static str, Tag, usize, Cheat, &'static str);
     let late: [Late; 3] = [

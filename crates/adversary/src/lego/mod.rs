@@ -6,7 +6,7 @@
 //! * 34: a garbler that gave Δ away, read through input authenticators that are bad as well;
 //! * 35: a program that is built wrongly, or of what is not in both stores.
 //!
-//! What is not here its page says: docs/protocols/lego.md.
+//! The protocol's page describes the rest: docs/protocols/lego.md.
 
 mod attacks;
 mod runs;

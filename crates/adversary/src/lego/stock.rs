@@ -18,7 +18,7 @@ use crate::family::{Attack, Played};
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const BOTH: [Party; 2] = [Garbler, Evaluator];
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Fill,

@@ -1,4 +1,4 @@
-//! What is done to two stores, and how that ends.
+//! The operations on two stores, and their results.
 //!
 //! A play ends as it must only if all of this held: the honest party ended with a typed error, it had sent
 //! the beginning of what an honest party sends, and what the cheat was about is burned at both parties, so
@@ -28,8 +28,8 @@ fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
         "the cheater was told something",
     )?;
-    // Who sees the line closed sees nothing left to steal. An evaluator may have said its last word and not
-    // have waited.
+    // After the connection has closed, nothing is left to steal. An evaluator may have said its last word and
+    // not have waited.
     let found = met.found[cheater as usize];
     must(
         found == Some(0) || cheater == Party::Evaluator && found.is_none(),
@@ -141,8 +141,7 @@ pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
     Ok(Ending::Survived)
 }
 
-/// What was broken off is given up or was finished; the next connection has what it needs, and both logs tell
-/// the same.
+/// Interrupted steps were given up or completed; the next connection has enough, and both logs agree.
 fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     if what == What::Fill {
         let met = stores.connect(what, Default::default());
@@ -342,7 +341,7 @@ pub fn lies_about_its_log(cheater: Party) -> Played {
 mod tests {
     use super::*;
 
-    /// Who leaves without having burned anything leaves something to be found.
+    /// A party that leaves without having burned anything leaves something to be found.
     #[test]
     fn what_is_not_burned_is_found() {
         let stores = Stores::filled();

@@ -186,7 +186,7 @@ fn md5_in_old_bristol() {
     }
 }
 
-/// What a party's output bits would be, read from a file that keeps no types.
+/// Returns the output bits of a party for a file that keeps no types.
 fn learned(program: &Program, garbler: &[bool], evaluator: &[bool], order: &[Recipient]) -> Vec<bool> {
     let outputs = program.simulate(garbler, evaluator);
     let of = |to: &Recipient| {
@@ -224,7 +224,7 @@ proptest! {
         let e = learned(&program, &garbler, &evaluator, &[Recipient::Both, Recipient::Evaluator]);
         prop_assert_eq!(back.output_bits(Party::Garbler, &outputs), g);
         prop_assert_eq!(back.output_bits(Party::Evaluator, &outputs), e);
-        // What was written once is written again in the same way.
+        // A written file is written again in the same way.
         let again = formats::load(duplo::write(&back).unwrap().as_bytes(), "back.GC_duplo").unwrap();
         prop_assert_eq!(again.simulate(&garbler, &evaluator), outputs);
     }

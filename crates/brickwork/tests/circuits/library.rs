@@ -47,7 +47,7 @@ proptest! {
         }
     }
 
-    /// Whatever is folded or shared, the function stays the same.
+    /// Folding and sharing gates does not change the function.
     #[test]
     fn the_builder_computes_what_it_is_told(
         ops in prop::collection::vec((0..5u8, any::<[prop::sample::Index; 3]>()), 1..200), seed: u64,
@@ -182,8 +182,8 @@ fn aes_from_one_stock_of_rounds() {
         }
         programs.push(program);
     }
-    // What has a name in two programs is the same circuit in both, and there is nothing in the first that is
-    // not in all.
+    // A name that occurs in two programs denotes the same circuit, and every component of the first program
+    // occurs in all.
     for program in &programs {
         for component in programs[0].components() {
             assert!(program.components().contains(component), "{}", component.name);

@@ -1,4 +1,4 @@
-//! What the well-known circuits compute, written independently of them.
+//! Models of the well-known circuits, written independently of them.
 
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 

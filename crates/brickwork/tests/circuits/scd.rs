@@ -60,8 +60,7 @@ proptest! {
     }
 }
 
-/// What is read is bounded, and is what is written of it; a program of it can be computed. Returns whether it
-/// was.
+/// Reading is bounded, and gives what was written; a program in this format can run. Returns whether it was.
 fn judge(bytes: &[u8]) -> bool {
     let read = Scd::read(bytes);
     if let Ok(scd) = &read {
@@ -146,7 +145,7 @@ fn topological_circuits_are_no_programs() {
     assert!(why.starts_with("c.scd: ") && why.contains("not what gates compute"), "{why}");
 }
 
-/// Whose the inputs are is said by ranges that leave none out.
+/// Ranges that leave none out assign the inputs to the parties.
 #[test]
 fn inputs_are_mapped() {
     let bytes = scd::write(&library::millionaires().unwrap()).unwrap();

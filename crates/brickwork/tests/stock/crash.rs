@@ -1,9 +1,9 @@
 //! Rows 16, 20, 21, 22: the world of either party ends at every change of its disk, in every part of a story
 //! of preprocessing and of running programs; afterwards both go on with what is on their disks.
 //!
-//! Who crashed finds every item fresh or burned and goes on; nobody has to burn an epoch for an honest crash.
-//! And each party keeps count of what the other sends: the messages that follow an entry of the log are sent
-//! in one connection only, and no block of key material comes twice.
+//! A party that crashed finds every item fresh or burned and continues; nobody must burn an epoch for an
+//! honest crash. And each party keeps count of what the other sends: the messages that follow an entry of the
+//! log are sent in one connection only, and no block of key material comes twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -118,11 +118,12 @@ impl Faults for End {
     }
 }
 
-/// What a party sent, as its peer counts it.
+/// The messages of a party, as its peer counts them.
 #[derive(Default)]
 struct Count {
     connections: u64,
-    /// In which connection something was sent that follows an entry of the log, named by the head behind it.
+    /// The connection in which something was sent that follows an entry of the log, which is named by the
+    /// head after it.
     heads: HashMap<Vec<u8>, u64>,
     /// Blocks of key material.
     blocks: HashSet<[u8; 16]>,
@@ -168,7 +169,7 @@ impl Count {
 /// Both parties' counts.
 type Counts = [Arc<Mutex<Count>>; 2];
 
-/// What both parties do with a connection.
+/// The actions of both parties on a connection.
 type Work<'w, L = Stocked> = &'w (dyn Fn(Party, L) -> Result<L, Error> + Sync);
 
 /// Connects both; `faults` are those of one party's disk.
@@ -208,7 +209,7 @@ fn logs(folders: &Folders) -> [HashMap<EpochId, Vec<Entry>>; 2] {
 struct Story<'s, L = Stocked> {
     begin: &'s Folders,
     work: Work<'s, L>,
-    /// What both do afterwards, which must succeed.
+    /// The actions of both parties afterwards, which must succeed.
     after: Work<'s, L>,
 }
 
@@ -545,7 +546,7 @@ fn promised(folders: &Folders) -> [f64; 2] {
     evaluator
 }
 
-/// What was risked by all that was given up in the epoch that is in use.
+/// Returns the risk of all given-up steps in the current epoch.
 fn risked_in_vain(folders: &Folders) -> f64 {
     let inventory = brickwork::duplo::inventory(&folders.store(Party::Evaluator)).unwrap();
     let used: Vec<_> = inventory.iter().filter(|epoch| epoch.uses > 0).collect();
@@ -569,7 +570,7 @@ fn row_04_every_attempt_counts() {
         (promised(&folders), risked_in_vain(&folders))
     };
     let about = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
-    // What the fixed checks take of 2^-40, and what each of both requests does.
+    // The part of 2^-40 that the fixed checks use, and that each of both requests uses.
     let fixed = (-42f64).exp2() + (-48f64).exp2();
     let (bounds, nothing) = story(&[(&all, true)]);
     assert!(about(bounds[0], bounds[1]) && nothing == 0.0);
@@ -583,7 +584,7 @@ fn row_04_every_attempt_counts() {
     let (bounds, _) = story(&[(&adders, true), (&all, true)]);
     let of_adders = bounds[1] - fixed - of_all;
     assert!(0.0 < of_adders && of_adders < of_all, "{of_adders} {of_all}");
-    // What was made between does not make it undone; nor does something else that is asked for instead.
+    // Stock that was made in between does not change this; nor does another request.
     for (steps, vain) in [
         (&[(&all, false), (&adders, true), (&all, true)][..], of_all),
         (&[(&all, false), (&adders, false), (&adders, true), (&all, true)], of_all + of_adders),

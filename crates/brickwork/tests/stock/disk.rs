@@ -170,8 +170,8 @@ fn sent(phases: &[PhaseReport], name: &str) -> u64 {
         .sum()
 }
 
-/// What a program from stock keeps flows into later ones over the same connection, with whatever runs between
-/// them. Over the next connection it is refused, and nothing is lost.
+/// Kept values of a program from stock can be used in later programs over the same connection, whatever runs
+/// in between. Over the next connection it is refused, and nothing is lost.
 #[test]
 fn secrets_flow_between_programs_from_stock() {
     let folders = Folders::new();
@@ -347,7 +347,7 @@ fn programs_from_stored_sessions() {
     refused(folders.run(&programs[1], &inputs, Lacking::Refuse));
     let results = folders.good(&programs[1], Lacking::Make);
     assert!(results.iter().all(|(result, phases)| result.made.is_some() && sent(phases, "preprocess") > 0));
-    // What was made on the spot was made for this program alone.
+    // Items that were made immediately were made for this program alone.
     refused(folders.run(&programs[1], &inputs, Lacking::Refuse));
 }
 
@@ -383,7 +383,7 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
     }
 }
 
-/// Whether a party's store has nothing that is burned.
+/// Returns whether nothing in a party's store is burned.
 fn is_whole(folders: &Folders, party: Party) -> bool {
     let store = folders.store(party);
     let epochs = store.epochs().unwrap();
@@ -597,8 +597,7 @@ fn many_programs_over_one_connection() {
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
-/// What another connection makes is in this one's reach when the stores were compared again, and until it is
-/// used.
+/// Stock of another connection can be used after the stores were compared again, until it is taken.
 #[test]
 fn what_is_there_and_in_reach_is_told() {
     let folders = Folders::new();
@@ -749,7 +748,7 @@ fn many_copies_and_little_memory() {
     with_little_memory(16, 16, 16_500, 1_500);
 }
 
-/// What a store says of itself to people, before and after a program.
+/// Returns the contents of a store for people, before and after a program.
 #[test]
 fn an_inventory_of_what_there_is() {
     let folders = Folders::new();
@@ -793,8 +792,8 @@ fn an_inventory_of_what_there_is() {
         }
     }
     assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
-    // What another protocol keeps there is not shown. Of an epoch that is burned nothing can be used, and it
-    // still is.
+    // Stock of another protocol is not shown. Of an epoch that is burned nothing can be used, and it still
+    // is.
     let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
@@ -899,7 +898,7 @@ fn other_steps_are_begun_anew() {
     );
 }
 
-/// What belongs to another peer, another role or another security level is another party's business.
+/// Stock of another peer, another role or another security level belongs to another party.
 #[test]
 fn epochs_of_others_are_left_alone() {
     let folders = Folders::new();
@@ -980,7 +979,7 @@ fn row_25_what_is_forgotten_is_refused_too() {
     let program = program(0, Recipient::Both);
     for party in BOTH {
         let folders = Folders::new();
-        // What two runs need, and nothing more.
+        // The items of exactly two runs.
         folders.fill(&[Request { garbler_wires: 16, ..request(2, 2, 16) }]);
         folders.keep(party, "old");
         folders.good(&program, Lacking::Refuse);

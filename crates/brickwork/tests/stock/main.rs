@@ -15,7 +15,7 @@ use brickwork::session::{Terms, Unobserved};
 use brickwork::wire::memory_pair;
 use brickwork::{ProtocolError as Error, Security};
 
-/// What a test draws, again if it is replayed.
+/// The random draws of a test, which are repeated in a replay.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
@@ -73,7 +73,7 @@ fn request(adders: usize, multipliers: usize, wires: usize) -> Request {
     }
 }
 
-/// What one party does with its session; both parties' closures run side by side.
+/// The actions of one party in its session; both parties' closures run side by side.
 fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,

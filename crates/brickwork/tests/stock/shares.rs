@@ -14,7 +14,7 @@ use super::{program, terms};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-/// What one party does.
+/// The actions of one party.
 type Play<'p, T> = &'p (dyn Fn(Party, Stocked) -> Result<T, Error> + Sync);
 
 fn store(root: &Path, party: Party) -> Store {
@@ -82,7 +82,7 @@ fn the_programs_of_an_epoch_keep_its_share_together() {
             assert!(done.promise.budget.iter().any(|spent| spent.bound_log2 < -64.0));
         }
     }
-    // What is added goes into another epoch.
+    // Added stock goes into another epoch.
     meet(root, of, &filling).into_iter().for_each(Result::unwrap);
     for party in [Party::Garbler, Party::Evaluator] {
         let store = store(root, party);
@@ -91,8 +91,8 @@ fn the_programs_of_an_epoch_keep_its_share_together() {
     }
 }
 
-/// Who comes for another lane or attempt, or with another share, is refused before the stores are compared:
-/// both keep what they have, and neither has a name for the other's.
+/// A peer with another lane or attempt, or with another part of the promise, is refused before the stores are
+/// compared: both keep their stock, and neither has a pair for the other's.
 #[test]
 fn another_purpose_is_refused_before_stores_meet() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(0, Recipient::Both));
@@ -118,7 +118,7 @@ fn another_purpose_is_refused_before_stores_meet() {
     meet(root, [(20, 1); 2], &running).into_iter().for_each(Result::unwrap);
 }
 
-/// What a step is for stands in the log, and both must mean the same.
+/// The purpose of a step is in the log, and both parties must mean the same.
 #[test]
 fn the_log_says_what_a_step_was_for() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(0, Recipient::Both));

@@ -13,7 +13,7 @@ use super::lines::{Line, Lines};
 use crate::{Circuit, Component, Gate, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::Error;
 
-/// Which party gives which input of a Bristol circuit, by name (`in2`).
+/// The party of each input of a Bristol circuit, by name (`in2`).
 pub type InputMap = BTreeMap<String, Party>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -244,7 +244,7 @@ pub(super) fn program(
 }
 
 /// Returns the whole program in Bristol Fashion: one input for each party, of width 0 if the garbler gives
-/// none, and the outputs in order. Who learns an output cannot be said in this format.
+/// none, and the outputs in order. This format cannot say which party learns an output.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it

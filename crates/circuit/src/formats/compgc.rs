@@ -21,8 +21,8 @@
 //! ```
 //!
 //! All ranges hold their ends. A copy of a component has an id from 1 on; 0 is the input, the garbler's bits
-//! and then the evaluator's. What a component computes is not said: its `type` names it, and whoever reads a
-//! function brings it. An output goes to the evaluator, unless `to` says `garbler` or `both`.
+//! and then the evaluator's. The file does not contain the components: `type` names each one, and the reader
+//! of a function must provide it. An output goes to the evaluator, unless `to` says `garbler` or `both`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -199,7 +199,7 @@ fn range([start, end]: [u32; 2], wires: u32, what: &dyn Fn() -> String) -> Resul
 /// A copy of a component.
 struct Copy {
     component: ComponentId,
-    /// What each input is set to.
+    /// The value of each input.
     inputs: Vec<Option<Wire>>,
     outputs: u32,
     /// Its first output, once it is evaluated.

@@ -23,7 +23,7 @@ use brickwork_base::Error;
 pub use bristol::InputMap;
 use lines::Lines;
 
-/// What a file is, as told by its content.
+/// The format of a file, determined by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A program of this project.

@@ -21,8 +21,8 @@ use super::bristol::program;
 use super::lines::FREE_WIRES;
 use crate::{Circuit, Gate, Party, Program, Wire};
 
-/// What an SCD file holds. Every gate reads wires before it and every output is a wire, as
-/// [`Scd::new`] and [`Scd::read`] see to; inputs come first, then a wire for each gate.
+/// The contents of an SCD file. Every gate reads wires before it and every output is a wire, as [`Scd::new`]
+/// and [`Scd::read`] see to; inputs come first, then a wire for each gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scd {
     inputs: u32,
@@ -105,7 +105,7 @@ impl Scd {
         let pairs = first.into_iter().zip(second).map(|(a, b)| Ok([wire(a)?, wire(b)?]));
         let pairs = pairs.collect::<Result<_, Error>>()?;
         let outputs = driven.into_iter().map(wire).collect::<Result<_, _>>()?;
-        // What is too large for a byte is no function either.
+        // A number that is too large for a byte is no function either.
         let tables = tables
             .map(|tables| tables.into_iter().map(|table| u8::try_from(table).unwrap_or(u8::MAX)).collect());
         Scd::new(inputs, pairs, tables, outputs)
@@ -301,8 +301,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     }
 }
 
-/// Returns the whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. Whose
-/// is what cannot be said in this format.
+/// Returns the whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. This
+/// format cannot say to which party an input belongs.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it

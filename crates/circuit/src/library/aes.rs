@@ -228,8 +228,8 @@ pub enum KeySize {
     Aes256,
 }
 
-/// Returns AES cut into rounds and steps of the key schedule. What the three sizes have in common are the
-/// same components under the same names, so one stock serves all three.
+/// Returns AES cut into rounds and steps of the key schedule. The three sizes share components under the same
+/// names, so one stock serves all three.
 ///
 /// # Errors
 /// See [`aes_128_component`].

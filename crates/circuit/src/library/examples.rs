@@ -11,9 +11,9 @@ use brickwork_base::Error;
 pub struct Example {
     /// The program; the file is called after it.
     pub program: Program,
-    /// What the garbler's input file is called, and what is in it.
+    /// The name and content of the garbler's input file.
     pub garbler: (String, Value),
-    /// What the evaluator's input file is called, and what is in it.
+    /// The name and content of the evaluator's input file.
     pub evaluator: (String, Value),
 }
 

@@ -12,7 +12,7 @@ fn matrix(name: &str, size: u32, width: u32) -> Port {
 /// 2^`width`, for both. It is cut into products of blocks of `block` × `block` integers and sums of such
 /// blocks.
 ///
-/// Whatever the block, that is `size`³ products of width² - width + 1 AND gates and `size`³ - `size`² sums of
+/// With any block, there are `size`³ products of width² - width + 1 AND gates and `size`³ - `size`² sums of
 /// width - 1: 4 186 368 for 16 × 16 integers of 32 bits.
 ///
 /// # Errors

@@ -186,8 +186,9 @@ fn protocols_are_compared() {
     bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes says nothing with --protocol semi-honest");
 }
 
-/// What is proposed holds against what was asked for, and is the fastest, or as good; each candidate is what
-/// `plan` says of it alone. The link decides: bytes cost on a slow line, round trips on a long one.
+/// The proposal is secure against the requested kind of peer, and is the fastest or nearly so; each candidate
+/// has the same numbers as in a `plan` of its own. The link decides: bytes cost on a slow line, round trips
+/// on a long one.
 #[test]
 fn a_protocol_is_proposed() {
     let seconds = |one: &serde_json::Value| one["cost"]["seconds"].as_f64().expect("seconds");
@@ -348,7 +349,7 @@ fn a_plan_comes_true() {
     );
     assert_eq!(first["memory_bytes"], run["predicted"]["memory_bytes"]);
 
-    // What is in the cache is not believed blindly.
+    // Cached values are checked before they are used.
     let cache = std::fs::read_dir(folder.path().join("brickwork"))
         .expect("a folder")
         .next()
@@ -420,7 +421,7 @@ fn a_plan_tries_other_cuts() {
     assert_eq!(rounds["decompositions"].as_array().map(Vec::len), Some(2));
 }
 
-/// What the text of a plan says of several choices: its rows, and the remark below them.
+/// Returns the rows of choices in the text of a plan, and the remark below them.
 struct Choices<'t> {
     rows: Vec<Row<'t>>,
     remark: Option<&'t str>,
@@ -429,7 +430,7 @@ struct Choices<'t> {
 struct Row<'t> {
     star: bool,
     seconds: f64,
-    /// What is right of the bar.
+    /// Returns the part to the right of the bar.
     name: &'t str,
 }
 
@@ -460,8 +461,8 @@ impl<'t> Row<'t> {
 fn the_star_is_the_fastest_or_says_why_not() {
     let keys = Keys::new();
     good(&["examples", "--write", &keys.file("")]);
-    // What a gain is depends on the seconds in which a cut is compiled here: of these, some are just large
-    // enough to be taken and others just too small, on a slow machine as on a fast one.
+    // The gain depends on the seconds for compiling a cut here: some gains are just large enough and others
+    // just too small, on slow and on fast machines.
     let cases: [(String, &[&str]); 10] = [
         (keys.file("benchmarking.wir"), &[]),
         (keys.file("credit.wir"), &[]),
@@ -474,7 +475,7 @@ fn the_star_is_the_fastest_or_says_why_not() {
         (example("cbc-mac-16.bwp"), &["--cut", "whole"]),
         (example("cbc-mac-16.bwp"), &["--executions", "8", "--buckets", "standard"]),
     ];
-    // Whether each kind of reason was met at all.
+    // True for each kind of reason that occurred.
     let mut met = BTreeSet::new();
     for (file, flags) in cases {
         let (human, plan) = good(&[&["plan", &file, "--protocol", "duplo"], flags].concat());
@@ -531,7 +532,7 @@ fn the_star_is_the_fastest_or_says_why_not() {
     }
     let reasons = ["a cut", "buckets", "fewer bytes", "no time", "the error of predictions"];
     assert_eq!(met, BTreeSet::from(reasons));
-    // What the user asks for is no choice of the planner's, and given is kept unless the gain is large.
+    // A choice of the user is no choice of the planner, and the given cut is kept unless the gain is large.
     let plan = |cut: &str| good(&["plan", &example("cbc-mac-16.bwp"), "--cut", cut]).1;
     assert_eq!(plan("whole")["cut_reason"], "--cut says whole");
     assert_eq!((&plan("fastest")["cut"], &plan("given")["cut_reason"]), (&json!("given"), &Value::Null));
@@ -562,7 +563,7 @@ fn no_run_measures_the_machine() {
         }
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{arguments:?}");
     }
-    // A plan may take that time. What it finds is this kernel's, and this kernel's only.
+    // A plan may take that time. The measurement belongs to this kernel only.
     let plan = really(&["plan", &small, "--json"]);
     assert!(text(&plan.stderr).contains("measuring this machine"), "{}", text(&plan.stderr));
     let kernel = object(&plan)["machine"]["kernel"].as_str().expect("a kernel").to_owned();
@@ -638,7 +639,7 @@ fn a_run_takes_the_fastest_cut() {
     let cut = good(&[&["run", &source, "--bandwidth", "200Mbit"], &inputs[..]].concat()).1;
     assert_eq!(given["outputs"], cut["outputs"]);
     assert!(given["cut"] == "given" && cut["cut"] != "given", "{cut}");
-    // What is predicted is what both parties then exchange.
+    // The parties exchange exactly the predicted bytes.
     let bytes = |of: &Value| {
         of["phases"]
             .as_array()

@@ -386,7 +386,7 @@ impl Told<'_> {
 }
 
 /// A worker that meets nobody only looks, and says that nothing was taken of no store but the one that the
-/// lane's last attempt had. What it is told that is no task ends it, and so does another job than it is of.
+/// lane's last attempt had. A line that is no task ends it, and so does a job other than its own.
 #[test]
 fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     let job = Job::new(3, 2);
@@ -454,7 +454,7 @@ fn why_workers_end_is_said() {
     assert!(said.contains("lane 0, attempt 0, ends: ") && said.contains("none.key"), "{said}");
 }
 
-/// What `plan` says of a job's bytes is what its lanes send; what does not go with it is refused.
+/// The lanes of a job send the bytes that `plan` predicts; flags that do not fit are refused.
 #[test]
 fn jobs_send_what_was_planned() {
     let file = example("millionaires.bwp");

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// What is tested here is what people use: built by itself, not together with the adversary's crate.
+/// This tests the program that people use: built by itself, not together with the adversary's crate.
 #[test]
 fn the_command_has_no_hooks() {
     let hint =

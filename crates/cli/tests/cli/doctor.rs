@@ -116,7 +116,7 @@ fn kernels_are_chosen_by_the_environment() {
         assert!(available.iter().all(|kernel| text(&refused.stdout).contains(kernel.name())));
     }
 }
-/// What a check says: whether it is good, and in which words.
+/// The result of a check: whether it is good, and its text.
 fn finding(output: &Output, name: &str) -> (Option<bool>, String) {
     let checks = object(output)["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == name);
@@ -127,7 +127,7 @@ fn finding(output: &Output, name: &str) -> (Option<bool>, String) {
     )
 }
 
-/// What was not asked for is not checked, and no failure; exactly what is missing is named.
+/// A check that was not requested is no failure; exactly the missing flags are named.
 #[test]
 fn what_is_missing_is_named_and_no_failure() {
     let keys = Keys::new();
@@ -163,7 +163,7 @@ fn what_is_missing_is_named_and_no_failure() {
     }
     let store = run(&["doctor", &file, "--json", "--store", &keys.file("nothing")]);
     assert!(store.status.code() != Some(0) && finding(&store, "stock").0 == Some(false));
-    // What was asked for and is wrong still is.
+    // A requested check with a wrong value still fails.
     let output = run(&["doctor", &file, "--role", "garbler", "--peer", "nonsense", "--json"]);
     assert_eq!((output.status.code(), finding(&output, "peer").0), (Some(2), Some(false)));
 }

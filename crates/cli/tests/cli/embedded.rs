@@ -34,8 +34,8 @@ fn program(folder: &Path) -> String {
     path.display().to_string()
 }
 
-/// What computes looks before it begins, so who asks first gets no result: of compiling, simulating,
-/// measuring the machine, planning, and of a run.
+/// Computations check for a stop before they begin, so an early stop prevents the result: of compiling,
+/// simulating, measuring the machine, planning, and of a run.
 #[test]
 fn everything_that_computes_looks() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
 /// A lane of a job with one partition, whose worker is the garbler's and listens; this process is its peer.
 struct OneLane {
     folder: TempDir,
-    /// What the worker is told.
+    /// The task of the worker.
     flags: Vec<String>,
     program: String,
     /// The worker's key, and the peer's.
@@ -159,7 +159,7 @@ impl OneLane {
         let [here, there] = &self.keys;
         let options = Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
         let mut channel = tls::connect(address, there, here.public_key(), &options).unwrap();
-        // What no greeting is. The other one has seen it when it closes its side.
+        // A message that is no greeting. The other one has seen it when it closes its side.
         channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
         assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
         while !matches!(channel.receive_up_to(Tag(1), 1 << 10), Err(brickwork::ProtocolError::Io(_))) {}

@@ -51,7 +51,7 @@ fn examples_are_listed_and_written() {
         (&json!([keys.file("new/folder/sha256.wir")]), &json!([]))
     );
 
-    // What somebody has changed is not overwritten.
+    // Files that somebody has changed are not overwritten.
     let changed = keys.write("new/folder/credit.wir", b"mine");
     bad(&["examples", "credit", "-o", &keys.file("new/folder")], 1, "another file of this name is there");
     assert_eq!(std::fs::read(changed).unwrap(), b"mine");

@@ -80,7 +80,7 @@ fn files_give_what_the_program_gives() {
     }
 }
 
-/// What is insecure together, or says nothing, is refused before a file is made.
+/// Insecure or meaningless combinations of flags are refused before a file is made.
 #[test]
 fn insecure_schemes_are_refused() {
     let keys = Keys::new();

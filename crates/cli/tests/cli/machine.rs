@@ -48,7 +48,7 @@ impl Machine {
     }
 }
 
-/// What the machine in the clear gives for an example.
+/// The output of the machine without cryptography for an example.
 fn in_the_clear(name: &str, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
     let source = fs::read_to_string(example(&format!("machine/{name}.bwa"))).expect("an example");
     Assembly::parse(&source).expect("a program").run(garbler, evaluator)

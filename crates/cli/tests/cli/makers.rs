@@ -183,7 +183,8 @@ fn row_21_kill_9_of_makers_and_coordinators() {
     assert!(in_time >= KILLS, "{in_time} of {tries} were killed in time");
     println!("counted: {in_time} of {tries} kills in time, {burned} times a burned part was seen");
     parties.forgive();
-    // What the last kill has burned at one party is burned at the other when they meet, which ends with that.
+    // The epoch that the last kill has burned at one party is burned at the other when they meet, and the
+    // meeting ends with an error.
     let component = format!("{}=1", parties.file);
     let met = parties.both(ROLES.map(|role| parties.preprocess(role, &["--component", &component])));
     assert!(met.iter().all(|output| [Some(0), Some(6)].contains(&output.status.code())), "{met:?}");

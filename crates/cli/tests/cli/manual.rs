@@ -14,7 +14,7 @@ fn flags(text: &str) -> BTreeSet<String> {
     flags.filter(|flag| flag.len() > 2).collect()
 }
 
-/// What `brickwork --help` lists.
+/// Returns the commands that `brickwork --help` lists.
 fn commands() -> Vec<String> {
     let help = text(&run(&["--help"]).stdout);
     let list = help.split("Commands:\n").nth(1).and_then(|list| list.split("\n\n").next()).expect("a list");

@@ -1,4 +1,4 @@
-//! What needs no peer.
+//! Commands that need no peer.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -85,7 +85,7 @@ fn outputs_are_whole_files_of_their_own() {
     bad(&["compile", &program, "--emit", "bristol", "-o", "-"], 2, "- names no file");
     bad(&["keygen", "-o", "-"], 2, "- names no file");
 
-    // What was there stays: the new file, of megabytes, is larger than any may be.
+    // The old file stays: the new one, of megabytes, is larger than the limit of files.
     let output = keys.write("p.txt", b"before");
     let script = "ulimit -f 8; exec \"$0\" compile \"$1\" --emit bristol -o \"$2\"";
     let mut shell = Command::new("sh");
@@ -111,8 +111,8 @@ fn outputs_are_whole_files_of_their_own() {
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
-/// What is predicted takes no time and memory of its own: many executions are said at once, and more than fit
-/// are refused.
+/// A prediction takes no time and memory of its own: many executions can be planned at once, and more than
+/// fit are refused.
 #[test]
 fn plans_of_many_executions() {
     let most = u32::MAX.to_string();
@@ -284,7 +284,7 @@ fn compile_describes_its_program_to_machines() {
     );
     assert_eq!(json["wires"].as_u64().unwrap(), 20 + 8 + sum("outputs"));
     assert!(json["and_depth"].as_u64().unwrap() >= 14, "{json}");
-    // Which wire is which bit.
+    // The wire of each bit.
     assert_eq!(json["garbler_inputs"][0]["width"], 20);
     let wires = |map: &str| -> Vec<(String, u64, u64)> {
         let text = |r: &serde_json::Value| {
@@ -301,7 +301,7 @@ fn compile_describes_its_program_to_machines() {
         wires("output_map").contains(&("evaluator output2.b[0..2]".into(), 20, 8)),
         "the second half of b is input2: {json}"
     );
-    // What was found odd, and where.
+    // The warnings, with their places.
     let warning = |code: &str| {
         json["warnings"].as_array().unwrap().iter().find(|w| w["code"] == code).cloned().unwrap()
     };
@@ -413,7 +413,7 @@ fn the_doctor_names_every_problem() {
     for name in ["identity", "peer", "program", "input", "kernel", "parameters", "memory"] {
         assert!(human.contains(&format!("ok           {name}: ")), "{human}");
     }
-    // What was not asked for is not checked: a store, and the connection.
+    // Checks that were not requested are skipped: a store, and the connection.
     let checks = json["checks"].as_array().unwrap();
     let open: Vec<_> =
         checks.iter().filter(|check| check["ok"] != true).map(|check| &check["name"]).collect();

@@ -63,7 +63,7 @@ fn runs_and_plans_have_pages() {
     has(&written(&page), &record, &["rows", "rounds", "threads"]);
 }
 
-/// What is said of a party is on its page; a cut that the garbler chose is that of the page's program.
+/// The result of a party is on its page; a cut that the garbler chose is that of the page's program.
 #[test]
 fn parties_have_pages() {
     let keys = Keys::new();
@@ -91,7 +91,7 @@ fn parties_have_pages() {
     }
 }
 
-/// What cannot be written is said before the work; and nothing is left of a page that came to nothing.
+/// A page that cannot be written is reported before the work; and a failed command leaves no page.
 #[test]
 fn a_page_that_cannot_be_written_is_an_error_at_once() {
     let folder = TempDir::new().expect("a folder");

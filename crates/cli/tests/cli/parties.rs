@@ -177,8 +177,8 @@ fn two_parties_compute_whoever_listens() {
     }
 }
 
-/// Whether the evaluator recovered a cheating garbler's input may depend on its own: it is in no output, and
-/// noted only where the evaluator's user asks for it, in every run.
+/// Recovering a cheating garbler's input may depend on the evaluator's own input. So no output shows it, and
+/// a note is only written if the evaluator's user asks for it, and then in every run.
 #[test]
 fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
     let keys = Keys::new();
@@ -518,7 +518,7 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
     );
 }
 
-/// What `run` relies on so that no child outlives it.
+/// The mechanism by which `run` ensures that no child outlives it.
 #[test]
 fn a_child_on_a_leash_ends_with_its_parent() {
     let keys = Keys::new();

@@ -16,7 +16,7 @@ use super::*;
 
 const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
 
-/// What is said of a store that another protocol has filled.
+/// The errors about a store that another protocol has filled.
 fn of_another(made: &str, this: &str) -> String {
     format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
 }
@@ -141,7 +141,7 @@ fn constants_are_folded_for_every_protocol() {
     }
 }
 
-/// What a run will take is said beforehand, its bytes exactly; what says nothing here is refused.
+/// The cost of a run is predicted, with exact bytes; flags without an effect are refused.
 #[test]
 fn a_semi_honest_run_is_planned() {
     let file = example("millionaires.bwp");
@@ -251,7 +251,7 @@ fn semi_honest_parties_run_from_stock() {
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("semi-honest"), &json!(null)));
         assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
     }
-    // Whoever only looks finds it, too.
+    // A command that only looks finds it, too.
     assert!(parties.doctor("evaluator", &SEMI_HONEST, 0).contains("it has all that this run takes"));
 
     // Two of three, then one more than there is.
@@ -816,8 +816,8 @@ fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
         let sent = |run: &Value, field: &str| -> u64 {
             run["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
         };
-        // Of who chooses, its keys instead of its points; of the other one, ciphertexts instead of the point
-        // that it would send.
+        // For the party that chooses, its keys instead of its points; for the other one, ciphertexts instead
+        // of the point that it would send.
         let mut more = [Script::new(&["setup"]), Script::new(&["setup"])];
         let pairs = [(Party::Garbler, Party::Evaluator), (Party::Evaluator, Party::Garbler)];
         for ((chooses, offers), ots) in pairs.into_iter().zip(blocks.map(|blocks| 128 * blocks)) {
@@ -1012,8 +1012,8 @@ fn parties_with_authenticated_masks_run_from_stock() {
     assert_eq!(with["outputs"], without["outputs"]);
 }
 
-/// A program as a function of CompGC and back: its component is the circuit of that name beside it. What
-/// leaves its bounds, or names what is not there, is refused.
+/// A program as a function of CompGC and back: its component is the circuit of that name beside it. Numbers
+/// outside their bounds, and unknown names, are refused.
 #[test]
 fn functions_of_compgc_are_programs() {
     let folder = tempfile::tempdir().unwrap();
@@ -1039,7 +1039,7 @@ fn functions_of_compgc_are_programs() {
         std::fs::write(&function, text.replacen(from, to, 1)).unwrap();
         bad(&["info", &function], 3, why);
     }
-    // Whose the inputs of a component are does not matter, so there may be three.
+    // The owners of a component's inputs do not matter, so there may be three.
     std::fs::remove_file(at(&component)).unwrap();
     let bristol = brickwork::circuit::formats::bristol::write(&program).unwrap();
     let three = bristol.replacen("\n2 32 32\n", "\n3 32 16 16\n", 1);

@@ -1,6 +1,5 @@
-//! What protocols do not take, whichever command asks for it: schemes other than half-gates, levels of
-//! security where nothing holds against a cheater, and stores of other protocols. Each is an error that says
-//! what to do.
+//! Flags that protocols do not accept, in any command: schemes other than half-gates, levels of security
+//! without security against a cheater, and stores of other protocols. Each is an error that says what to do.
 
 use brickwork::stock::{Entry, Epoch, FillStep, Secrets, Store, StoreKey};
 use brickwork::{Security, circuit::Party};

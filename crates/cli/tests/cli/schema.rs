@@ -15,7 +15,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(path).expect("a page")
 }
 
-/// What the schema calls the command with these arguments.
+/// Returns the name of the command with these arguments in the schema.
 fn command(arguments: &[&str]) -> String {
     match arguments {
         ["stock" | "bench", which, ..] => format!("{}-{which}", arguments[0]),

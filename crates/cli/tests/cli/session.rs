@@ -26,7 +26,7 @@ fn both(keys: &Keys, files: [&str; 2], more: [&[&str]; 2]) -> [Output; 2] {
     [finish(garbler), finish(evaluator)]
 }
 
-/// What the steps gave a party.
+/// The results of the steps at a party.
 fn outputs(party: &Value) -> Vec<(String, Value)> {
     let role = party["role"].as_str().expect("a role");
     let steps = party["steps"].as_array().expect("steps").iter();
@@ -154,7 +154,7 @@ fn inputs_are_asked_for() {
     }
 }
 
-/// What is wrong with a session shows before the peer is called, and says what is.
+/// A mistake in a session is reported before the peer is called, with its reason.
 #[test]
 fn sessions_that_are_none() {
     let keys = Keys::new();

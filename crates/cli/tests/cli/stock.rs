@@ -41,7 +41,7 @@ impl Parties {
         self.keys.file(&format!("{role} store"))
     }
 
-    /// What both commands need.
+    /// The flags that both commands need.
     fn common(&self, role: &str) -> Vec<String> {
         let peer = if role == "garbler" { &self.keys.evaluator } else { &self.keys.garbler };
         let flags = [
@@ -154,7 +154,7 @@ impl Parties {
             let said = text(&output.stderr);
             let expected = match said.contains("nothing to forgive") {
                 true => 6,
-                // Who was killed early has none.
+                // A process that was killed early has none.
                 false => 3 * i32::from(said.contains("is no store")),
             };
             assert_eq!(output.status.code(), Some(expected), "{said}");
@@ -225,7 +225,7 @@ fn stock_is_made_used_and_used_up() {
     }
 }
 
-/// What inputs need is made for as many executions, unless told otherwise.
+/// Items for inputs are made for the same number of executions, unless a flag says otherwise.
 #[test]
 fn inputs_and_ots_unless_told_otherwise() {
     let fill = |parties: &Parties, flag: &str| {
@@ -335,7 +335,7 @@ fn stores_are_looked_after() {
         2,
         "parts begin with ''",
     );
-    // Whoever gives neither flag, or both, is told of both.
+    // Without either flag, or with both, the error names both.
     let burn = ["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key];
     bad(&burn, 2, "--epoch <ID>|--all");
     bad(&[&burn[..], &["--all", "--epoch", "00"]].concat(), 2, "--all");
@@ -369,7 +369,7 @@ fn pair(parties: &Parties, role: &str) -> String {
 }
 
 /// A listener with --keep does not end because the peer came with the folder of another pair: nothing was
-/// taken or burned. What is wrong with the stock that both have ends it.
+/// taken or burned. A fault of the common stock ends it.
 #[test]
 fn a_kept_listener_outlives_the_peers_wrong_folder() {
     let parties = Parties::new("millionaires.bwp");
@@ -438,7 +438,8 @@ fn whole(parties: &Parties, roles: &[&str]) {
     }
 }
 
-/// What both run into whose stores are no pair: in a run with and without top-up, and in preprocessing.
+/// The errors of both parties whose stores are no pair: in a run with and without top-up, and in
+/// preprocessing.
 fn refused_as_strangers(parties: &Parties, words: &[&str]) {
     let file = format!("{}=1", parties.file);
     let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &file]));
@@ -535,7 +536,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         // Absent: it is made, and stays empty.
         refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
         whole(&parties, &[other]);
-        // What the other role has is not for this one.
+        // Stock of the other role cannot be used here.
         std::fs::remove_dir_all(&store).expect("a folder");
         copy(&parties.store(other), &store);
         refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
@@ -563,7 +564,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Who gives up what a lost folder leaves behind begins afresh, by its user's word.
+/// A user can give up the stock of a lost folder and begin again.
 #[test]
 fn a_lost_folder_is_replaced_by_the_users_word() {
     let parties = Parties::new("millionaires.bwp");
@@ -629,7 +630,7 @@ fn stock_is_listed_while_a_party_waits() {
     whole(&parties, &ROLES);
     let report = parties.logs();
     assert_eq!(report[0][0]["log"], report[1][0]["log"]);
-    // Whoever wants to change it waits.
+    // A process that wants to change it waits.
     let burn = parties.stock("garbler", "burn", &["--all"]);
     bad(&burn.iter().map(String::as_str).collect::<Vec<_>>(), 6, "in use by another process");
     let connect = parties.run("evaluator", "1250000", &["--no-top-up", "--connect", &address]);
@@ -885,8 +886,8 @@ fn row_23_a_flipped_bit_costs_no_run() {
     parties.millionaires(&[]);
 }
 
-/// Row 22: a real disk is full while stock is made. Who has it says so and ends with 6; both go on when there
-/// is room.
+/// Row 22: a real disk is full while stock is made. The party whose disk is full says so and ends with 6;
+/// both continue when there is room.
 #[cfg(target_os = "linux")]
 #[test]
 fn row_22_a_full_disk() {
@@ -918,7 +919,7 @@ fn row_22_a_full_disk() {
             "{}",
             text(&outputs[1 - k].stdout)
         );
-        // What was there is there, and what was broken off is made.
+        // Existing stock is kept, and interrupted steps are made.
         assert!(ROLES.iter().all(|role| parties.executions(role) == 1));
         parties.good(arguments);
         assert!(ROLES.iter().all(|role| parties.executions(role) == 1501));
@@ -1084,7 +1085,7 @@ impl Moments {
     }
 }
 
-/// What came of the kills.
+/// The results of the kills.
 #[derive(Default)]
 struct Tally {
     /// By command and who was killed: in time, and after it had ended by itself.
@@ -1198,8 +1199,8 @@ fn row_21_kill_9_at_any_moment() {
     tally.to_string().lines().for_each(|line| println!("counted: {line}"));
 }
 
-/// Who listens for a peer that died before it called waits for as long as it takes; so long it is let wait.
-/// Who is connected sees at once that the other is gone.
+/// A party that listens for a peer that died before it connected waits without limit; it is given this time.
+/// A connected party sees at once that the other one is gone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waits for the end, and after this time kills; says whether it had to.
@@ -1216,7 +1217,8 @@ pub fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
 }
 
 /// No entry of a log ever changes or goes away, an epoch with entries stays until it is used up, and none is
-/// burned for another reason. What programs took is counted by both alike: of each batch, item after item.
+/// burned for another reason. Both parties count the items that programs took in the same way: for each
+/// batch, item after item.
 fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     for (before, after) in before.iter().zip(after) {
         for old in before.iter().filter(|epoch| epoch["entries"] != 0) {
@@ -1251,7 +1253,7 @@ fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     }
 }
 
-/// What is run is the cut that is in stock; one that is fixed is made on the spot, or refused.
+/// The run uses the cut that is in stock; a fixed cut is made immediately, or refused.
 #[test]
 fn the_cut_is_one_that_is_in_stock() {
     let mut parties = Parties::new("millionaires.bwp");

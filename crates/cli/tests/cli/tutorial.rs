@@ -25,8 +25,8 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// Whether a command printed what a page shows: a line of dots stands for any lines, and dots at the end of a
-/// line for the rest of it.
+/// Checks that a command printed the text of a page: a line of dots stands for any lines, and dots at the end
+/// of a line for its rest.
 fn is_shown(printed: &str, shown: &str) -> bool {
     fn all(printed: &[&str], shown: &[&str]) -> bool {
         match shown.split_first() {
@@ -59,7 +59,7 @@ fn dots_stand_for_numbers_and_for_lines() {
     }
 }
 
-/// What the page says of programs that are larger, and of operators in `main`.
+/// The page's statements about larger programs, and about operators in `main`.
 #[test]
 fn the_advice_on_components_holds() {
     let page = page();
@@ -110,7 +110,7 @@ fn the_advice_on_components_holds() {
     };
     assert!(seconds(1) > 1.5 * seconds(201), "{planned}");
 
-    // Whatever a small one runs on, the result is that of the cut that the file gives.
+    // However a small program is cut, its result is that of the given cut.
     let glued = changed(&[
         ("multiply_add(sum, input1.at[i], input2.at[i])", "sum + multiply(input1.at[i], input2.at[i])"),
         (
@@ -152,7 +152,7 @@ fn every_command_of_the_tutorial_works() {
         match word {
             "wir program" => write(name(before, ".wir"), block),
             "csv" => write("one.csv", block),
-            // What the last command prints.
+            // The output of the last command.
             "" if !block.contains("$ ") => {
                 assert!(is_shown(&shown, block), "{shown}");
                 checked += 1;

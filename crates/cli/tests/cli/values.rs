@@ -66,7 +66,7 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
     }
     #[cfg(target_os = "linux")]
     {
-        // What `csv:<(…)` becomes in a shell.
+        // The path that a shell makes from `csv:<(…)`.
         let arguments = [&fixed[..], &["csv:/dev/fd/0", "--json"]].concat();
         assert_eq!(object(&with_stdin(&arguments, ITEMS))["outputs"]["garbler"], 1551);
         let shell =
@@ -239,7 +239,7 @@ fn messages_say_whose_input_it_is_and_that_an_at_may_be_missing() {
         let said = told(&arguments);
         assert!(said.contains("write an @ before it") && !said.contains(&value), "{said}");
     }
-    // What is no file gets no such advice, and no secret is repeated.
+    // A text that is no file name gets no such hint, and no secret is repeated.
     for given in ["{\"77secret", "77secret", "[1.", "12.5e"] {
         let said = told(&["simulate", &file, "--garbler", given, "--evaluator", "1"]);
         assert!(

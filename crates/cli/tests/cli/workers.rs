@@ -11,7 +11,7 @@ use super::*;
 /// More executions than any worker makes stock for.
 pub const EXECUTIONS: u32 = 7;
 
-/// What both were told to make, by so many workers.
+/// The common flags of both parties, with this number of workers.
 fn making(parties: &Parties, workers: [&str; 2]) -> [Vec<String>; 2] {
     let component = format!("{}={EXECUTIONS}", parties.file);
     let more = |k: usize| ["--component", &component, "--workers", workers[k]];

@@ -3,7 +3,7 @@
 use super::{absolute, add, all, constant, extend, known, mask, negate_if, sub, sub_borrow, trimmed};
 use crate::graph::{Bit, Graph};
 
-/// What is wanted of a division.
+/// The wanted result of a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// The quotient.
@@ -132,8 +132,8 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
     add(g, &s[..length], &back, Bit::ZERO)
 }
 
-/// Whether a row that chooses is cheaper than one that does not: it costs twice the length of the remainder.
-/// Known bits at the top of the dividend make it free.
+/// Returns whether a choosing row is cheaper than one that does not choose: it costs twice the length of the
+/// remainder. Known bits at the top of the dividend make it free.
 fn cheap(rest: &[Bit], length: usize) -> bool {
     let unknown = rest.iter().filter(|b| b.known().is_none()).count();
     2 * unknown + 4 < length

@@ -7,7 +7,7 @@ fn constant(value: usize, width: usize) -> Vec<Bit> {
     (0..width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect()
 }
 
-/// Whether an index is less than `count`.
+/// Returns whether an index is less than `count`.
 fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
     let index = &index[..significant(index)];
     if index.len() < usize::BITS as usize && count >> index.len() != 0 {

@@ -56,7 +56,7 @@ impl Random {
     }
 }
 
-/// What an operator gives on `w`-bit patterns.
+/// Returns the result of an operator on `w`-bit patterns.
 type Model = fn(u64, u64, u32) -> u128;
 
 fn fit(v: i128, w: u32) -> u128 {

@@ -1,4 +1,4 @@
-//! What `main` computes between its slots.
+//! The gates of `main` between its slots.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ struct Group {
     level: u32,
     /// Its gates, in order.
     gates: Vec<u32>,
-    /// What others need of it. Inverted leaves belong to the group that makes the inversion.
+    /// The results that others need. Inverted leaves belong to the group that makes the inversion.
     outputs: BTreeSet<Bit>,
 }
 
@@ -95,7 +95,7 @@ impl Glue {
             }
         }
 
-        // What crosses from a group into slots, outputs and other groups.
+        // The wires from a group to slots, outputs and other groups.
         let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
         let mut not: HashMap<u32, u32> = HashMap::new();
         let mut crossing: Vec<(u32, Bit)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Which component each call uses: the function with secret parameters, or a variant for known arguments.
+//! The component that each call uses: the function with secret parameters, or a variant for known arguments.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::graph::{Bit, Template};
 /// A function with some parameter bits known.
 pub struct Variant {
     pub function: usize,
-    /// What its component is called.
+    /// The name of its component.
     pub name: String,
     /// The known bits; `None` is secret.
     pub pattern: Vec<Option<bool>>,

@@ -1,11 +1,11 @@
-//! What the outputs of a program need.
+//! The parts of a program that its outputs need.
 
 use brickwork_base::stop::looking;
 
 use crate::generate::Trace;
 use crate::graph::{Graph, NodeKind};
 
-/// Which calls and nodes the outputs depend on.
+/// The calls and nodes on which the outputs depend.
 pub struct Liveness {
     pub nodes: Vec<bool>,
     /// The live calls, by number, in order.

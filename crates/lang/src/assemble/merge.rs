@@ -3,8 +3,8 @@
 //! A component without AND gates has nothing to garble, but its slots are cut and chosen and soldered like
 //! all others, several copies each. So where every slot of a component hands its results only to a slot of
 //! another kind, one to one, and one of the two kinds has no AND gates, the two become one. The kind that has
-//! AND gates keeps its name, and must not be split: all of its slots take part, or none. What the user asked
-//! to be a component stays as it is.
+//! AND gates keeps its name, and must not be split: all of its slots take part, or none. A function that the
+//! user requested as a component stays unchanged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn like(program: &Program) -> Result<ProgramBuilder, Error> {
     ProgramBuilder::new(program.name(), garbler, evaluator)
 }
 
-/// What two slots have in common with other pairs that become the same component.
+/// The features by which two slots can be merged into the same component as other pairs.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Pattern {
     producer: ComponentId,
@@ -77,7 +77,7 @@ struct Pair {
     slots: HashMap<usize, usize>,
 }
 
-/// Who reads the results of a slot.
+/// The readers of a slot's results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Readers {
     None,
@@ -107,7 +107,7 @@ impl Pair {
                 pairs.entry(Pattern { producer: a, reader: b, fed }).or_default().push((reader, slot));
             }
         }
-        // What is saved, if the kind with AND gates stays whole.
+        // The saving, if the kind with AND gates stays whole.
         let worth = |pattern: &Pattern, slots: &[(usize, usize)]| {
             let (a, b) = (pattern.producer, pattern.reader);
             let (whole, own) = if free(b) && !free(a) { (a, b) } else { (b, a) };
@@ -214,7 +214,7 @@ fn only_readers(program: &Program) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Which output of the slot a wire is.
+/// The output of the slot that a wire is.
 fn output_of(program: &Program, slot: &Slot<'_>, wire: Wire) -> Option<u32> {
     let outputs = program.component(slot.component).circuit.outputs().len() as u32;
     wire.checked_sub(slot.first_output).filter(|output| *output < outputs)

@@ -74,7 +74,7 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
 
     let recipient = |party| if party == 1 { Recipient::Garbler } else { Recipient::Evaluator };
     match (&module.outputs[..], &output_wires[..]) {
-        // What both learn is one output for both.
+        // An output for both parties is one output.
         ([a, b], [x, y]) if x == y && module.types.port(&a.ty) == module.types.port(&b.ty) => {
             program.output(Port::new("output", module.types.port(&a.ty)), Recipient::Both, x.clone())?;
         }

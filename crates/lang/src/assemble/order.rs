@@ -49,7 +49,7 @@ impl Order {
         for gate in looking(0..template.gates() as u32) {
             operands(gate).into_iter().for_each(|node| reads[node] += 1);
         }
-        // What is read at the end is never given back.
+        // A value that is read at the end is never released.
         template.outputs.iter().for_each(|bit| reads[bit.node() as usize] += 1);
         let mut alive = template.inputs as usize;
         let mut most = alive;

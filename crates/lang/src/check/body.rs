@@ -20,14 +20,14 @@ pub(super) struct Body<'c, 's> {
     /// Type, declaration and, for parameters and inputs, no declaration, of each variable.
     pub(super) vars: Vec<(Type, Option<Span>)>,
     frame: u64,
-    /// What each name means now.
+    /// The current meaning of each name.
     names: HashMap<Rc<str>, u32>,
     /// Names of the open scopes, to be forgotten at their ends.
     scopes: Vec<Vec<Rc<str>>>,
     pub(super) calls: Vec<(usize, Span)>,
     /// Where the outermost macro that is being checked was used.
     pub(super) macro_use: Option<Span>,
-    /// Whether the expression that is being checked changes a variable inside of it.
+    /// True if the checked expression changes a variable inside it.
     pub(super) changes: bool,
     /// Variables that something is assigned to.
     pub(super) assigned: HashSet<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Body<'c, 's> {
     name: Rc<str>,
     span: Span,
     ret: Type,
-    /// Whether there is a `return` anywhere.
+    /// True if there is a `return` anywhere.
     returns: bool,
     made_for: Option<(Span, String)>,
 }
@@ -136,7 +136,7 @@ pub(super) fn check(
     checked
 }
 
-/// Whether every way through these statements ends with a `return`.
+/// Returns whether every path through these statements ends with a `return`.
 fn returns(list: &[Stmt]) -> bool {
     list.iter().any(|stmt| match stmt {
         Stmt::Return(..) => true,

@@ -1,4 +1,4 @@
-//! The state of a check: the declarations of a program and all that is known of it.
+//! The state of checking a program, and its declarations.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::parser::habits::type_of_c;
 use crate::source::{SourceMap, Span};
 use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types};
 
-/// What a global name stands for.
+/// The meaning of a global name.
 #[derive(Clone)]
 pub(super) enum Global {
     Type(Type, Span),
@@ -36,7 +36,7 @@ impl Global {
     }
 }
 
-/// What bodies need to know about a function.
+/// The data about a function that bodies need.
 pub(super) struct Signature {
     pub(super) name: Rc<str>,
     pub(super) params: Vec<(Rc<str>, Type, Span)>,
@@ -67,7 +67,7 @@ pub(super) struct Checker<'s> {
     pub(super) made: VecDeque<ast::Function>,
 }
 
-/// What a call chooses for a name.
+/// The choice of a call for a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Choice {
     /// A type, by a name that [`Checker::globals`] has.

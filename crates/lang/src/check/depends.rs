@@ -1,9 +1,9 @@
-//! Which amounts of shifts may depend on a function's parameters.
+//! Finds the amounts of shifts that may depend on a function's parameters.
 //!
-//! A function is executed with secret parameters, and again where a call knows some of them. What it computes
-//! must be the same either way, so that no width in it may depend on what is known of a parameter. The one
-//! width that depends on what is known is that of a shifted value, so those amounts are marked that may come
-//! from a parameter, whatever else is known of them.
+//! A function is executed with secret parameters, and again where a call knows some of them. Its result must
+//! be the same in both cases, so no width in it may depend on knowledge about a parameter. The one width that
+//! depends on what is known is that of a shifted value, so those amounts are marked that may come from a
+//! parameter, whatever else is known of them.
 
 use crate::ir::{Ex, ExKind, Func, Part, Place, St};
 
@@ -23,9 +23,9 @@ pub(super) fn mark_open_shifts(f: &mut Func) {
 }
 
 struct Open {
-    /// Whether each variable may depend on a parameter.
+    /// For each variable, whether it may depend on a parameter.
     vars: Vec<bool>,
-    /// Whether one was found in this round.
+    /// True if one was found in this round.
     found: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::types::{Compatible, Type};
 /// More functions than this are not made: a generic function may ask for itself with ever larger sizes.
 const MAX_FUNCTIONS: usize = 10_000;
 
-/// What is chosen so far for one name, by which argument.
+/// The choice so far for one name, and the argument that made it.
 type Chosen = (Choice, Type, Span);
 
 /// The name that an expression consists of.
@@ -103,7 +103,7 @@ impl Checker<'_> {
         Some(made)
     }
 
-    /// What the arguments choose for each name, in the order of the names.
+    /// The choices of the arguments for each name, in the order of the names.
     fn choose(&mut self, f: &ast::Function, span: Span, args: &[Ex]) -> Option<Vec<Choice>> {
         let mut chosen: HashMap<&str, Chosen> = HashMap::new();
         for (param, arg) in f.params.iter().zip(args) {

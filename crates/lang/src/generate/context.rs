@@ -1,4 +1,4 @@
-//! What bodies are executed with.
+//! The context in which bodies are executed.
 
 use crate::Options;
 use crate::ast::FunctionPragma;
@@ -8,7 +8,7 @@ use crate::ir::Module;
 /// A limit was hit and reported; there is no point in going on.
 pub struct Stop;
 
-/// What happens to calls of a function from `main`.
+/// The treatment of calls of a function from `main`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// It was asked to be a component.

@@ -31,9 +31,9 @@ pub(super) struct Frame<'m> {
     pub(super) vars: Vec<Var>,
     /// The open secret conditions, each including those before it.
     conditions: Vec<Bit>,
-    /// Whether calls become slots: this is `main`, or executed as part of it.
+    /// True if calls become slots: in `main`, or in a function that is executed as part of it.
     pub(super) top: bool,
-    /// Whether outputs are written, so that nothing may happen after a `return`.
+    /// True if outputs are written, so that nothing may happen after a `return`.
     pub(super) is_main: bool,
     /// Bits of the result.
     width: usize,
@@ -51,7 +51,7 @@ pub(super) enum Flow {
     Returned,
 }
 
-/// Whether there is a `return` in a statement.
+/// Returns whether a statement contains a `return`.
 fn returns(statement: &St) -> bool {
     match statement {
         St::Return(..) => true,
@@ -102,7 +102,7 @@ pub(super) struct Exec<'c, 'm, 's> {
     pub(super) graph: Graph,
     pub(super) sink: &'s mut Sink,
     pub(super) trace: Trace,
-    /// Whether parameters may be known here. They are secret by the rules, so that what would be an error for
+    /// True if parameters may be known here. They are secret by the rules, so that what would be an error for
     /// a known index must not be one.
     pub(super) parameters_known: bool,
     steps: u64,

@@ -19,7 +19,7 @@ pub(super) struct Limits {
     value: i128,
 }
 
-/// Whether an expression is made of numbers alone.
+/// Returns whether an expression consists of numbers only.
 fn is_constant(e: &Ex) -> bool {
     match &e.kind {
         ExKind::Const { .. } => true,

@@ -167,7 +167,7 @@ fn placements(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Placem
             Placement { component: component_now, open }
         })
         .collect();
-    // What calls a component must be open, so that the component's slots are slots of the program.
+    // A function that calls a component must be open, so that the component's slots are slots of the program.
     let mut reaches = vec![false; placements.len()];
     for function in callees_first(module) {
         reaches[function] = module.functions[function]

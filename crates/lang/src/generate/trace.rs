@@ -1,4 +1,4 @@
-//! What `main` did.
+//! The trace of `main`'s execution.
 
 use std::ops::Range;
 

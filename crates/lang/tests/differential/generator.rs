@@ -77,7 +77,7 @@ pub struct Generator {
     counters: Vec<String>,
     /// Names of variables of 3 bits that are never written, and so are secret by the rules.
     secrets: Vec<String>,
-    /// What the function returns, if it may return.
+    /// The type that the function returns, if it may return.
     ret: Option<Ty>,
     budget: usize,
 }
@@ -227,8 +227,7 @@ impl Generator {
         self.functions.iter().map(|f| f.name.clone()).collect()
     }
 
-    /// Whatever the variables hold at the end goes into the outputs, so that nothing of the program is in
-    /// vain.
+    /// The final values of the variables go into the outputs, so that no part of the program is dropped.
     fn harvest(&mut self, outputs: &[Ty]) -> String {
         let mut out = String::new();
         let to: Vec<usize> = (0..2).filter(|i| matches!(outputs[*i], Ty::Int(..))).map(|i| i + 1).collect();
@@ -411,8 +410,8 @@ impl Generator {
         }
     }
 
-    /// Whether values of this type can be elements of a list. Types of a list must go together, so that rows
-    /// must be of one type.
+    /// Returns whether values of this type can be elements of a list. Types of a list must go together, so
+    /// that rows must be of one type.
     fn can_be_listed(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Int(..) => true,

@@ -1,4 +1,4 @@
-//! What the library has for any width, against models, with its costs.
+//! The parts of the library for any width, compared with models, with their costs.
 
 use brickwork::circuit::{Party, Program};
 
@@ -134,7 +134,7 @@ fn sort_of_any_width_and_length() {
             assert_eq!(got, want);
         }
     }
-    // What the literature has: 19 for 8 elements, 63 for 16.
+    // The numbers of the literature: 19 for 8 elements, 63 for 16.
     assert_eq!((comparators(8), comparators(16)), (19, 63));
 }
 

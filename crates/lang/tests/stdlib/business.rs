@@ -184,7 +184,8 @@ fn benchmarking() {
         let expected: serde_json::Map<_, _> = (0..4)
             .map(|i| {
                 let better = others.iter().filter(|other| other[i] > own[i]).count();
-                // Which quarter of all companies, with itself, the share of those ahead falls into.
+                // Returns the quarter of all companies, including its own, into which the part of those ahead
+                // falls.
                 let quartile = 1 + 4 * better / (count + 1);
                 quartiles[quartile] += 1;
                 (FIGURES[i].to_owned(), json!({"rank": better + 1, "quartile": quartile}))

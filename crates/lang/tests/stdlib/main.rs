@@ -28,7 +28,7 @@ fn example(file: &StdFile) -> (&'static str, &'static str) {
     (example.garbler.text, example.evaluator.text)
 }
 
-/// Whether a sample has no tables; the tests of the command read those.
+/// Returns whether a sample has no tables; the tests of the command read those.
 fn is_plain(sample: &Sample) -> bool {
     sample.name.ends_with(".json") && !sample.text.contains('@')
 }
@@ -44,7 +44,7 @@ fn run(program: &Program, party: Party, garbler: &str, evaluator: &str) -> Vec<b
     program.output_bits(party, &program.simulate(&inputs[0], &inputs[1]))
 }
 
-/// What bits that a party learns mean.
+/// Returns the value of a party's output bits.
 fn decode(program: &Program, party: Party, bits: &[bool]) -> Value {
     value::decode(&program.output_ports(party), bits)
 }

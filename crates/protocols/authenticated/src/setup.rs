@@ -27,7 +27,7 @@ pub(super) struct Member {
     pub own: Owner,
     pub level: Level,
     pub hooks: Hooks,
-    /// What steps have kept.
+    /// The values that steps have kept.
     pub keep: Keep,
     pub id: SessionId,
     /// Keys the hashes of this session.
@@ -98,7 +98,7 @@ impl Member {
     }
 }
 
-/// Which series a party sends in.
+/// Returns the series in which a party is the sender.
 fn sends(role: Party) -> Direction {
     match role {
         Party::Garbler => Direction::GarblerSends,

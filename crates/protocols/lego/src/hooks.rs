@@ -112,7 +112,7 @@ mod cheating {
         pub inputs: [u32; 2],
     }
 
-    /// What a cheater does.
+    /// The cheats of a party.
     #[derive(Default)]
     pub struct Hooks {
         /// Alters the bytes of a party's state.

@@ -150,7 +150,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok(GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs })
 }
 
-/// What is claimed of input authenticators, on either side.
+/// The claims about input authenticators, on either side.
 pub(super) struct InputClaims {
     assigned: Assignment,
     /// s of the solderings in buckets, of each authenticator in a bucket that is no head; then of those to
@@ -158,7 +158,7 @@ pub(super) struct InputClaims {
     flips: Bits,
 }
 
-/// What the evaluator received of input authenticators after its challenge.
+/// The input authenticators that the evaluator received after its challenge.
 pub(super) struct OpenedInputs {
     /// Of opened ones: offset, and the wire that follows.
     offsets: Vec<Label>,
@@ -260,7 +260,7 @@ impl GarblerAuthenticators {
     }
 }
 
-/// What the evaluator received. `C` is [`Pending`] or, after the proof, [`Shares`].
+/// The data that the evaluator received. `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct ReceivedAuthenticators<C> {
     made: u64,
     hashes: Vec<Authenticator>,
@@ -301,7 +301,7 @@ impl ReceivedAuthenticators<Pending> {
     }
 }
 
-/// What was received after the challenge.
+/// The data that was received after the challenge.
 pub(super) struct ClaimedInputs {
     claims: InputClaims,
     opened: Claimed<OpenedInputs>,

@@ -49,7 +49,7 @@ const MORE_INPUTS: u64 = 4;
 /// Bytes of a proposal: B and c of gates, wire authenticators, input authenticators, 4 bytes each.
 pub(super) const PROPOSAL_BYTES: usize = 24;
 
-/// What both parties must agree on besides the program, and what follows from it.
+/// The parameters that both parties must agree on besides the program, and derived values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     /// s.
@@ -92,7 +92,7 @@ pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
     checks(security, STOCK_PROOFS, STOCK_PROOFS)
 }
 
-/// What the checks of a budget leave of 2^-s.
+/// Returns the part of 2^-s that the checks of a budget leave.
 fn rest(checks: &Budget, security: u32) -> Result<f64, Error> {
     let spent: f64 = checks.checks().iter().map(|check| check.1.log2().exp2()).sum();
     let rest = f64::from(security).exp2().recip() - spent;
@@ -426,7 +426,7 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
             break;
         }
     }
-    // What was searched by looking at a few cheats only is held against all of them.
+    // Parameters that were found by considering only a few cheats are checked against all of them.
     let (_, mut mixed) = best?;
     while mixed.bound(floor) > limit {
         let more = |opened: u32| opened + opened / 64 + 1;
@@ -439,8 +439,8 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
     is_modest(&mixed).then_some(mixed)
 }
 
-/// Whether an honest garbler may propose this cut. A greater one is not less safe, but what is made of it
-/// takes memory and time of the evaluator's, as much as the peer likes.
+/// Returns whether an honest garbler may propose this cut. A greater one is not less safe, but what is made
+/// of it takes memory and time of the evaluator's, as much as the peer likes.
 fn is_modest(mixed: &Mixed) -> bool {
     let Mixed { gates, authenticators } = mixed;
     let most = most_opened(gates.slots).saturating_mul(2);
@@ -449,9 +449,9 @@ fn is_modest(mixed: &Mixed) -> bool {
         && authenticators.opened <= most.saturating_mul(2)
 }
 
-/// Whether an honest garbler may propose this cut of input authenticators, where the checks leave so much:
-/// likewise. With the least part of it that gates leave ([`OF_GATES`]) the evaluator would choose a cut of
-/// its own, and an honest garbler's is no larger.
+/// Returns the same for a cut of input authenticators, if the checks leave this probability. With the least
+/// part of it that gates leave ([`OF_GATES`]) the evaluator would choose a cut of its own, and an honest
+/// garbler's is no larger.
 fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
     let own = || {
         let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());

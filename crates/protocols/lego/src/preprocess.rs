@@ -21,8 +21,8 @@
 //! a gate that is wrong at one row is wrong at another, too, and is noticed with probability 1/2. That needs
 //! `lsb(Δ) = 1`.
 //!
-//! What a wire is opened to at a colour is `C ⊕ colour·D`: the label of that colour, with the bit that it
-//! stands for in the place of the lowest bit.
+//! The opening of a wire at a colour is `C ⊕ colour·D`: the label of that colour, with its bit in place of
+//! the lowest bit.
 
 use std::ops::Range;
 
@@ -281,7 +281,7 @@ fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]]
     }
 }
 
-/// What the evaluator received of gates and wire authenticators. Nothing of it is proven.
+/// The gates and wire authenticators that the evaluator received. Nothing of it is proven.
 pub(super) struct ReceivedGates {
     made: u64,
     gates: Gates,
@@ -380,7 +380,7 @@ impl Buckets {
     }
 }
 
-/// What the evaluator received after its challenge: for the claims, and for use when they are proven.
+/// The data that the evaluator received after its challenge: for the claims, and for use after the proof.
 pub(super) struct ClaimedGates {
     made: u64,
     claims: GateClaims,
@@ -463,8 +463,8 @@ impl ClaimedGates {
         });
     }
 
-    /// Returns the buckets, when all that was received is proven. Whoever needs the commitments to the heads
-    /// takes them before.
+    /// Returns the buckets, when all that was received is proven. A caller that needs the commitments to the
+    /// heads takes them before.
     ///
     /// # Errors
     /// [`Error::Resource`] if a temporary file cannot be read.

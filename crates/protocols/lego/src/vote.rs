@@ -33,7 +33,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Makes room for so many buckets of these sizes. What was there may be lost, but no copy of it stays.
+    /// Makes room for so many buckets of these sizes. Old contents may be lost, but no copy of them stays.
     pub fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
         let fit = |labels: &mut Labels, length: usize| {
             if labels.capacity() < length {
@@ -97,7 +97,7 @@ impl Buckets {
         Ok(all_refused)
     }
 
-    /// What an authenticator is asked about a label on the head: its number, and the label on its own wire.
+    /// A question to an authenticator about a label on the head: its number, and the label on its own wire.
     #[inline]
     fn asks(&self, guard: usize, label: Label) -> (u64, Label) {
         (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))

@@ -30,7 +30,7 @@ pub trait Member: Sized {
     const ROLE: Party;
     /// A step of preprocessing.
     type FillStep: Asked;
-    /// What such a step makes.
+    /// The result of such a step.
     type Made;
     /// A program and this party's input.
     type Execution<'j>;

@@ -1,4 +1,4 @@
-//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
+//! The predicted cost of a run: the protocol as a list of steps, in an order in which both parties execute
 //! it. Bytes and crossings are exact, the rest are estimates.
 
 mod measure;
@@ -115,7 +115,7 @@ pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Resul
     Ok(script)
 }
 
-/// What is left for the time when the inputs are there.
+/// Returns the work that is left for the time when the inputs are known.
 fn online(script: &mut Script, layout: &Layout) {
     let inputs = [Garbler, Evaluator].map(|party| layout.inputs(party) as u64);
     script.phase("build");
@@ -228,8 +228,8 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
     script.message(Garbler, HASH as u64); // 11
 }
 
-/// Peak memory of the garbler and of the evaluator in bytes. What waits for its program goes to files where
-/// it is more than [`TABLE_MEMORY`].
+/// Peak memory of the garbler and of the evaluator in bytes. Data that waits for its program goes to files if
+/// it is larger than [`TABLE_MEMORY`].
 fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;

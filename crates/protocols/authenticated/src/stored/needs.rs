@@ -1,4 +1,4 @@
-//! What a program takes from stock, and what is made for it.
+//! The items that a program takes from stock, and the steps that make them.
 
 use brickwork_base::at_most;
 use brickwork_base::digest::Digest;
@@ -17,7 +17,7 @@ use crate::layout::{Forced, Layout, Lot, can_be_masked, lots};
 use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
 use crate::report::promise_of;
 
-/// What the items of a batch are.
+/// The kind of a batch's items.
 pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
 
@@ -35,7 +35,7 @@ const GIVEN_UP_SHARE: f64 = 0.75;
 /// Openings of masks in all programs that an epoch has entries for.
 const OPENINGS_OF_PROGRAMS: u64 = 3 << 19;
 
-/// What is made ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time, for programs that may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Components, and how many copies of each.
@@ -63,8 +63,8 @@ impl Request {
         Self::of_layout(&layout)
     }
 
-    /// Returns what a program takes, as [`Request::of`]. What has neither a slot nor an input takes a mask
-    /// all the same, which hides nothing: an entry that takes nothing would burn nothing.
+    /// Returns what a program takes, as [`Request::of`]. A program with neither a slot nor an input takes one
+    /// mask, which hides nothing, because a log entry that takes nothing would burn nothing.
     pub(crate) fn of_layout(layout: &Layout) -> Result<Self, Error> {
         let components = layout.program.components().iter().zip(&layout.copies);
         let components = components.filter(|(_, copies)| **copies > 0);
@@ -268,7 +268,7 @@ pub(super) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,
     pub input: &'j [bool],
-    /// What an epoch must promise; a cheater with other lengths does not look at it.
+    /// Checks the promise of an epoch; a cheater with other lengths skips this.
     pub promise: Option<Level>,
 }
 

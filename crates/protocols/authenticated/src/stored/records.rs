@@ -1,5 +1,5 @@
-//! What is kept of copies and of input masks: lists of plain values, of each item as many bytes as the
-//! circuit and the level say.
+//! Records of copies and of input masks: lists of plain values, with as many bytes per item as the circuit
+//! and the level require.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::share::Shares;
 /// Version of headers and records.
 const VERSION: u32 = 1;
 
-/// What the items of a batch have in common.
+/// The common data of a batch's items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     version: u32,
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(spare[..], [&tags[..], &[0; 7]].concat());
     }
 
-    /// What is written is read, whatever chunks and records it lies in; a record of another length is none.
+    /// Written data is read from any chunks and records; a record of another length is refused.
     #[test]
     fn records_are_read_as_they_were_written() {
         let items = items();

@@ -1,5 +1,5 @@
-//! The two roles where their copies and masks lie on disk. What a role has of them is its [`Role`]; the rest
-//! is said once for both.
+//! The two roles where their copies and masks lie on disk. [`Role`] has the operations in which the roles
+//! differ; the rest of the code is shared.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub(super) trait Recorded: Role {
     fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
 }
 
-/// Which copies some are: where their keys begin, their first number, and of how many gates each is.
+/// Identifies some copies: the start of their keys, their first number, and the number of gates of each.
 pub(super) struct Numbered {
     keys: Keys,
     first: u32,
@@ -148,8 +148,8 @@ impl Recorded for Received {
     }
 }
 
-/// What goes from one session of a connection to the next: of what masks are made in a new one, and what a
-/// cheater does.
+/// State that passes from one session of a connection to the next: the OTs of masks in a new one, and the
+/// hooks of a cheater.
 pub(super) struct Carried {
     pub cot: Cot,
     pub hooks: Hooks,
@@ -158,18 +158,18 @@ pub(super) struct Carried {
 /// A role's session, as the stock sees it.
 pub(super) struct OnDisk<C: Recorded> {
     member: Member,
-    /// Of what masks are made in a new session.
+    /// The OTs of the masks in a new session.
     wanted: Cot,
     /// Most bytes of what waits for evaluation that are held in memory.
     memory: u64,
-    /// What the step at hand has made.
+    /// The result of the current step.
     made: Option<Made<C>>,
 }
 
-/// What a program gave, and what it was made of.
+/// The result of a program, and the items that were made for it.
 pub(super) struct Outcome {
     pub outputs: Vec<bool>,
-    /// What nobody decoded, in the order of its outputs.
+    /// The kept outputs, in order.
     pub kept: Vec<Secret>,
     /// The pools that triples came from.
     pub pools: Vec<Pool>,
@@ -300,7 +300,7 @@ impl<C: Recorded> Side for OnDisk<C> {
         (run, Carried { cot, hooks })
     }
 
-    /// Whatever ran from it: masks and triples that are made later have nothing to do with those before. But
+    /// This holds whatever ran from it, because later masks and triples are independent of earlier ones. But
     /// not where much was given up.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         Ok(may_begin(state.given_up(), terms.security.whole()?))
@@ -376,7 +376,8 @@ impl<C: Recorded> Side for OnDisk<C> {
         Ok(taken)
     }
 
-    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
+    /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
         // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.

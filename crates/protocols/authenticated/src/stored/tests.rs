@@ -20,7 +20,7 @@ use brickwork_stock::{Forward, Secrets};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
-/// What one connection is for.
+/// The purpose of one connection.
 #[derive(Clone, Copy)]
 enum What<'w> {
     Fill(&'w Request),
@@ -36,7 +36,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// What a connection does to both parties' stores.
+/// The action of a connection on both parties' stores.
 struct Folders(Stores);
 
 fn one(
@@ -93,7 +93,8 @@ impl Folders {
         inventory(&self.store(party)).unwrap()
     }
 
-    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    /// Returns the remaining items in epochs that are not burned, by name; they must be the same at both
+    /// parties.
     #[track_caller]
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
@@ -130,7 +131,7 @@ fn times(program: &Program, count: usize) -> Request {
     Request { components, inputs: count * inputs }
 }
 
-/// What the garbler has, which both learn: no slot.
+/// An input of the garbler that both learn: no slot.
 fn without_anything() -> Program {
     let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
     program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
@@ -211,7 +212,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let made = folders.runs(&two, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!((made.components[0].1, made.inputs), (1, inputs as usize - 10));
     assert_eq!(folders.parts(Party::Garbler).len(), 1);
-    // What is used up is burned, and the next has other offsets.
+    // A used epoch is burned, and the next one has other offsets.
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());
@@ -326,7 +327,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     for attempt in 1..=most + 1 {
         let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &Seen::default());
         assert!(folders.over(lines, What::Fill(&asked)).iter().all(Result::is_err));
-        // What is tried in vain over all epochs is another matter.
+        // Unused attempts over all epochs are tested elsewhere.
         folders.0.forgive();
         let parts = folders.parts(Party::Garbler);
         assert_eq!(parts.len(), if attempt <= most { 1 } else { 2 }, "{attempt}");
@@ -484,7 +485,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
 }
 
 /// An epoch may be added to while something of it is kept: its session goes on, and so does what it keeps.
-/// What is kept next has another name, whether the first was forgotten or not.
+/// The next kept value has another name, also if the first was forgotten.
 #[test]
 fn what_is_kept_stays_while_stock_is_made() {
     let program = Arc::new(library::millionaires().unwrap());

@@ -123,8 +123,8 @@ fn both_take_the_same_ots() {
     });
 }
 
-/// What the engine is for: bytes an AND gate, both ways together, in large lots; what a PCG takes first
-/// is half a byte of them in a run of two.
+/// The engine's figure of merit: bytes per AND gate, in both directions together, in large lots. The setup of
+/// a PCG is half a byte of them in a run of two.
 #[test]
 fn an_and_gate_takes_so_many_bytes() {
     for (cot, executions, most) in [

@@ -35,7 +35,7 @@ fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
 }
 
-/// Whether all that a party has is burned, its secrets and segments removed.
+/// Returns whether everything of a party is burned: its secrets and segments are removed.
 fn is_burned(root: &Path, party: Party) -> bool {
     let segments = std::fs::read_dir(root.join(format!("{party:?}")).join("segments")).unwrap().count();
     let store = store(root, party);
@@ -48,7 +48,7 @@ fn is_burned(root: &Path, party: Party) -> bool {
     burned
 }
 
-/// What a cheater does to its state.
+/// Changes a cheater's state.
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 
 /// How one party cheats.
@@ -253,14 +253,14 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
 const OWN: usize = 3;
 
 /// OTs are made on the spot for a program from stock: that they are bound, the solderings, V and σ are all
-/// proven by the last proof, after the evaluator has sent its masked input. Whatever the garbler lies about
-/// then, alone or consistently, the evaluator ends in one way for either input: at the same place, after the
-/// same messages, with everything burned.
+/// proven by the last proof, after the evaluator has sent its masked input. Whatever the garbler then lies
+/// about, alone or consistently, the evaluator ends in the same way for either input: at the same place,
+/// after the same messages, with everything burned.
 #[test]
 fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     type Lie = fn() -> Cheater;
     let no: Lie = Cheater::default;
-    // What the garbler does when the epoch begins, what in the run, and what the evaluator finds.
+    // The garbler's action when the epoch begins and in the run, and the evaluator's result.
     let plays: [(&str, Lie, Lie, Cheat); 9] = [
         // R' differs from R in its lowest bit alone, so that with lies about e and V the opening is that of
         // the other bit's label.
@@ -425,7 +425,7 @@ fn row_24_who_takes_something_else_is_refused() {
     }
 }
 
-/// Whoever comes with a store has no parameters to propose, and says so.
+/// A party with a store has no parameters to propose, and says so.
 #[test]
 fn row_19_nothing_is_proposed_for_a_store() {
     let program = toy();

@@ -55,7 +55,7 @@ pub(super) fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
 }
 
-/// What a party's worker does: hooks, and its end of the connection.
+/// The actions of a party's worker: hooks, and its end of the connection.
 pub(super) type Worker = (Channel, Hooks);
 
 /// Makes both parties' workers on connections in memory.
@@ -210,7 +210,7 @@ fn shares_add_up() {
     }
 }
 
-/// What the other party finds when one worker of three cheats, and that all is burned, durably.
+/// The other party's error when one worker of three cheats; everything is burned durably.
 fn burns(cheater: Party, cheat: Cheat, with_ots: bool, workers: [Vec<Worker>; 2]) {
     let (folder, program) = (tempfile::tempdir().unwrap(), chain());
     let root = folder.path();

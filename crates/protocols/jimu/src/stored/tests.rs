@@ -46,7 +46,7 @@ fn toy() -> Program {
     program.finish().unwrap()
 }
 
-/// What one connection is for.
+/// The purpose of one connection.
 #[derive(Clone, Copy)]
 enum What<'w> {
     Fill(&'w Request),
@@ -63,7 +63,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// What a connection does to both parties' stores.
+/// The action of a connection on both parties' stores.
 struct Folders(Stores);
 
 fn dealt(alter: Option<StateHook>) -> Hooks {
@@ -108,7 +108,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    /// Returns the remaining items in epochs that are not burned, by name; they must be the same at both
+    /// parties.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
             assert_eq!(epoch.epoch.protocol, "jimu");
@@ -165,7 +166,7 @@ fn of(program: &Program, unit: Unit) -> Request {
     Request::of(program, unit).unwrap()
 }
 
-/// What is left of a request.
+/// Returns the remaining part of a request.
 fn items(request: &Request) -> BTreeMap<String, u64> {
     let &Request { gates, inputs, ots, .. } = request;
     let mut all = left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)]);
@@ -223,7 +224,7 @@ fn filled_used_up_and_made(unit: Unit) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("2 inputs more than there is"), "{why}");
     }
-    // What is lacking is not added to an epoch that was used: another one has it all.
+    // Missing items are not added to a used epoch: another one gets everything.
     assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
     assert_eq!(folders.left(), rest);
     assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
@@ -283,8 +284,8 @@ fn mixed() -> Program {
     program.finish().unwrap()
 }
 
-/// What computes the same is the same, whatever it is called; each slot gets a bucket of its own, in any
-/// order, also out of batches that others have taken from.
+/// Components that compute the same are the same, whatever their names. Each slot gets its own bucket, in any
+/// order, also from batches from which others have taken.
 #[test]
 fn components_are_known_by_what_they_compute() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -305,7 +306,7 @@ fn components_are_known_by_what_they_compute() {
     assert!(folders.left().keys().all(|name| ["inputs", "OTs"].contains(&name.as_str())));
 }
 
-/// One epoch has gates and components. Who says nothing takes components while they last.
+/// One epoch has gates and components. Without a named unit, components are used while there are enough.
 #[test]
 fn gates_and_components_are_in_one_epoch() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -336,7 +337,7 @@ fn gates_and_components_are_in_one_epoch() {
     assert!(results.iter().any(|result| matches!(result, Err(Error::Mismatch(_)))));
     assert_eq!(folders.left(), {
         let mut left = items(&both);
-        // What was left of gates before.
+        // The remaining gates from before.
         *left.get_mut("AND gates").unwrap() += 2;
         left
     });
@@ -365,7 +366,7 @@ fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
     }
 }
 
-/// What has no AND gates is the same program, however it is cut.
+/// A program without AND gates is the same in every cut.
 #[test]
 fn a_program_without_gates_takes_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -499,7 +500,7 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
         let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &Seen::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        // What is tried in vain over all epochs is another matter.
+        // Unused attempts over all epochs are tested elsewhere.
         folders.0.forgive();
         let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
@@ -651,7 +652,7 @@ fn a_cheat_burns(
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
 }
 
-/// What makes the challenge one that tests know.
+/// Hooks that make the challenge known to tests.
 fn known() -> StateHook {
     Box::new(|point, bytes| {
         if point == Point::Challenge {
@@ -660,7 +661,7 @@ fn known() -> StateHook {
     })
 }
 
-/// What makes all gates or copies of buckets rubbish but those at this place in each.
+/// Hooks that spoil all gates or copies of buckets except those at this position in each.
 fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
@@ -710,7 +711,7 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     }
 }
 
-/// What makes one gate, or one copy, of each program's first bucket say the opposite: the second one.
+/// Hooks that make the second gate, or copy, of each program's first bucket give the opposite result.
 fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
@@ -807,8 +808,8 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     assert!(matches!(asked.times(1 << 40), Err(Error::Limit(_))));
 }
 
-/// A million gates with as many inputs are made in one preprocessing, at any level; a hundred AES are. What
-/// is too much is refused with what to do.
+/// A million gates with as many inputs are made in one preprocessing, at any level; a hundred AES are. A
+/// request that is too large is refused with a hint.
 #[test]
 fn a_preprocessing_has_room_for_a_million_gates() {
     let many = Request { gates: 1 << 20, inputs: 1 << 20, ots: 1 << 20, ..Request::default() };

@@ -1,4 +1,4 @@
-//! What a program takes from stock, and what is made for it.
+//! The items that a program takes from stock, and the steps that make them.
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
@@ -11,7 +11,7 @@ use super::origins::{self, Header};
 use crate::layout::Layout;
 use crate::parameters::Parameters;
 
-/// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
+/// The kind of a batch's items: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
     /// Buckets of AND gates and their wire authenticators.
     pub const GATES: u8 = 0;
@@ -32,7 +32,7 @@ const INPUTS_OF_A_STEP: u64 = 1 << 16;
 /// The part of a preprocessing's share of the budget that goes to gates, where inputs are asked for, too.
 const OF_GATES: f64 = 0.75;
 
-/// What is made ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time, for programs that may not be known yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// AND gates, in buckets.
@@ -217,7 +217,7 @@ impl Filling<'_> {
     pub(super) fn risk(&self) -> u128 {
         match self {
             Filling::Items(_, parameters) => parameters.risk(),
-            // What it was built of counts where that was made.
+            // The items from which it was built count in the epoch in which they were made.
             Filling::Program(..) => 0,
         }
     }
@@ -259,7 +259,7 @@ impl Asked for Filling<'_> {
     }
 }
 
-/// What is done with what is taken.
+/// The use of the taken items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The program is run.

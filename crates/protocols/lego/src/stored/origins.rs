@@ -1,4 +1,4 @@
-//! Which cut-and-chooses the items of a batch came out of, and how unlikely a program from stock fails.
+//! The cut-and-chooses that made the items of a batch, and the failure probability of a program from stock.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub(crate) enum CutAndChoose {
 }
 
 impl CutAndChoose {
-    /// Whether somebody would choose it.
+    /// Returns whether a cut is plausible.
     fn is_sensible(&self) -> bool {
         match self {
             CutAndChoose::Gates(mixed) => mixed.is_sensible(),
@@ -58,7 +58,7 @@ impl CutAndChoose {
     }
 }
 
-/// What the items of a batch have in common.
+/// The common data of a batch's items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub version: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Header {
     pub parts: Vec<Part>,
 }
 
-/// What a built program has of one batch.
+/// The items of one batch in a built program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// B, or β and α.
@@ -88,7 +88,7 @@ pub(crate) struct Part {
     pub copies: u32,
     /// Authenticators that the session had made before those of the batch.
     pub made: u64,
-    /// Whether these are gates.
+    /// True if these are gates.
     pub gates: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The two roles where what they make lies on disk. What each does by itself is a [`Role`]; the rest is said
-//! once for both.
+//! The two roles where what they make lies on disk. [`Role`] has the operations in which the roles differ;
+//! the rest of the code is shared.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -48,14 +48,14 @@ pub(super) struct Noted {
     made: u64,
 }
 
-/// What a step has made: items with what is noted of their batch.
+/// The result of a step: items with the data of their batch.
 pub(super) struct Made<R: Role> {
     gates: Option<(R::Gates, Noted)>,
     inputs: Option<(R::Inputs, Noted)>,
     ots: Option<(R::Ots, Noted)>,
 }
 
-/// What a program takes: of each kind the items of each batch, in order.
+/// The items that a program takes: for each kind those of each batch, in order.
 pub(super) struct Material<R: Role> {
     gates: Vec<R::Gates>,
     inputs: Vec<R::Inputs>,
@@ -532,12 +532,12 @@ struct Built<R: Role> {
 pub(super) struct OnDisk<R: Role> {
     party: Box<R>,
     security: u32,
-    /// What the step at hand has made.
+    /// The result of the current step.
     made: Option<Made<R>>,
     built: Option<Built<R>>,
 }
 
-/// What a program gave that ran.
+/// The result of a program.
 pub(super) struct Ran {
     pub outputs: Vec<bool>,
     pub recovered: bool,
@@ -585,7 +585,7 @@ impl<R: Role> Side for OnDisk<R> {
         self.party.release()
     }
 
-    /// What a session uses exists before its first input, and too much that was given up closes one.
+    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
@@ -682,7 +682,8 @@ impl<R: Role> Side for OnDisk<R> {
         }
     }
 
-    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
+    /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Option<Ran>, Error> {
         let OnDisk { party, security, built, .. } = self;
         let pool = party.pool();
@@ -774,7 +775,7 @@ mod tests {
         R::restored(run, &terms, &secrets, Hooks::none())
     }
 
-    /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
+    /// The garbler's secrets on disk, field after field; then the evaluator's.
     type Garblers = (u32, SessionId, Vec<[SeedBytes; 2]>, u128, Vec<u64>);
     type Evaluators = (u32, SessionId, Vec<SeedBytes>, Vec<u8>, Vec<u64>);
 

@@ -14,7 +14,7 @@ use brickwork_stock::GivenUp;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
-/// What one connection is for.
+/// The purpose of one connection.
 #[derive(Clone, Copy)]
 enum What<'w> {
     Fill(&'w Request),
@@ -32,7 +32,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// What a connection does to both parties' stores.
+/// The action of a connection on both parties' stores.
 struct Folders(Stores);
 
 fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
@@ -77,7 +77,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    /// Returns the remaining items in epochs that are not burned, by name; they must be the same at both
+    /// parties.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
             assert_eq!(epoch.epoch.protocol, "lego");
@@ -115,7 +116,7 @@ fn of(program: &Program) -> Request {
     Request::of(program).unwrap()
 }
 
-/// What is left of a request.
+/// Returns the remaining part of a request.
 fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
     left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)])
 }
@@ -162,7 +163,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("1 AND gates, 4 inputs more than there is"), "{why}");
     }
-    // What is lacking is not added to an epoch that was used: another one has it all.
+    // Missing items are not added to a used epoch: another one gets everything.
     assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
     assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
@@ -274,7 +275,7 @@ fn a_built_program_takes_the_inputs_alone() {
     let solderings = |did: &Did| sent(&did.phases, &["build"])[0];
     assert_eq!(solderings(&built), solderings(&from_gates[0]));
     assert!(solderings(&built) + 16 * 14 < solderings(&from_gates[1]));
-    // What a run from stock that is built sends online, one without stock does, too.
+    // A run without stock sends the same online as a built run from stock.
     let script = |program: &Program| {
         let parameters = crate::parameters(program, 40).unwrap();
         let script = crate::cost::script(program, &parameters).unwrap();
@@ -343,7 +344,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
         let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, &[], &Seen::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        // What is tried in vain over all epochs is another matter.
+        // Unused attempts over all epochs are tested elsewhere.
         folders.0.forgive();
         let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
