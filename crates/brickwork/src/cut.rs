@@ -7,7 +7,7 @@ use std::str::FromStr;
 use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
 
 /// A cut of a program into components that both parties can make from the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Cut {
     /// As the file cuts it.
     Given,
@@ -128,7 +128,7 @@ impl FromStr for Cut {
 }
 
 /// The cut that a party wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CutChoice {
     /// The garbler takes the cut that is predicted to be fastest. The evaluator takes the one that the
     /// garbler proposes.

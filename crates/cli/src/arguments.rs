@@ -16,7 +16,6 @@ use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
 
 use crate::decimal;
-use crate::files;
 use crate::link;
 use crate::store::StoreArguments;
 
@@ -36,13 +35,6 @@ pub struct ProgramArguments {
     pub loaded: Option<brickwork::Program>,
 }
 
-impl ProgramArguments {
-    /// Names the program of a file.
-    pub fn of(file: PathBuf) -> Self {
-        ProgramArguments { file, map: Map { entries: Vec::new() }, loaded: None }
-    }
-}
-
 /// The owners of the inputs of a Bristol or SCD circuit.
 #[derive(Args, Clone)]
 pub struct Map {
@@ -57,11 +49,6 @@ impl Map {
     /// Returns the owner of each input.
     pub fn parties(&self) -> InputMap {
         self.entries.iter().cloned().collect()
-    }
-
-    /// Returns the flags that give the same values.
-    pub fn as_flags(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().map(|(name, party)| format!("--map={name}={}", files::role(*party)))
     }
 }
 
@@ -247,21 +234,6 @@ impl ParameterArguments {
     }
 }
 
-/// Returns the flags that give these parameters.
-pub fn as_flags(parameters: &Parameters) -> Vec<String> {
-    let Parameters { protocol, linking, cot, commitments, security, post_quantum, executions } = parameters;
-    [format!("--protocol={protocol}")]
-        .into_iter()
-        .chain(linking.map(|linking| format!("--linking={}", linking.name())))
-        .chain(cot.map(|cot| format!("--cot={}", cot.name())))
-        .chain(commitments.then(|| "--commitments=split".into()))
-        .chain(security.map(|bits| format!("--security={bits}")))
-        .chain(post_quantum.then(|| "--post-quantum".into()))
-        .chain(executions.map(|n| format!("--executions={n}")))
-        .collect()
-}
-
-/// The garbler's choice of parameters, which the evaluator then checks.
 #[derive(Args)]
 pub struct Choice {
     /// The buckets that the garbler proposes: those that are predicted to be fastest here, or the standard
@@ -283,16 +255,6 @@ fn buckets() -> impl TypedValueParser<Value = Buckets> {
         "standard" => Buckets::Standard,
         _ => Buckets::Fastest,
     })
-}
-
-impl Choice {
-    /// Returns the flag for the same value.
-    pub fn as_flag(&self) -> &'static str {
-        match self.buckets {
-            Buckets::Fastest => "--buckets=fastest",
-            Buckets::Standard => "--buckets=standard",
-        }
-    }
 }
 
 /// The cut of the program into components.

@@ -33,13 +33,6 @@ pub struct AuditArguments {
     pub audit: Option<PathBuf>,
 }
 
-impl AuditArguments {
-    /// Opens the file before the run begins.
-    pub fn open(&self) -> Result<Option<Audit>, Failure> {
-        self.audit.as_deref().map(Audit::open).transpose()
-    }
-}
-
 /// A file that is open for one line.
 pub struct Audit {
     path: PathBuf,
@@ -47,7 +40,8 @@ pub struct Audit {
 }
 
 impl Audit {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    /// Opens the file before the run begins.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
         Ok(Audit { path: path.to_owned(), file: files::append_private(path)? })
     }
 

@@ -100,6 +100,9 @@ pub enum Command {
     Simulate(simulate::Arguments),
     Keygen(keygen::Arguments),
     Run(run::Arguments),
+    /// A party of `brickwork run`
+    #[command(name = crate::child::COMMAND, hide = true)]
+    Child,
     /// Garble: the first party of a computation
     Garbler(party::Arguments),
     /// Evaluate: the second party of a computation

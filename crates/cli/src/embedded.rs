@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
 use crate::failure::{Failure, code};
-use crate::party::{self, Given, Host};
+use crate::party::{self, Host};
 use crate::report::Report;
 use crate::standing;
 use crate::{execute, files, info, page, plan, programs, run, simulate, terminal, values};
@@ -159,8 +159,9 @@ pub fn take_part(
 ) -> Answer {
     answer(line.run(|| {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let host = Host::Embedded { secrets: Given::Some(identity, input), listens };
-        party::take_part_by(role, flags.iter().map(OsString::from).collect(), program, host)
+        let (flags, input) =
+            (flags.iter().map(OsString::from).collect(), input.as_ref().map(|input| input.as_str()));
+        party::take_part(role, flags, program, identity, input, listens)
     }))
 }
 
@@ -200,7 +201,7 @@ pub fn connect(
 ) -> Result<Standing, Value> {
     let begin = || {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let mut host = Host::Embedded { secrets: Given::Some(None, None), listens };
+        let mut host = Host::Embedded { listens, warns: true };
         Standing::begin(role, flags.iter().map(OsString::from).collect(), identity, &mut host)
     };
     line.run(begin).map_err(|failure| failure.value())
@@ -305,7 +306,7 @@ pub fn coordinate(
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    let mut host = Host::Embedded { secrets: Given::Some(None, None), listens };
+    let mut host = Host::Embedded { listens, warns: true };
     let flags = flags.iter().map(OsString::from).collect();
     answer(line.run(|| foreign::run(flags, hands, &mut host)))
 }

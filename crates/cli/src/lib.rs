@@ -8,6 +8,7 @@ mod arguments;
 mod assemble;
 mod audit;
 mod bench;
+mod child;
 mod cluster;
 mod commands;
 mod compile;
@@ -22,7 +23,6 @@ mod files;
 mod garble;
 mod info;
 mod keygen;
-mod leash;
 mod link;
 mod maker;
 mod manual;
@@ -165,6 +165,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Keygen(command) => keygen::run(command, cli.quiet),
         Command::Simulate(command) => simulate::run(command),
         Command::Run(command) => run::run(command, cli.quiet),
+        Command::Child => child::run(cli.quiet),
         Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
         Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),

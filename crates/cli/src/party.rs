@@ -2,22 +2,21 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use brickwork::circuit::{self, Party};
+use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::run::{self as engine, Place, Ran};
-use brickwork::engine::ways::Part;
-use brickwork::program::gates_within;
+use brickwork::engine::ways::{Part, Protocols};
 use brickwork::resources;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork::{ProtocolError as Error, SourceOptions};
+use brickwork::{Program, ProtocolError as Error};
 use brickwork_kernels::Secrets;
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use zeroize::Zeroizing;
 
 use crate::arguments::CutArguments;
 use crate::arguments::{
@@ -31,7 +30,7 @@ use crate::progress::watch;
 use crate::report::{Report, bit_string};
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::{files, leash, programs, values};
+use crate::{files, programs, values};
 
 /// The arguments of either party.
 #[derive(Args)]
@@ -48,7 +47,7 @@ pub struct Arguments {
     #[command(flatten)]
     reading: Reading,
     /// This party's private key, made by `brickwork keygen`
-    #[arg(long, value_name = "KEYFILE", required_unless_present = "leash")]
+    #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
     /// The peer's public key, or @file
     #[arg(long, value_name = "PUBKEY")]
@@ -67,10 +66,6 @@ pub struct Arguments {
     stock: StoreArguments,
     #[command(flatten)]
     page: RunPageArguments,
-    /// For `brickwork run`: key and input come from stdin, and the address goes to stdout. The end of stdin
-    /// ends the process, so that it does not outlive its parent.
-    #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
-    leash: bool,
 }
 
 /// The arguments of an evaluator.
@@ -84,162 +79,201 @@ pub struct EvaluatorArguments {
 
 impl EvaluatorArguments {
     pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
-        run(Party::Evaluator, &self.party, self.audit.open()?, quiet)
+        run(Party::Evaluator, &self.party, self.audit.audit.as_deref(), quiet)
     }
 }
 
-/// The surroundings of a party: the source of its secrets, and the receiver of its address.
+/// The task of a party: everything but the program, its key and its input.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Task {
+    pub party: Party,
+    /// The public key of the peer.
+    pub peer: [u8; 32],
+    pub place: Endpoint,
+    /// A listener waits on for a peer that fits.
+    pub keep: bool,
+    pub request: RunRequest<Protocols>,
+    pub stock: Option<StoreArguments>,
+    /// The file for the evaluator's notes that must not show elsewhere.
+    pub audit: Option<PathBuf>,
+}
+
+/// The way to the peer.
+#[derive(Clone, Serialize, Deserialize)]
+pub enum Endpoint {
+    /// This party listens at this address.
+    Listen(String),
+    /// The peer listens at this address.
+    Connect(String),
+}
+
+/// The surroundings of a party: they decide who hears where it listens, and in which form the output leaves.
 pub enum Host<'h> {
-    /// The command itself, with its flags, files and terminal.
-    Command,
-    /// Another process of this program, which `brickwork run` started.
-    Leash,
-    /// A thread of a process that is not the command.
-    Embedded { secrets: Given, listens: &'h mut dyn FnMut(SocketAddr) },
+    /// The command itself, with its terminal.
+    Command { quiet: bool },
+    /// A process that `brickwork run` started.
+    Child { quiet: bool },
+    /// A thread of a process that is not the command. `warns` is false for the first of two parties here.
+    Embedded { listens: &'h mut dyn FnMut(SocketAddr), warns: bool },
 }
 
-/// A party's secrets that do not come from flags.
-pub enum Given {
-    /// The key, and the bits of the input.
-    All(Identity, Secrets<bool>),
-    /// A key, unless it is in a file; and an input in the form of a flag's value, if there is one.
-    Some(Option<Identity>, Option<Zeroizing<String>>),
+impl Host<'_> {
+    fn is_quiet(&self) -> bool {
+        match self {
+            Host::Command { quiet } | Host::Child { quiet } => *quiet,
+            Host::Embedded { .. } => true,
+        }
+    }
 }
 
-/// Runs one party to its end. An evaluator writes to `audit` what must not show elsewhere.
+/// Runs one party to its end. An evaluator writes notes that must not show elsewhere to the file `audit`.
 pub fn run(
     party: Party,
     arguments: &Arguments,
-    audit: Option<Audit>,
+    audit: Option<&Path>,
     quiet: bool,
 ) -> Result<Report, Failure> {
-    let host = if arguments.leash { Host::Leash } else { Host::Command };
-    take_part(party, arguments, audit, quiet, host)
+    let page = arguments.page.open()?;
+    let program = programs::program(&arguments.program)?;
+    let secrets = arguments.secrets(party, &program, None, None)?;
+    let task = arguments.task(party, audit)?;
+    let report = play(&task, &program, (&secrets.0, &secrets.1), &mut Host::Command { quiet })?;
+    if let Some(page) = page {
+        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
+    }
+    Ok(report)
 }
 
-/// Does the same as [`run`] according to these flags, in these surroundings, with the named program if it was
-/// read before.
-pub fn take_part_by(
+/// Runs one party as [`run`] does with these flags, on a thread of a process that is not the command. The
+/// program, the key and the input replace those that flags would name.
+pub fn take_part(
     party: Party,
     flags: Vec<OsString>,
-    program: Option<brickwork::Program>,
-    host: Host,
+    program: Option<Program>,
+    identity: Option<Identity>,
+    input: Option<&str>,
+    listens: &mut dyn FnMut(SocketAddr),
 ) -> Result<Report, Failure> {
     let (mut arguments, audit) = match party {
         Party::Garbler => (parsed::<Arguments>(flags)?, None),
         Party::Evaluator => {
             let EvaluatorArguments { party: arguments, audit } = parsed(flags)?;
-            (arguments, audit.open()?)
+            (arguments, audit.audit)
         }
     };
     arguments.program.loaded = program;
-    take_part(party, &arguments, audit, true, host)
+    let page = arguments.page.open()?;
+    let program = programs::program(&arguments.program)?;
+    let secrets = arguments.secrets(party, &program, identity, input)?;
+    let task = arguments.task(party, audit.as_deref())?;
+    let host = &mut Host::Embedded { listens, warns: true };
+    let report = play(&task, &program, (&secrets.0, &secrets.1), host)?;
+    if let Some(page) = page {
+        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
+    }
+    Ok(report)
 }
 
-/// Parses these flags as arguments.
+/// Parses flags.
 pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
     let command = T::augment_args(clap::Command::new("brickwork").no_binary_name(true));
     Ok(T::from_arg_matches(&command.try_get_matches_from(flags)?)?)
 }
 
-/// Does the same as [`run`], in any surroundings.
-fn take_part(
-    party: Party,
-    arguments: &Arguments,
-    audit: Option<Audit>,
-    quiet: bool,
-    mut host: Host,
-) -> Result<Report, Failure> {
-    let page = arguments.page.open()?;
-    // The parent has shown the warnings of a source.
-    let program = match arguments.leash {
-        true => programs::read(&arguments.program, &SourceOptions::default())?,
-        false => programs::program(&arguments.program)?,
-    };
-    let executions = arguments.parameters.executions.executions;
-    let peer = files::public_key(&arguments.peer)?;
-    // If both parties are in one process, only the evaluator shows warnings to their user.
-    let warns = party == Party::Evaluator || !matches!(host, Host::Embedded { secrets: Given::All(..), .. });
-    let (identity, input) = secrets(arguments, program.given(), party, &mut host)?;
-    let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
-    let request = RunRequest {
-        audited: audit.is_some(),
-        ..request(parameters, resources, choice, cut, arguments.line.line(), stock)
-    };
-    let keys = [identity.public_key(), peer];
-    let part = Part { party, request: &request, given: &program, keys, warns };
-    let open = || stock.store.as_ref().map(|directory| stock.open(directory)).transpose();
+impl Arguments {
+    /// Returns the task of a party with these flags.
+    fn task(&self, party: Party, audit: Option<&Path>) -> Result<Task, Failure> {
+        let Arguments { parameters, resources, choice, cut, stock, line, address, keep, .. } = self;
+        let request = request(parameters, resources, choice, cut, line.line(), stock);
+        Ok(Task {
+            party,
+            peer: files::public_key(&self.peer)?.to_bytes(),
+            place: match (&address.listen, &address.connect) {
+                (Some(address), _) => Endpoint::Listen(address.clone()),
+                (None, Some(address)) => Endpoint::Connect(address.clone()),
+                (None, None) => return Err(no_address()),
+            },
+            keep: keep.keep,
+            request: RunRequest { audited: audit.is_some(), ..request },
+            stock: stock.store.is_some().then(|| stock.clone()),
+            audit: audit.map(Path::to_owned),
+        })
+    }
 
-    let options = arguments.resources.options(party);
+    /// Returns the key and the input bits of a party. A key or an input that is given replaces that of the
+    /// flags.
+    fn secrets(
+        &self,
+        party: Party,
+        program: &Program,
+        identity: Option<Identity>,
+        input: Option<&str>,
+    ) -> Result<(Identity, Secrets<bool>), Failure> {
+        let executions = self.parameters.executions.executions;
+        let input = input.or(self.input.as_deref());
+        let input = values::bits(input, program.given(), party, executions, &self.reading)?;
+        match (identity, &self.identity) {
+            (Some(identity), _) => Ok((identity, input)),
+            (None, Some(path)) => Ok((files::identity(path)?, input)),
+            (None, None) => Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key")),
+        }
+    }
+}
+
+/// Runs a party with its key and the bits of its input.
+pub fn play(
+    task: &Task,
+    program: &Program,
+    (identity, input): (&Identity, &[bool]),
+    host: &mut Host,
+) -> Result<Report, Failure> {
+    let Task { party, request, stock, .. } = task;
+    let executions = request.parameters.executions;
+    let width = program.given().input_width(*party).checked_mul(executions.unwrap_or(1) as usize);
+    if width != Some(input.len()) {
+        return Err(Failure::fault(format!("{} input bits of another program", input.len())));
+    }
     // A mistake of the flags shows before anybody listens.
     let _ = request.allowed()?;
+    let audit = task.audit.as_deref().map(Audit::open).transpose()?;
+    let (peer, quiet) = (PublicKey::from_bytes(task.peer), host.is_quiet());
+    let part = Part {
+        party: *party,
+        request,
+        given: program,
+        keys: [identity.public_key(), peer],
+        warns: !matches!(host, Host::Embedded { warns: false, .. }),
+    };
+    let open = || match stock.as_ref().and_then(|stock| Some((stock, stock.store.as_ref()?))) {
+        Some((stock, directory)) => stock.open(directory).map(Some),
+        None => Ok(None),
+    };
+    let options = request.resources.options(*party);
     let listener;
-    let place = match (&arguments.address.listen, &arguments.address.connect) {
-        (Some(address), _) => {
-            listener = listen_at(address, &identity, peer, &options, quiet, &mut host)?;
+    let place = match &task.place {
+        Endpoint::Listen(address) => {
+            listener = listen_at(address, identity, peer, &options, host)?;
             Place::Listener(&listener)
         }
-        (None, Some(address)) => Place::Peer { address, identity: &identity, peer, options },
-        (None, None) => return Err(no_address()),
+        Endpoint::Connect(address) => Place::Peer { address, identity, peer, options },
     };
-    let ran = engine::run(&part, &open, place, arguments.keep.keep, &input, &watch(quiet))?;
+    let ran = engine::run(&part, &open, place, task.keep, input, &watch(quiet))?;
     if let Some(audit) = audit {
         // The connection is closed: neither this nor how long it takes can be seen from there.
         audit.note(peer, &ran.program, ran.done.recovered);
     }
     let value = match host {
-        // An embedding program reads the bits.
+        // The embedding program reads the bits.
         Host::Embedded { .. } => Value::Null,
-        _ => values::output_value(program.given(), party, executions, &ran.done.outputs),
+        _ => values::output_value(program.given(), *party, executions, &ran.done.outputs),
     };
-    let mut report = report(party, &value, &ran, quiet);
+    let mut report = report(*party, &value, &ran, quiet);
     if let Some(made) = ran.done.made {
         report.json["made_on_the_spot"] = made.into();
     }
     report.json["cpu_seconds"] = ran.cpu_seconds.into();
     report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
-    if let Some(page) = page {
-        let memory = request.resources.max_ram.or_else(resources::available_bytes);
-        page.write(
-            &report.json,
-            Some(program.cut(&ran.done.cut, gates_within(memory)).map_err(Failure::from)),
-        );
-    }
     Ok(report)
-}
-
-/// Returns the party's secrets: its key, and the bits of its input.
-fn secrets(
-    arguments: &Arguments,
-    program: &circuit::Program,
-    party: Party,
-    host: &mut Host,
-) -> Result<(Identity, Secrets<bool>), Failure> {
-    let executions = arguments.parameters.executions.executions;
-    let read = |identity: Option<Identity>, input: Option<&str>| {
-        let input = values::bits(input, program, party, executions, &arguments.reading)?;
-        match (identity, &arguments.identity) {
-            (Some(identity), _) => Ok((identity, input)),
-            (None, Some(path)) => Ok((files::identity(path)?, input)),
-            (None, None) => Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key")),
-        }
-    };
-    let (identity, input) = match host {
-        Host::Command => return read(None, arguments.input.as_deref()),
-        Host::Leash => leash::from_parent()?,
-        Host::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
-            Given::All(identity, input) => (identity, input),
-            Given::Some(identity, input) => {
-                let input = input.as_ref().map(|input| input.as_str());
-                return read(identity, input.or(arguments.input.as_deref()));
-            }
-        },
-    };
-    // The reader of the input used the same program.
-    match program.input_width(party).checked_mul(executions.unwrap_or(1) as usize) == Some(input.len()) {
-        true => Ok((identity, input)),
-        false => Err(Failure::fault(format!("{} input bits of another program", input.len()))),
-    }
 }
 
 /// Listens for the peer.
@@ -250,23 +284,22 @@ pub fn listen(
     options: &tls::Options,
     quiet: bool,
 ) -> Result<Listener, Failure> {
-    listen_at(address, identity, peer, options, quiet, &mut Host::Command)
+    listen_at(address, identity, peer, options, &mut Host::Command { quiet })
 }
 
-/// Listens for the peer, and reports the address to the process that started this party. With `--leash` the
-/// address goes to stdout.
+/// Listens for the peer, and reports the address to the process that started this party. A child prints it on
+/// stdout.
 pub fn listen_at(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
     options: &tls::Options,
-    quiet: bool,
     host: &mut Host,
 ) -> Result<Listener, Failure> {
     let listener = Listener::bind(address, identity, peer, options)?;
     match host {
-        Host::Command => announce(&listener, quiet)?,
-        Host::Leash => {
+        Host::Command { quiet } => announce(&listener, *quiet)?,
+        Host::Child { .. } => {
             crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
         }
         Host::Embedded { listens, .. } => {

@@ -1,10 +1,7 @@
 //! `brickwork run`: both parties on this machine, as two processes that communicate over TLS.
 //!
-//! The processes are this program's own `garbler` and `evaluator` commands. Their keys are made here and used
-//! once. Keys and inputs go through pipes, so that no command line and no file shows them. A child ends when
-//! its pipe is closed, so no child outlives this process, however it dies.
+//! Each is a [child](crate::child) of this process, which makes their keys for one use and compiles the program.
 
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -13,8 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use brickwork::circuit::Party;
-use brickwork::cut::CutChoice;
-use brickwork::engine::request::{LinkSpeed, RunRequest};
+use brickwork::engine::request::RunRequest;
 use brickwork::engine::ways::{Part, Protocols};
 use brickwork::stock::Store;
 use brickwork::stop::Stop;
@@ -26,20 +22,20 @@ use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::CutArguments;
-use crate::arguments::{Choice, LinkArguments, ParameterArguments, Parameters, ProgramArguments, Resources};
-use crate::arguments::{as_flags, request};
+use crate::arguments::{
+    Choice, CutArguments, LinkArguments, ParameterArguments, ProgramArguments, Resources, request,
+};
 use crate::audit::AuditArguments;
 use crate::failure::{Failure, code};
 use crate::link::Relay;
 use crate::outcome::{cut_text, outputs_text, phases_text, promise_text, protocol_text};
 use crate::page::RunPageArguments;
-use crate::party::{Given, Host};
+use crate::party::{Endpoint, Host, Task};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{files, keygen, leash, party, programs};
+use crate::{child, files, keygen, party, programs};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -80,12 +76,12 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    run_as(arguments, quiet, false, |both, inputs| both.run(&inputs, quiet))
+    run_as(arguments, quiet, |both, inputs| both.run(&inputs, quiet))
 }
 
 /// Does the same as [`run`], with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
-    run_as(arguments, true, true, |both, inputs| both.run_here(inputs, stop, progress))
+    run_as(arguments, true, |both, inputs| both.run_here(inputs, stop, progress))
 }
 
 /// Checks everything that can be checked without a party, and then runs both. Here both parties share the
@@ -93,7 +89,6 @@ pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) ->
 fn run_as(
     arguments: &Arguments,
     quiet: bool,
-    here: bool,
     run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Value; 2], Failure>,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
@@ -107,40 +102,24 @@ fn run_as(
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
     let inputs = arguments.values.bits(program.given(), executions)?;
-    let named = ProgramArguments {
-        file: arguments.program.file.clone(),
-        map: arguments.program.map.clone(),
-        loaded: here.then(|| program.clone()),
-    };
     let stock = arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock));
-    let (parameters, reason) = fastest(&request, &program, stock)?;
-    // Two processes have programs of their own, so this one keeps it for a page alone.
-    let program = page.is_some().then_some(program);
-    let both = Both {
-        program: &named,
-        parameters: &parameters,
-        resources: &arguments.resources,
-        link: arguments.link.line(),
-        choice: &arguments.choice,
-        cut: &arguments.cut.cut,
-        stock,
-        audit: arguments.audit.audit.as_deref(),
-    };
+    let (request, reason) = fastest(&request, &program, stock)?;
+    let both = Both { program: &program, request: &request, stock, audit: arguments.audit.audit.as_deref() };
     let [garbler, evaluator] = run(&both, inputs)?;
     let report = merge(&garbler, &evaluator, reason, quiet);
-    if let (Some(page), Some(program)) = (page, program) {
+    if let Some(page) = page {
         page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
     Ok(report)
 }
 
-/// Returns the parameters with the protocol that the garbler of a run here takes, and the reason for it, if
+/// Returns the request with the protocol that the garbler of a run here takes, and the reason for it, if
 /// several are possible.
 pub fn fastest(
     request: &RunRequest<Protocols>,
     given: &Program,
     stock: Option<(&Path, &StoreArguments)>,
-) -> Result<(Parameters, Option<String>), Failure> {
+) -> Result<(RunRequest, Option<String>), Failure> {
     let (mut store, mut keys) = (None, [PublicKey::from_bytes([0; 32]); 2]);
     if let (Some((directory, stock)), None) = (stock, request.parameters.protocol.only()) {
         let folder = directory.join(files::role(Party::Garbler));
@@ -155,23 +134,26 @@ pub fn fastest(
     let ways = Part { party: Party::Garbler, request, given, keys, warns: false }.ways(store.as_ref())?;
     let chosen = ways.requests.into_iter().next();
     let chosen = chosen.ok_or_else(|| Failure::fault("no protocol is left"))?;
-    Ok((chosen.parameters, ways.reason))
+    Ok((chosen, ways.reason))
 }
 
 /// The task of both parties.
 #[derive(Clone, Copy)]
 pub struct Both<'a> {
-    pub program: &'a ProgramArguments,
-    pub parameters: &'a Parameters,
-    pub resources: &'a Resources,
-    pub link: LinkSpeed,
-    pub choice: &'a Choice,
-    /// The cut of the program into components.
-    pub cut: &'a CutChoice,
+    pub program: &'a Program,
+    /// The line that it describes is imitated.
+    pub request: &'a RunRequest,
     /// The folder with both parties' stores and keys, and the flags for using them.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
     /// The file for the evaluator's note that must not show elsewhere.
     pub audit: Option<&'a Path>,
+}
+
+impl<'a> Both<'a> {
+    /// Makes a task without a store.
+    pub fn of(program: &'a Program, request: &'a RunRequest) -> Self {
+        Both { program, request, stock: None, audit: None }
+    }
 }
 
 impl Both<'_> {
@@ -179,19 +161,14 @@ impl Both<'_> {
     pub fn run(&self, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Value; 2], Failure> {
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
+        let program = self.program.to_bytes();
         let (said, heard) = channel();
-        let start = |party, peer, place: [&str; 2], quiet, pem: &str, input: &[bool]| {
-            let command = self.command(party, peer, place, quiet)?;
-            Process::start(party, command, &leash::to_child(pem, input), said.clone())
+        let start = |task: Task, quiet, pem: &str, input: &[bool]| {
+            let message = child::message(&task, &program, pem, input)?;
+            Process::start(task.party, command(quiet)?, &message, said.clone())
         };
-        let mut first = start(
-            Party::Garbler,
-            evaluator.public_key(),
-            ["--listen", "127.0.0.1:0"],
-            true,
-            &garbler_pem,
-            &inputs[0],
-        )?;
+        let task = self.task(Party::Garbler, evaluator.public_key(), Endpoint::Listen(HERE.into()));
+        let mut first = start(task, true, &garbler_pem, &inputs[0])?;
         let address = match first.line()? {
             Some(line) if line["listening"].is_string() => {
                 line["listening"].as_str().unwrap_or_default().to_owned()
@@ -201,22 +178,12 @@ impl Both<'_> {
             None => return Err(died(Party::Garbler, first.wait()?)),
         };
         first.listen_on();
-        let relay = if self.link.is_perfect() {
-            None
-        } else {
-            Some(Relay::start(self.link, &address).map_err(brickwork::ProtocolError::from)?)
-        };
+        let relay = self.relay(&address)?;
         let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
-        let mut second = start(
-            Party::Evaluator,
-            garbler.public_key(),
-            ["--connect", &address],
-            quiet,
-            &evaluator_pem,
-            &inputs[1],
-        )?;
+        let task = self.task(Party::Evaluator, garbler.public_key(), Endpoint::Connect(address));
+        let mut second = start(task, quiet, &evaluator_pem, &inputs[1])?;
         second.listen_on();
-        drop(said);
+        drop((said, program));
         outcomes(first, second, &heard)
     }
 
@@ -228,46 +195,38 @@ impl Both<'_> {
         stop: &Stop,
         progress: &Arc<Progress>,
     ) -> Result<[Value; 2], Failure> {
-        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
-            [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
+        let [garbler, evaluator] = [self.key(Party::Garbler)?.0, self.key(Party::Evaluator)?.0];
+        let peers = [evaluator.public_key(), garbler.public_key()];
         let (said, heard) = channel();
-        let play = |party, peer, place: [&str; 2], pem: &str, input, tell: &mut dyn FnMut(String)| {
-            let secrets = Given::All(Identity::from_pem(pem)?, input);
+        let play = |task: Task, identity: Identity, input: Secrets<bool>, tell: &mut dyn FnMut(String)| {
             let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
-            let host = Host::Embedded { secrets, listens: &mut listens };
-            let flags = self.flags(party, peer, place);
-            let program = self.program.loaded.clone();
-            let played = stop.run(|| party::take_part_by(party, flags, program, host));
+            let warns = task.party == Party::Evaluator;
+            let mut host = Host::Embedded { listens: &mut listens, warns };
+            let played = stop.run(|| party::play(&task, self.program, (&identity, &input), &mut host));
             played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
         };
         std::thread::scope(|scope| {
             let (tell, told) = channel();
             let first = {
                 let (said, play) = (said.clone(), &play);
-                let peer = evaluator.public_key();
+                let task = self.task(Party::Garbler, peers[0], Endpoint::Listen(HERE.into()));
                 move || {
                     let mut tell = |address| _ = tell.send(address);
-                    let place = ["--listen", "127.0.0.1:0"];
-                    let done = play(Party::Garbler, peer, place, &garbler_pem, first_input, &mut tell);
+                    let done = play(task, garbler, first_input, &mut tell);
                     let _ = said.send((Party::Garbler, done));
                 }
             };
             scope.spawn(first);
             // If a garbler fails before it listens, its sender is dropped with it.
             if let Ok(address) = told.recv() {
-                let relay = match self.link.is_perfect() {
-                    true => None,
-                    false => Some(Relay::start(self.link, &address).map_err(brickwork::ProtocolError::from)?),
-                };
+                let relay = self.relay(&address)?;
                 let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
-                let peer = garbler.public_key();
+                let task = self.task(Party::Evaluator, peers[1], Endpoint::Connect(address));
                 scope.spawn({
                     let (said, play) = (said.clone(), &play);
                     move || {
-                        let place = ["--connect", address.as_str()];
-                        let play =
-                            || play(Party::Evaluator, peer, place, &evaluator_pem, second_input, &mut |_| {});
-                        let _ = said.send((Party::Evaluator, progress.enter(play)));
+                        let done = progress.enter(|| play(task, evaluator, second_input, &mut |_| {}));
+                        let _ = said.send((Party::Evaluator, done));
                         drop(relay);
                     }
                 });
@@ -275,6 +234,30 @@ impl Both<'_> {
             drop(said);
             both_of(&heard, stop)
         })
+    }
+
+    /// Starts the relay that imitates the line to this address, unless the line is perfect.
+    fn relay(&self, address: &str) -> Result<Option<Relay>, Failure> {
+        let line = self.request.line;
+        match line.is_perfect() {
+            true => Ok(None),
+            false => Ok(Some(Relay::start(line, address).map_err(brickwork::ProtocolError::from)?)),
+        }
+    }
+
+    /// Returns the task of a party.
+    fn task(&self, party: Party, peer: PublicKey, place: Endpoint) -> Task {
+        let protocol = Protocols::from(self.request.parameters.protocol);
+        let audit = self.audit.filter(|_| party == Party::Evaluator).map(Path::to_owned);
+        Task {
+            party,
+            peer: peer.to_bytes(),
+            place,
+            keep: false,
+            request: RunRequest { audited: audit.is_some(), ..self.request.with(protocol) },
+            stock: self.stock.map(|(directory, stock)| stock.at(directory.join(files::role(party)))),
+            audit,
+        }
     }
 
     /// Returns a party's key. It is made for this run, except with a store: a store belongs to two keys, so
@@ -293,59 +276,23 @@ impl Both<'_> {
         }
         files::identity_and_pem(&path)
     }
+}
 
-    /// Returns the command of a party.
-    fn command(
-        &self,
-        party: Party,
-        peer: PublicKey,
-        place: [&str; 2],
-        quiet: bool,
-    ) -> Result<Command, Failure> {
-        let program = std::env::current_exe().map_err(|e| {
-            Failure::cannot_start("this program once more", &e)
-                .advise("start it by its full path; was it moved or replaced meanwhile?")
-        })?;
-        let mut command = Command::new(program);
-        command.args(["--json", files::role(party)]);
-        if quiet {
-            command.arg("--quiet");
-        }
-        command.args(self.flags(party, peer, place));
-        Ok(command)
-    }
+/// The address at which a garbler of this machine listens.
+const HERE: &str = "127.0.0.1:0";
 
-    /// Returns the flags of a party.
-    fn flags(&self, party: Party, peer: PublicKey, place: [&str; 2]) -> Vec<OsString> {
-        let mut flags = Vec::<OsString>::new();
-        let mut flag = |name: &str, value: String| flags.extend([name.into(), value.into()]);
-        let Resources { threads, lanes, max_ram, timeout } = self.resources;
-        flag(place[0], place[1].into());
-        flag("--peer", peer.to_string());
-        flag("--lanes", lanes.to_string());
-        flag("--timeout", timeout.to_string());
-        if let Some(threads) = threads {
-            flag("--threads", threads.to_string());
-        }
-        if let Some(bytes) = max_ram {
-            flag("--max-ram", bytes.to_string());
-        }
-        if let Some(rate) = self.link.bits_per_second {
-            flag("--bandwidth", format!("{rate}bit"));
-        }
-        flag("--rtt", format!("{}us", self.link.rtt.as_micros()));
-        flags.extend(["--leash".into(), self.choice.as_flag().into(), format!("--cut={}", self.cut).into()]);
-        flags.extend(as_flags(self.parameters).into_iter().map(OsString::from));
-        flags.extend(self.program.map.as_flags().map(OsString::from));
-        if let Some((directory, stock)) = self.stock {
-            flags.extend(stock.as_flags(&directory.join(files::role(party))));
-        }
-        if let (Party::Evaluator, Some(file)) = (party, self.audit) {
-            flags.extend(["--audit".into(), file.into()]);
-        }
-        flags.extend(["--".into(), self.program.file.clone().into()]);
-        flags
+/// Returns the command of a party's process.
+fn command(quiet: bool) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(|e| {
+        Failure::cannot_start("this program once more", &e)
+            .advise("start it by its full path; was it moved or replaced meanwhile?")
+    })?;
+    let mut command = Command::new(program);
+    command.args(["--json", child::COMMAND]);
+    if quiet {
+        command.arg("--quiet");
     }
+    Ok(command)
 }
 
 /// The process of one party. It is killed when this is dropped.
@@ -353,7 +300,7 @@ struct Process {
     party: Party,
     child: Child,
     /// Open as long as the child may live.
-    leash: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
     said: Sender<(Party, String)>,
 }
@@ -362,7 +309,7 @@ impl Process {
     fn start(
         party: Party,
         mut command: Command,
-        secrets: &str,
+        message: &[u8],
         said: Sender<(Party, String)>,
     ) -> Result<Self, Failure> {
         let failed = |e| Failure::cannot_start(&format!("the {}", files::role(party)), &e);
@@ -372,14 +319,13 @@ impl Process {
             .stderr(Stdio::inherit())
             .spawn()
             .map_err(failed)?;
-        let mut leash = child.stdin.take();
+        let mut stdin = child.stdin.take();
         let stdout = child.stdout.take().map(BufReader::new);
-        let mut process = Process { party, child, leash: None, stdout, said };
-        if let Some(leash) = &mut leash {
-            // A child that has already ended has printed the reason on its stdout.
-            let _ = leash::write_to(leash, secrets);
+        let mut process = Process { party, child, stdin: None, stdout, said };
+        if let Some(stdin) = &mut stdin {
+            child::send(stdin, message);
         }
-        process.leash = leash;
+        process.stdin = stdin;
         Ok(process)
     }
 
@@ -419,7 +365,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.leash = None;
+        self.stdin = None;
         // If it has already ended, neither call has an effect.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -122,7 +122,7 @@ impl Standing {
         };
         let options = arguments.resources.options(party);
         let digest = arguments.digest(&programs);
-        let channel = meet(&arguments.address, &options, &identity, peer, &digest, true, host)?;
+        let channel = meet(&arguments.address, &options, &identity, peer, &digest, host)?;
         let protocol = arguments.protocol;
         let line = match store {
             Some(store) => {

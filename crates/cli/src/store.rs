@@ -8,6 +8,7 @@ use brickwork::duplo::Lacking;
 use brickwork::stock::{MAX_AGE, Rebuilt, Store, StoreKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, code};
 use crate::files;
@@ -20,7 +21,7 @@ const OPEN_HINT: &str = "end the other process or wait for it, and give the key 
                          with; what was altered stays refused, then burn it or make a new store";
 
 /// The source of a store's key.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Serialize, Deserialize)]
 pub struct KeyArguments {
     /// A file with the store's key, 64 hexadecimal digits; by default the variable BRICKWORK_STORE_KEY holds
     /// them
@@ -111,7 +112,7 @@ fn must_exist(directory: &Path) -> Result<(), Failure> {
 }
 
 /// The maximum age of stock.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Serialize, Deserialize)]
 pub struct MaxAge {
     /// Days for which new stock may be used; then its secrets are erased together with its unused items. The
     /// peer may ask for fewer
@@ -132,7 +133,7 @@ impl MaxAge {
 }
 
 /// The flags for running from stock.
-#[derive(Args)]
+#[derive(Args, Clone, Serialize, Deserialize)]
 pub struct StoreArguments {
     /// Use stock from the store in this folder; missing items are made during the run
     #[arg(long, value_name = "DIR")]
@@ -170,17 +171,9 @@ impl StoreArguments {
         if self.no_top_up { Lacking::Refuse } else { Lacking::Make }
     }
 
-    /// Returns the flags for the same values, for a store in this folder.
-    pub fn as_flags(&self, directory: &Path) -> Vec<std::ffi::OsString> {
-        let mut flags: Vec<std::ffi::OsString> = vec!["--store".into(), directory.into()];
-        if let Some(path) = &self.key.store_key {
-            flags.extend(["--store-key".into(), path.into()]);
-        }
-        if self.no_top_up {
-            flags.push("--no-top-up".into());
-        }
-        flags.extend(["--max-age".into(), self.max_age.max_age.to_string().into()]);
-        flags
+    /// Returns the same flags for a store in this folder.
+    pub fn at(&self, directory: PathBuf) -> Self {
+        StoreArguments { store: Some(directory), ..self.clone() }
     }
 }
 

@@ -17,12 +17,13 @@ use brickwork_semi_honest::SemiHonest;
 use brickwork_session::Protocol as _;
 use brickwork_session::stock::Lacking;
 use brickwork_wire::tls;
+use serde::{Deserialize, Serialize};
 
 use crate::cut::CutChoice;
 use crate::failure::Error;
 
 /// A protocol of the family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Protocol {
     /// Components in buckets, soldered by commitments; secure against a cheater.
@@ -89,7 +90,7 @@ pub const SECURITY: u32 = 40;
 
 /// The parameters that both parties must have alike, except for the program: of one protocol, or while it is
 /// open of several.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parameters<P = Protocol> {
     /// The protocol.
     pub protocol: P,
@@ -160,7 +161,7 @@ impl Parameters {
 }
 
 /// The buckets that a garbler proposes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Buckets {
     /// Those that are predicted to be fastest.
     #[default]
@@ -207,7 +208,7 @@ impl Buckets {
 }
 
 /// The network between the parties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSpeed {
     /// Bits per second in each direction; unlimited if none.
     pub bits_per_second: Option<u64>,
@@ -229,7 +230,7 @@ impl LinkSpeed {
 }
 
 /// The means that each party chooses for itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Resources {
     /// The number of threads; all cores if none.
     pub threads: Option<u16>,
@@ -260,7 +261,7 @@ impl Resources {
 }
 
 /// A request to run a program: by one protocol, or while it is open by several.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRequest<P = Protocol> {
     /// The parameters that both parties must have alike.
     pub parameters: Parameters<P>,

@@ -10,6 +10,7 @@ use brickwork_report::words::seconds;
 use brickwork_session::{Model, Promise};
 use brickwork_stock::Store;
 use brickwork_wire::tls::PublicKey;
+use serde::{Deserialize, Serialize};
 
 use super::meeting::{Offer, Sheet};
 use super::protocols::{self, Only};
@@ -22,7 +23,7 @@ use crate::resources;
 
 /// The protocols that a party takes part in. The two parties run one that both name: of several the one that
 /// the garbler predicts to be fastest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocols(Vec<Protocol>);
 
 impl Protocols {

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
-use brickwork::cut::CutChoice;
 use brickwork::engine::protocols;
 use brickwork::engine::request::RunRequest;
 use brickwork::session::Model;
@@ -18,7 +17,7 @@ use super::each::{Probes, stock};
 use super::median::median;
 use super::protocol::Trial;
 use crate::arguments::{
-    Buckets, Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
+    Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
 };
 use crate::failure::Failure;
 use crate::page::PageArguments;
@@ -57,13 +56,10 @@ pub struct Arguments {
     page: PageArguments,
 }
 
-/// Buckets and cuts are left open: each protocol uses its fastest.
-const BUCKETS: Choice = Choice { buckets: Buckets::Fastest };
-const CUT: CutChoice = CutChoice::Fastest;
-
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    let program = programs::program(&arguments.program)?.given().clone();
+    let read = programs::program(&arguments.program)?;
+    let program = read.given().clone();
     let executions = arguments.executions.executions;
     let named = match &*arguments.protocols {
         [] => &Protocol::ALL,
@@ -72,8 +68,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));
     let ways: Vec<Parameters> = ways.collect();
     for way in &ways {
-        let resources = arguments.resources.of_request();
-        let allowed = protocols::allows(&RunRequest { resources, ..RunRequest::new(way.clone()) });
+        let allowed = protocols::allows(&request(arguments, way));
         allowed.map_err(|failure| failure.advise("leave it out, or name --protocols that take it"))?;
     }
     let mut rounds = vec![Vec::new(); ways.len()];
@@ -85,17 +80,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             if !quiet {
                 let _ = writeln!(std::io::stderr(), "round {round} of {}: {}", arguments.rounds, way.way());
             }
-            let ran = trial.run(&both(arguments, way), true);
+            let ran = trial.run(&Both::of(&read, &request(arguments, way)), true);
             rounds.push(ran.map_err(|failure| failure.within(&format!("{}, round {round}", way.way())))?);
         }
     }
     let rows = ways.iter().zip(&rounds).map(|(way, rounds)| row(way, rounds));
     let mut rows = rows.collect::<Result<Vec<Value>, Failure>>()?;
     if arguments.each {
-        let probes = Probes::new(&program)?;
+        let probes = Probes::new(&read)?;
         for ((row, way), rounds) in rows.iter_mut().zip(&ways).zip(&rounds) {
             let within = |failure: Failure| failure.within(&way.way());
-            row["each"] = probes.run(&both(arguments, way), &rounds[0]).map_err(within)?;
+            row["each"] = probes.run(&request(arguments, way), &rounds[0]).map_err(within)?;
             let threads = arguments.resources.threads();
             row["stock"] = stock(&arguments.program, way, threads).map_err(within)?;
         }
@@ -122,16 +117,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-fn both<'a>(arguments: &'a Arguments, way: &'a Parameters) -> Both<'a> {
-    Both {
-        program: &arguments.program,
-        parameters: way,
-        resources: &arguments.resources,
-        link: arguments.link.line(),
-        choice: &BUCKETS,
-        cut: &CUT,
-        stock: None,
-        audit: None,
+/// Returns the request for a way. Buckets and cuts are left open: each protocol uses its fastest.
+fn request(arguments: &Arguments, way: &Parameters) -> RunRequest {
+    RunRequest {
+        resources: arguments.resources.of_request(),
+        line: arguments.link.line(),
+        ..RunRequest::new(way.clone())
     }
 }
 

@@ -11,6 +11,7 @@ use brickwork::circuit::library::{aes, matrix, papers};
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::engine::cuts::{Decomposition, Pricing, Rivals, rivals};
 use brickwork::engine::machine;
+use brickwork::engine::request::RunRequest;
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::Args;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::median::median;
 use super::protocol::measure;
-use crate::arguments::{Choice, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security};
+use crate::arguments::{Choice, LinkArguments, Parameters, Protocol, Resources, security};
 use crate::failure::Failure;
 use crate::files::Folder;
 use crate::programs;
@@ -144,7 +145,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds {
         for (cut, rounds) in [&given, &other].into_iter().zip(&mut rounds) {
-            rounds.push(once(file, program.given(), &cut.cut, arguments)?);
+            rounds.push(once(&program, &cut.cut, arguments)?);
         }
     }
     let [given, other] =
@@ -165,26 +166,18 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
 }
 
 /// Returns the cost of one run with this cut.
-fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Result<Value, Failure> {
-    let both = Both {
-        program: &ProgramArguments::of(file.to_owned()),
-        parameters: &Parameters {
-            protocol: Protocol::Duplo,
-            linking: None,
-            cot: None,
-            commitments: false,
-            security: Some(arguments.security),
-            post_quantum: false,
-            executions: None,
-        },
-        resources: &arguments.resources,
-        link: arguments.link.line(),
-        choice: &arguments.choice,
-        cut: &CutChoice::Fixed(cut.clone()),
-        stock: None,
-        audit: None,
+fn once(program: &brickwork::Program, cut: &Cut, arguments: &Arguments) -> Result<Value, Failure> {
+    let mut parameters = Parameters::new(Protocol::Duplo);
+    parameters.security = Some(arguments.security);
+    let request = RunRequest {
+        resources: arguments.resources.of_request(),
+        line: arguments.link.line(),
+        buckets: arguments.choice.buckets,
+        cut: CutChoice::Fixed(cut.clone()),
+        ..RunRequest::new(parameters)
     };
-    measure(&both, program, 1, true).map_err(|failure| failure.within(&format!("{}, {cut}", stem(file))))
+    let measured = measure(&Both::of(program, &request), 1, true);
+    measured.map_err(|failure| failure.within(&format!("{}, {cut}", program.name())))
 }
 
 fn measured(cut: &Decomposition, rounds: &[Value]) -> Value {

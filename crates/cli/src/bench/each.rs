@@ -8,14 +8,14 @@ use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc;
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::engine::protocols::{self, cut_of_a_run};
+use brickwork::engine::request::RunRequest;
 use brickwork::engine::stocked::{Asked, Stocked, Wishes};
 use brickwork::program::repeated;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::protocol::Trial;
 use super::stock::{Folders, Parties};
-use crate::arguments::{Buckets, Choice, Parameters, ProgramArguments, Protocol, SECURITY};
+use crate::arguments::{Buckets, Parameters, ProgramArguments, Protocol, SECURITY};
 use crate::failure::Failure;
 use crate::programs;
 use crate::progress::watch;
@@ -71,14 +71,8 @@ fn grown(program: &Program, more: More) -> Result<Program, Error> {
 
 /// A program, and its variants with additional bits of each kind.
 pub struct Probes<'p> {
-    program: &'p Program,
-    grown: Vec<(Program, ProgramArguments)>,
-    /// The folder of their files.
-    _folder: TempDir,
-}
-
-fn failed(error: &std::io::Error) -> Failure {
-    Failure::cannot_write(&std::env::temp_dir(), error)
+    program: &'p brickwork::Program,
+    grown: Vec<brickwork::Program>,
 }
 
 /// Returns the bytes of a run, in both directions together.
@@ -97,49 +91,44 @@ fn buckets(reports: &[Value; 2]) -> Vec<u64> {
 
 impl<'p> Probes<'p> {
     /// Makes them.
-    pub fn new(program: &'p Program) -> Result<Self, Failure> {
-        let folder = tempfile::tempdir().map_err(|e| failed(&e))?;
-        let make = |(k, &more): (usize, &More)| {
-            let (grown, file) = (grown(program, more)?, folder.path().join(format!("{k}.bwp")));
-            std::fs::write(&file, grown.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
-            Ok((grown, ProgramArguments::of(file)))
-        };
-        let grown = ALL.iter().enumerate().map(make).collect::<Result<_, Failure>>()?;
-        Ok(Probes { program, grown, _folder: folder })
+    pub fn new(program: &'p brickwork::Program) -> Result<Self, Failure> {
+        let grown = ALL.iter().map(|&more| Ok(grown(program.given(), more)?.into()));
+        Ok(Probes { program, grown: grown.collect::<Result<_, Failure>>()? })
     }
 
-    /// Runs all of them in one protocol. Returns the bytes of one additional bit of each kind, compared with
+    /// Runs all of them by one request. Returns the bytes of one additional bit of each kind, compared with
     /// the run of these reports. With `duplo` it compares with a run in the given cut and with standard
     /// buckets, because the fastest parameters may change with the inputs. `other_buckets` lists the kinds
     /// for which the bucket sizes changed all the same.
-    pub fn run(&self, both: &Both, reports: &[Value; 2]) -> Result<Value, Failure> {
-        let executions = both.parameters.executions;
-        // Another cut would be another program, so the given one is compared.
-        let (given, standard) = (CutChoice::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
-        let (mut both, mut alone) = (*both, (bytes(reports), buckets(reports)));
-        if both.parameters.protocol == Protocol::Duplo {
-            (both.cut, both.choice) = (&given, &standard);
-            let ran = Trial::draw(self.program, executions)?.run(&both, true)?;
+    pub fn run(&self, request: &RunRequest, reports: &[Value; 2]) -> Result<Value, Failure> {
+        let executions = request.parameters.executions;
+        let play = |program: &brickwork::Program, request: &RunRequest| {
+            let trial = Trial::draw(program.given(), request.parameters.executions)?;
+            trial.run(&Both::of(program, request), true)
+        };
+        let (mut request, mut alone) = (request.clone(), (bytes(reports), buckets(reports)));
+        if request.parameters.protocol == Protocol::Duplo {
+            // Another cut would be another program, so the given one is compared.
+            (request.cut, request.buckets) = (CutChoice::Fixed(Cut::Given), Buckets::Standard);
+            let ran = play(self.program, &request)?;
             alone = (bytes(&ran), buckets(&ran));
         }
         let (alone, sizes) = alone;
         let n = f64::from(executions.unwrap_or(1));
         let (mut each, mut others) = (Vec::new(), Vec::new());
-        for ((grown, file), name) in self.grown.iter().zip(NAMES) {
-            let ran = Trial::draw(grown, executions)?.run(&Both { program: file, ..both }, true)?;
+        for (grown, name) in self.grown.iter().zip(NAMES) {
+            let ran = play(grown, &request)?;
             each.push((bytes(&ran) - alone) / (n * f64::from(MORE)));
             others.extend((buckets(&ran) != sizes).then_some(name));
         }
-        let twice = Some(2 * executions.unwrap_or(1));
-        let parameters = Parameters { executions: twice, ..both.parameters.clone() };
-        let trial = Trial::draw(self.program, twice)?;
-        let ran = trial.run(&Both { parameters: &parameters, ..both }, true)?;
+        request.parameters.executions = Some(2 * executions.unwrap_or(1));
+        let ran = play(self.program, &request)?;
         others.extend((buckets(&ran) != sizes).then_some("and_gate"));
         let twice = bytes(&ran);
-        let outputs = self.program.outputs().iter().filter(|output| output.to != Recipient::Nobody);
+        let outputs = self.program.given().outputs().iter().filter(|output| output.to != Recipient::Nobody);
         let borders = [
-            self.program.input_width(Party::Garbler),
-            self.program.input_width(Party::Evaluator),
+            self.program.given().input_width(Party::Garbler),
+            self.program.given().input_width(Party::Evaluator),
             outputs.map(|output| output.wires.len()).sum(),
         ];
         let of_borders: f64 = borders.iter().zip(&each).map(|(&count, each)| count as f64 * each).sum();

@@ -1,13 +1,13 @@
 //! `brickwork bench jimu`: the measurements of figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017),
 //! on this machine.
 
-use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
 use brickwork::cut::{Cut, CutChoice};
+use brickwork::engine::request::RunRequest;
 use brickwork::jimu::{self, Jimu, Unit};
 use brickwork::resources::thread_cpu_seconds;
 use brickwork::session::Protocol as _;
@@ -18,10 +18,8 @@ use serde_json::{Value, json};
 
 use super::median::median;
 use super::protocol::measure;
-use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments, Protocol, Resources};
+use crate::arguments::{LinkArguments, Parameters, Protocol, Resources};
 use crate::failure::Failure;
-use crate::files::Folder;
-use crate::programs;
 use crate::report::{Report, thousands};
 use crate::run::Both;
 
@@ -166,38 +164,33 @@ impl Workload {
         }
     }
 
-    /// Writes the program to a file in a folder.
-    fn file(self, folder: &Folder) -> Result<ProgramArguments, Failure> {
-        let (name, bytes) = match self {
-            Workload::Aes => ("aes.bwp", aes::aes_128()?.to_bytes()),
-            Workload::Comparison => ("comparison.bwp", papers::comparison(10_000)?.to_bytes()),
-            Workload::Hamming => ("hamming.bwp", papers::hamming_distance(11)?.to_bytes()),
-            Workload::SubBytes => ("sub_bytes.bwp", papers::aes_in_sub_bytes()?.to_bytes()),
+    /// Makes the program.
+    fn program(self) -> Result<brickwork::Program, Failure> {
+        Ok(match self {
+            Workload::Aes => aes::aes_128()?.into(),
+            Workload::Comparison => papers::comparison(10_000)?.into(),
+            Workload::Hamming => papers::hamming_distance(11)?.into(),
+            Workload::SubBytes => papers::aes_in_sub_bytes()?.into(),
             Workload::Des => {
                 let source = std_library().iter().find(|file| file.name == "des_encrypt.wir");
                 let source = source.ok_or_else(|| Failure::fault("the library has DES"))?;
-                ("des_encrypt.wir", source.text.as_bytes().to_vec())
+                brickwork::Program::from_source(source.name, source.text)?
             }
-        };
-        let file = folder.file(name);
-        fs::write(&file, bytes).map_err(|e| Failure::cannot_write(&file, &e))?;
-        Ok(ProgramArguments::of(file))
+        })
     }
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let wanted = |figure: Figure| arguments.figures.is_empty() || arguments.figures.contains(&figure);
-    let folder = Folder::new()?;
     let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for row in rows().iter().filter(|row| wanted(row.figure)) {
-        let file = row.workload.file(&folder)?;
-        let program = programs::program(&file)?.given().clone();
+        let program = row.workload.program()?;
         let gates = program.and_gates() * u64::from(row.executions);
         if gates > arguments.largest {
             skipped.push(json!({ "row": row.name(), "why": format!("{} AND gates", thousands(gates)) }));
             continue;
         }
-        let measured = measured(row, &file, &program, arguments)?;
+        let measured = measured(row, &program, arguments)?;
         if !quiet {
             // If stderr is closed, the benchmark goes on.
             let _ = writeln!(std::io::stderr(), "{}", line(&measured));
@@ -228,33 +221,19 @@ impl Row {
 }
 
 /// Measures a row on this machine, and lists the paper's values beside it.
-fn measured(
-    row: &Row,
-    file: &ProgramArguments,
-    program: &Program,
-    arguments: &Arguments,
-) -> Result<Value, Failure> {
+fn measured(row: &Row, program: &brickwork::Program, arguments: &Arguments) -> Result<Value, Failure> {
     let executions = (row.executions > 1).then_some(row.executions);
-    let both = Both {
-        program: file,
-        parameters: &Parameters {
-            cot: None,
-            protocol: Protocol::Jimu,
-            linking: None,
-            commitments: false,
-            security: Some(40),
-            post_quantum: false,
-            executions,
-        },
-        resources: &arguments.resources,
-        link: arguments.link.line(),
-        choice: &Choice { buckets: Buckets::Fastest },
-        cut: &CutChoice::Fixed(row.cut.clone()),
-        stock: None,
-        audit: None,
+    let mut parameters = Parameters::new(Protocol::Jimu);
+    (parameters.security, parameters.executions) = (Some(40), executions);
+    let request = RunRequest {
+        resources: arguments.resources.of_request(),
+        line: arguments.link.line(),
+        cut: CutChoice::Fixed(row.cut.clone()),
+        ..RunRequest::new(parameters)
     };
-    let json = measure(&both, program, arguments.rounds, true).map_err(|f| f.within(&row.name()))?;
-    let threads = threads(row, program, arguments.rounds)?;
+    let both = Both::of(program, &request);
+    let json = measure(&both, arguments.rounds, true).map_err(|f| f.within(&row.name()))?;
+    let threads = threads(row, program.given(), arguments.rounds)?;
     // As in the paper: everything except setup, in both directions.
     let phases = json["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
     let sent = |phase: &Value| {

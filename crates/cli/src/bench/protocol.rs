@@ -48,27 +48,16 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         line: link.line(),
         ..RunRequest::new(parameters.of_request())
     };
-    let (parameters, _) = fastest(&request, &program, None)?;
-    let program = program.given().clone();
-    let both = Both {
-        program: &arguments.program,
-        parameters: &parameters,
-        resources: &arguments.resources,
-        link: arguments.link.line(),
-        choice: &arguments.choice,
-        cut: &arguments.cut.cut,
-        stock: None,
-        audit: None,
-    };
-    let json = measure(&both, &program, arguments.rounds, quiet)?;
+    let (request, _) = fastest(&request, &program, None)?;
+    let json = measure(&Both::of(&program, &request), arguments.rounds, quiet)?;
     let promise = promise_text(&json);
-    let human = text(&program, &json) + &promise;
+    let human = text(program.given(), &json) + &promise;
     Ok(Report::new(json, human))
 }
 
-/// Returns the cost of runs of `program` by `both` on random inputs.
-pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
-    let executions = both.parameters.executions;
+/// Returns the cost of runs by `both` on random inputs.
+pub fn measure(both: &Both, count: u32, quiet: bool) -> Result<Value, Failure> {
+    let (program, executions) = (both.program.given(), both.request.parameters.executions);
     let mut rounds = Vec::new();
     for round in 1..=count {
         // A warning is shown only in the first round.
@@ -206,7 +195,7 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
     // A program with only XOR gates has no such rate.
     let per_and = |value: f64| if and_gates == 0 { Value::Null } else { json!(value) };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let link = both.link;
+    let (link, resources) = (both.request.line, both.request.resources);
     Ok(json!({
         "phases": phases,
         "cut": cut(&rounds[0]),
@@ -222,8 +211,8 @@ fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) 
         "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
         "promise": rounds[0][1]["promise"],
         "kernel": Kernel::best().name(),
-        "threads": both.resources.threads.map_or(cores, usize::from),
-        "lanes": both.resources.lanes,
+        "threads": resources.threads.map_or(cores, usize::from),
+        "lanes": resources.lanes,
         "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
     }))
 }

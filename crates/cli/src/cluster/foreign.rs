@@ -193,7 +193,7 @@ pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Resu
     terms.share()?;
     let options = tls::Options { party, lanes: 1, timeout: Duration::from_secs(arguments.timeout.into()) };
     let channel = match (&arguments.address.listen, &arguments.address.connect) {
-        (Some(address), _) => listen_at(address, &identity, peer, &options, true, host)?.accept()?,
+        (Some(address), _) => listen_at(address, &identity, peer, &options, host)?.accept()?,
         (None, Some(address)) => tls::connect(address, &identity, peer, &options)?,
         (None, None) => return Err(no_address()),
     };

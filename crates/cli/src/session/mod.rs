@@ -282,7 +282,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let options = arguments.resources.options(party);
     let digest = course::digest(&steps, protocol, arguments.security);
-    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Host::Command)?;
+    let channel = meet(&arguments.address, &options, &identity, peer, &digest, &mut Host::Command { quiet })?;
     let playing = Playing::begin(protocol, party, channel, &terms, needs, quiet)?;
 
     let (log, human, interactive) = (Vec::new(), String::new(), arguments.interactive);
@@ -405,13 +405,12 @@ pub fn meet(
     identity: &Identity,
     peer: PublicKey,
     digest: &str,
-    quiet: bool,
     host: &mut Host,
 ) -> Result<Channel, Failure> {
     let mut met = match (&address.listen, &address.connect) {
         (None, Some(address)) => tls::meet(address, identity, peer, options, digest.as_bytes())?,
         (Some(address), _) => {
-            let listener = listen_at(address, identity, peer, options, quiet, host)?;
+            let listener = listen_at(address, identity, peer, options, host)?;
             listener.meet(digest.as_bytes(), None)?
         }
         (None, None) => return Err(crate::party::no_address()),

@@ -5,7 +5,7 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::Labels;
 
 /// How garbled components are linked. Both parties must mean the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Linking {
     /// Not at all: the whole program is garbled and sent online. Only OTs are made ahead of time.

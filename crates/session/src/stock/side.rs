@@ -19,7 +19,7 @@ pub const STOCK_SHARE: f64 = 1.0 / 128.0;
 pub const GIVEN_UP_SHARE: f64 = 0.5;
 
 /// The action if a program lacks stock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Lacking {
     /// Make it immediately.
     Make,

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::duplo;
 use brickwork::engine::machine;
+use brickwork::engine::request::RunRequest;
 use brickwork::program::repeated;
 use brickwork::resources;
 use brickwork::system;
@@ -25,9 +26,8 @@ use serde_json::{Value, json};
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
 use super::protocol::measure;
-use crate::arguments::{Choice, Parameters, ProgramArguments, Protocol, Resources};
+use crate::arguments::{Choice, Parameters, Protocol, Resources};
 use crate::failure::Failure;
-use crate::files::Folder;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
 
@@ -97,13 +97,12 @@ impl Results {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let wanted = |table: Table| arguments.tables.is_empty() || arguments.tables.contains(&table);
     let mut results = Results::open(&arguments.results)?;
-    let folder = Folder::new()?;
     let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for row in rows().iter().filter(|row| wanted(row.table)) {
         let key = row.key(arguments.rounds, &arguments.resources, &arguments.choice);
         let measured = match results.find(&key) {
             Some(measured) => measured,
-            None => match measured(row, arguments, &folder)? {
+            None => match measured(row, arguments)? {
                 Ok(mut measured) => {
                     measured["key"] = key.clone().into();
                     results.keep(&measured)?;
@@ -172,7 +171,7 @@ fn shown(row: &Row, measured: &Value) -> String {
 }
 
 /// Returns a row's measurement, or the reason why it is skipped.
-fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<Value, String>, Failure> {
+fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
     let gates = row.workload.and_gates() * u64::from(row.executions);
     if arguments.largest.is_some_and(|largest| gates > largest) {
         return Ok(Err(format!("{} AND gates", thousands(gates))));
@@ -217,28 +216,19 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
             cost.seconds() * f64::from(arguments.rounds)
         )));
     }
-    let file = folder.file("program.bwp");
-    fs::write(&file, program.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
-    let both = Both {
-        program: &ProgramArguments::of(file),
-        parameters: &Parameters {
-            protocol: Protocol::Duplo,
-            linking: None,
-            cot: None,
-            commitments: false,
-            security: Some(40),
-            post_quantum: false,
-            executions,
-        },
-        resources: &arguments.resources,
-        link: row.link,
-        choice: &arguments.choice,
-        cut: &CutChoice::Fixed(Cut::Given),
-        stock: None,
-        audit: None,
+    let mut parameters = Parameters::new(Protocol::Duplo);
+    (parameters.security, parameters.executions) = (Some(40), executions);
+    let request = RunRequest {
+        resources: arguments.resources.of_request(),
+        line: row.link,
+        buckets: arguments.choice.buckets,
+        cut: CutChoice::Fixed(Cut::Given),
+        ..RunRequest::new(parameters)
     };
-    let measured = measure(&both, &program, arguments.rounds, true)
-        .map_err(|failure| failure.within(&row.workload.name()))?;
+    let program = program.into();
+    let both = Both::of(&program, &request);
+    let measured =
+        measure(&both, arguments.rounds, true).map_err(|failure| failure.within(&row.workload.name()))?;
     Ok(Ok(json!({ "measured": measured })))
 }
 

@@ -7,7 +7,7 @@ use brickwork::circuit::library::{aes, matrix, papers};
 use brickwork::engine::request::LinkSpeed;
 use clap::ValueEnum;
 
-use crate::arguments::{Choice, Resources};
+use crate::arguments::{Buckets, Choice, Resources};
 
 /// A table or figure of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -217,7 +217,10 @@ impl Row {
             self.workload.name(),
             self.executions,
             self.link_name(),
-            choice.as_flag()
+            match choice.buckets {
+                Buckets::Fastest => "--buckets=fastest",
+                Buckets::Standard => "--buckets=standard",
+            }
         )
     }
 }

@@ -1,0 +1,72 @@
+//! The processes that `brickwork run` starts, one for each party.
+//!
+//! A child reads its task, the program, its key and its input from stdin, so that neither a command line nor a
+//! file shows them, and the program is compiled once. The end of stdin means that the parent has ended. It
+//! ends the child, so that none outlives its parent.
+
+use std::io::{self, Read, Write};
+
+use brickwork::Program;
+use brickwork::wire::tls::Identity;
+use brickwork_kernels::{Erasing, Secrets};
+use zeroize::Zeroizing;
+
+use crate::failure::{Failure, code};
+use crate::party::{self, Host, Task};
+use crate::report::Report;
+
+/// The name of the command that a child is.
+pub const COMMAND: &str = "child";
+
+/// Longest message to a child.
+const MAX_BYTES: u64 = 8 << 30;
+
+/// Returns the message for a child: its task, the program as [`Program::to_bytes`] writes it, the key in PEM
+/// form, and the bits of the input.
+pub fn message(
+    task: &Task,
+    program: &[u8],
+    pem: &str,
+    input: &[bool],
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let _erasing = Erasing::begin();
+    let bytes = postcard::to_stdvec(&(task, program, pem, input));
+    let bytes = Zeroizing::new(bytes.map_err(|e| Failure::fault(format!("a task has no form: {e}")))?);
+    let mut message = Zeroizing::new(Vec::with_capacity(8 + bytes.len()));
+    message.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    message.extend_from_slice(&bytes);
+    Ok(message)
+}
+
+/// Writes a message to a child. An error is left to what the child prints: it may have ended.
+pub fn send(stdin: &mut impl Write, message: &[u8]) {
+    let _ = stdin.write_all(message).and_then(|()| stdin.flush());
+}
+
+/// Plays the party of the message on stdin.
+pub fn run(quiet: bool) -> Result<Report, Failure> {
+    let broken = || {
+        let hint = "call `brickwork garbler`, `evaluator` or `run`";
+        Failure::usage(format!("`brickwork {COMMAND}` is for `brickwork run` alone"), hint)
+    };
+    let mut length = [0; 8];
+    io::stdin().lock().read_exact(&mut length).map_err(|_| broken())?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_BYTES {
+        return Err(broken());
+    }
+    let mut bytes = Zeroizing::new(Vec::new());
+    io::stdin().lock().take(length).read_to_end(&mut bytes).map_err(|_| broken())?;
+    std::thread::spawn(|| {
+        let mut rest = [0; 64];
+        while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
+        std::process::exit(code::NETWORK.exit_code().into());
+    });
+    let erasing = Erasing::begin();
+    let (task, program, pem, input): (Task, &[u8], &str, Vec<bool>) =
+        postcard::from_bytes(&bytes).map_err(|_| broken())?;
+    let input = Secrets::new(input);
+    let (program, identity) = (Program::from_bytes(program)?, Identity::from_pem(pem)?);
+    drop((bytes, erasing));
+    party::play(&task, &program, (&identity, &input), &mut Host::Child { quiet })
+}
