@@ -327,10 +327,9 @@ def _party(
     check_scale(options.get("scale", {}), program.inputs_of(role))
     key = identity if isinstance(identity, _native.Identity) else None
     words: dict[str, Any] = {"listen": listen, "connect": connect, "keep": keep, "peer": peer}
-    # Data that is not in memory is in a file. With a key in memory the native part asks for no file.
+    # A key that is not in memory is in a file.
     words["identity"] = None if key is not None else identity
-    call = [*flags(words), *(["--leash"] if key is not None else []), *_flags(program, options)]
-    call += ["--", os.fspath(program.path)]
+    call = [*flags(words), *_flags(program, options), "--", os.fspath(program.path)]
     word = _word(value, program, role, options)
     start, native = _native.Task.party, program.native
     return _Ready(program, (role,), options.get("executions"), lambda: start(role, call, native, key, word))

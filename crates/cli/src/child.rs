@@ -1,7 +1,7 @@
 //! The processes that `brickwork run` starts, one for each party.
 //!
-//! A child reads its task, the program, its key and its input from stdin, so that neither a command line nor a
-//! file shows them, and the program is compiled once. The end of stdin means that the parent has ended. It
+//! A child reads its task, the program, its key and its input from stdin, so that neither a command line nor
+//! a file shows them, and the program is compiled once. The end of stdin means that the parent has ended. It
 //! ends the child, so that none outlives its parent.
 
 use std::io::{self, Read, Write};

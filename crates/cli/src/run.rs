@@ -1,6 +1,7 @@
 //! `brickwork run`: both parties on this machine, as two processes that communicate over TLS.
 //!
-//! Each is a [child](crate::child) of this process, which makes their keys for one use and compiles the program.
+//! Each is a [child](crate::child) of this process, which makes their keys for one use and compiles the
+//! program.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

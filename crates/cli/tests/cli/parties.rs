@@ -542,7 +542,7 @@ fn no_child_outlives_its_parent() {
         }
     };
     // So slow a line that both wait for each other meanwhile.
-    let (file, slow) = (example("millionaires.bwp"), ["--rtt", "100s", "--timeout", "1000"]);
+    let (file, slow) = (example("millionaires.bwp"), ["--rtt", "50s", "--timeout", "1000"]);
     let fixed = [&["run", &file, "--garbler", "5", "--evaluator", "6"], &slow[..]].concat();
     let mut parent = Child::spawn(&mut brickwork(&fixed));
     wait(&|| children_of(parent.id()).len() == 2);
