@@ -84,7 +84,7 @@ impl Hasher {
         self.first
     }
 
-    /// Hashes what `item` gives as (authenticator, bits) for each place of `hashes`.
+    /// Hashes the (authenticator, bits) pairs of `item` for each index of `hashes`.
     fn hash_run(&self, purpose: Purpose, hashes: &mut [u128], item: impl Fn(usize) -> (u64, u128)) {
         let mut messages = [[0; 2]; RUN];
         let head = u128::from(self.kind as u8) << 64 | u128::from(purpose as u8) << 72;
@@ -160,7 +160,7 @@ impl Hasher {
     }
 }
 
-/// Messages that are hashed in one go by who asks for few.
+/// Number of messages that are hashed at once for callers with few.
 const FEW: usize = 128;
 
 impl Hasher {
@@ -204,9 +204,9 @@ pub enum NoLabel {
 }
 
 /// Does EvKAs of the paper: returns, of the labels that the copies of a bucket gave for one wire, and whether
-/// the authenticators accept each: one that is valid, and the offset if there are two, else zero. All copies'
-/// labels are shown to the authenticators, also where they are the same, and no branch depends on which are:
-/// only on whether E goes on at all.
+/// the authenticators accept each: one that is valid, and the offset if there are two, else zero. The labels
+/// of all copies are shown to the authenticators, also if they are equal. No branch depends on which are
+/// equal, only on whether E goes on at all.
 ///
 /// # Errors
 /// Where it does not.

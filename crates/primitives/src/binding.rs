@@ -3,10 +3,11 @@
 //!
 //! The receiver draws, after the commitments, random sets of the OTs. To each set it adds one more OT that is
 //! in no other set and masks its choice bit. It reveals the sum of the set's labels and of its choice bits.
-//! It claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that
-//! is not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
-//! receiver accepts does not depend on its choices (docs/concepts/security.md, section 7). The sender checks
-//! the labels of all sums before it opens any: a receiver that names the other bit would get the offset.
+//! It claims that the sum of the commitments, with the bit times that to the offset, opens to it. An OT that
+//! does not match its commitment spoils each sum with probability 1/2, and so does another offset. So the
+//! receiver's decision does not depend on its choices (docs/concepts/security.md, section 7). The sender
+//! checks the labels of all sums before it opens any: a receiver that names the other bit would get the
+//! offset.
 
 use std::ops::Range;
 use zeroize::Zeroize;
@@ -25,9 +26,9 @@ const OTS_A_TASK: usize = 4096;
 /// OTs whose commitments become columns at a time.
 const OTS_IN_HAND: usize = 64 * OTS_A_TASK;
 
-/// The OTs of each random combination: bit k of an OT's word says whether it is in combination k.
+/// The random combinations: bit k of an OT's word tells whether the OT is in combination k.
 pub struct Combinations {
-    /// Of each OT; the last ones mask, each a combination of its own.
+    /// The words of the OTs; the last OTs mask one combination each.
     words: Vec<u128>,
     count: usize,
 }
@@ -48,8 +49,8 @@ impl Combinations {
         Combinations { words, count: masks }
     }
 
-    /// Of each combination the sum of what `add` adds for those of its members that are among these: it is
-    /// called with the member, counted from the first of these, and the sum.
+    /// Returns the sum of each combination: `add` is called for each member among these OTs, with its number,
+    /// counted from the first of these, and the sum.
     fn sums<T: Copy + Send + Sync + Zeroize>(
         &self,
         members: Range<usize>,
@@ -71,7 +72,7 @@ impl Combinations {
         };
         let join = |mut a: Vec<T>, mut b: Vec<T>| {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
-            // Both add up to what is shown of secrets, each alone is more.
+            // Both add up to the revealed value; each alone is secret.
             b.zeroize();
             a
         };
@@ -140,9 +141,9 @@ impl RevealedCombinations {
         (RevealedCombinations { sums: combinations.shares(committed), bits, got: got.to_vec() }, message)
     }
 
-    /// Reads that message as the sender of OTs with these labels for choice 0 and this offset, of
-    /// [so many](RevealedCombinations::bytes) bytes. None if the receiver names a label that the OTs did not
-    /// give it: nothing may be opened then.
+    /// Reads that message of [`bytes`](RevealedCombinations::bytes) bytes, as the sender of OTs with this
+    /// offset and these labels for choice 0. None if the receiver names a label that the OTs did not give it:
+    /// nothing may be opened then.
     ///
     /// # Panics
     /// If the message has another length.
@@ -178,7 +179,7 @@ impl RevealedCombinations {
         })
     }
 
-    /// Claims of PreProcessOTINIT: each sum opens to what E got.
+    /// Returns the claims of PreProcessOTINIT: each sum opens to E's sum.
     pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
         all.known(self.bits.len(), move |k, sum| {
             sum.iter_mut().zip(&self.sums[k]).for_each(|(s, c)| *s ^= c);

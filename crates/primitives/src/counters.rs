@@ -15,7 +15,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Takes what belongs to an entry of the log.
+    /// Takes the ranges of a log entry.
     ///
     /// # Errors
     /// [`Error::Usage`] if it is taken.
@@ -23,7 +23,7 @@ impl Counters {
         Ok(Counters { authenticators: ranges.take(&AUTHENTICATORS)?, serials: ranges.take(&SERIALS)? })
     }
 
-    /// Takes what belongs to a setup.
+    /// Takes the ranges of a setup.
     ///
     /// # Errors
     /// As [`Counters::of_entry`].
@@ -44,7 +44,7 @@ impl Counters {
         self.serials.draw(1)
     }
 
-    /// Draws the indices of so many authenticators; returns the first.
+    /// Draws the indices of this many authenticators; returns the first.
     ///
     /// # Errors
     /// [`Error::Limit`] if there are not as many.

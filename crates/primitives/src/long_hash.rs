@@ -1,7 +1,7 @@
-//! BLAKE3 of what is long and comes piece by piece. The result is that of [`blake3::Hasher`], which is at its
+//! BLAKE3 of long inputs that come piece by piece. The result is that of [`blake3::Hasher`], which is at its
 //! best only where pieces begin and end at large powers of two. A few bytes of a name in front leave every
-//! later piece across such a place, and much of it is then hashed a chunk or a few at a time. Here what lies
-//! across waits until a whole section of the tree is there.
+//! later piece across such a place, and much of it is then hashed a chunk or a few at a time. Here a part of
+//! a section waits until a whole section of the tree has come.
 
 use blake3::Hasher;
 use brickwork_kernels::Secrets;
@@ -10,10 +10,10 @@ use zeroize::Zeroize;
 /// Bytes of a section: as many chunks as the widest registers take side by side.
 const SECTION: usize = 16 << 10;
 
-/// Bytes of what most hashes are of: no room for a section is made for these.
+/// Most hashed inputs have at most this many bytes, and need no room for a section.
 const FEW: usize = 512;
 
-/// A hash in the making, of secrets or not: it is erased when dropped.
+/// A hash that is being computed, of secrets or not: it is erased when dropped.
 pub struct LongHash {
     /// It has taken in whole sections.
     hasher: Hasher,
@@ -49,7 +49,7 @@ impl LongHash {
         self
     }
 
-    /// Puts bytes behind what waits. No copy of it is left anywhere.
+    /// Appends bytes to the waiting ones. No copy of it is left anywhere.
     fn wait(&mut self, bytes: &[u8]) {
         if self.waiting.capacity() < self.waiting.len() + bytes.len() {
             let mut room = Secrets::with_capacity(SECTION);

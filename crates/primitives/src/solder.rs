@@ -1,5 +1,5 @@
-//! Soldering: turning a label of one wire into the label of another that stands for the same bit. Arithmetic
-//! alone: what holds the garbler to it, if anything does, is the protocol's.
+//! Soldering: turning a label of one wire into the label of another that stands for the same bit. This is
+//! only arithmetic; checking the garbler is the protocol's task.
 //!
 //! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label.
 //! Both fit one value: `C_w = base_w`, its lowest bit replaced by `σ_w`.
@@ -61,14 +61,14 @@ impl GarblerWire {
 pub struct Soldering(Label);
 
 impl Soldering {
-    /// Returns what the garbler sends to solder the wire whose value is `from` to `to`.
+    /// Returns the values that the garbler sends to solder the wire with value `from` to `to`.
     pub fn new(from: Label, to: GarblerWire) -> Self {
         let s = from.colour() ^ to.indicator();
         Soldering((from ^ to.value ^ to.delta.times(s)).with_colour(s))
     }
 
-    /// Returns what the garbler sends to solder one wire to another that has the same offset, of their false
-    /// labels (of either pair of labels for one bit, as that comes to the same). Their difference of offsets
+    /// Returns the values that the garbler sends to solder one wire to another with the same offset, from
+    /// their false labels (any pair of labels for the same bit gives the same). Their difference of offsets
     /// is [zero](Label::ZERO).
     pub fn of_one_offset(from: Label, to: Label) -> Self {
         Soldering(from ^ to)

@@ -1,5 +1,5 @@
-//! Temporary files without a name, for what does not fit the share of memory that a party wants to use. They
-//! are gone with the process, however it ends. Their contents are either no secret or sealed before.
+//! Temporary files without a name, for data that does not fit into a party's share of memory. They are gone
+//! with the process, however it ends. Their contents are either no secret or sealed before.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -54,12 +54,12 @@ impl SpillFile {
 }
 
 impl Drop for SpillFile {
-    /// Closes it. The system forgets what a file has held on the thread that closes it, and of gigabytes that
-    /// takes it seconds, for which nobody waits.
+    /// Closes it. The system frees a file's contents on the thread that closes it. For gigabytes this takes
+    /// seconds, for which nobody waits.
     fn drop(&mut self) {
         if self.file().metadata().is_ok_and(|file| file.len() > AT_ONCE) {
             let file = self.0.take();
-            // Where there is no other thread it is closed here.
+            // Without another thread it is closed here.
             let _ = std::thread::Builder::new().name("brickwork-close".into()).spawn(|| drop(file));
         }
     }
@@ -67,13 +67,13 @@ impl Drop for SpillFile {
 
 #[cfg(test)]
 impl SpillFile {
-    /// Acts as if the disk had lost what was written.
+    /// Acts as if the disk had lost the written data.
     pub fn lose(&self) {
         self.file().set_len(0).unwrap();
     }
 }
 
-/// Refuses temporary files of so many bytes where fewer are free, as far as the system says.
+/// Refuses temporary files of this many bytes if fewer are free, as far as the system tells it.
 ///
 /// # Errors
 /// [`Error::Resource`] if there is too little room.
@@ -100,7 +100,7 @@ fn no_room(error: &std::io::Error) -> Error {
     ))
 }
 
-/// Bytes of memory that several may use in turn; what finds no room goes to files.
+/// A number of bytes of memory that several users share; data that finds no room goes to files.
 #[derive(Clone)]
 pub struct MemoryBudget(Arc<AtomicU64>);
 
@@ -111,12 +111,12 @@ pub struct Held {
 }
 
 impl MemoryBudget {
-    /// Makes a budget of so many bytes.
+    /// Makes a budget of this many bytes.
     pub fn new(bytes: u64) -> Self {
         MemoryBudget(Arc::new(AtomicU64::new(bytes)))
     }
 
-    /// Takes so many bytes, if they are left.
+    /// Takes this many bytes, if they are left.
     pub fn take(&self, bytes: u64) -> Option<Held> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         left.ok().map(|_| Held { budget: self.clone(), bytes })
@@ -185,7 +185,7 @@ impl Spill {
         }))))
     }
 
-    /// Returns another one of the same kind, whose file ends with what is in it.
+    /// Returns another one of the same kind, whose file ends with these values.
     ///
     /// # Errors
     /// As [`Spill::file`].
@@ -286,8 +286,8 @@ const PART: usize = 1 << 16;
 /// Nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// Values on their way to their places, of which there is one for each: a file with two rows, of places and
-/// of values.
+/// Values that are being brought to their places, one for each place: a file with two rows, of places and of
+/// values.
 struct Bins<T> {
     file: SpillFile,
     len: usize,
@@ -295,7 +295,7 @@ struct Bins<T> {
 }
 
 struct Bin<T> {
-    /// Of each value that waits, its place in the bin.
+    /// For each waiting value, its place in the bin.
     places: Vec<u32>,
     values: Vec<T>,
     written: usize,
@@ -486,7 +486,7 @@ impl<T: Pod> SpilledVec<T> {
 
 #[cfg(test)]
 impl<T> SpilledVec<T> {
-    /// Acts as if the disk had lost what was written; returns false for what is in memory.
+    /// Acts as if the disk had lost the written data; returns false for data in memory.
     pub fn lose(&self) -> bool {
         match &self.storage {
             Storage::Memory(_) => false,
@@ -558,7 +558,7 @@ mod tests {
     fn what_is_gathered_stands_in_the_order_that_was_asked_for() {
         for (spill, _) in spills() {
             for len in [0, 1, BIN_IN_HAND + 1, BIN, 2 * BIN + 77] {
-                // Of a third more values; the step has no factor in common with any of the lengths.
+                // With a third more values; the step has no common factor with any of the lengths.
                 let all = len + len / 3;
                 let order: Vec<u32> = (0..len).map(|k| (k * 7 % len + len / 3) as u32).collect();
                 let row = spill.put((0..all as u64).map(|k| k * k).collect()).unwrap();

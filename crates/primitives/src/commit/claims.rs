@@ -16,14 +16,15 @@ use brickwork_base::label::Label;
 /// sender it is the committed value where the receiver does not know it, and anything where it does.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
-/// Of some wires of an item the values of the claims about them.
+/// Fills in the values of the claims about some wires of an item.
 type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
 
 /// The coefficient, 0 or 1, of a commitment in the claim about this wire of this item.
 pub(super) type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
-/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row: that may be part
-/// of the claim with its number, and a proof takes the commitments as they were made.
+/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row. A commitment may
+/// be part of the claim with its number, and a proof takes the commitments in the order in which they were
+/// made.
 pub struct Each<'a> {
     items: usize,
     wires: usize,
@@ -33,13 +34,13 @@ pub struct Each<'a> {
 }
 
 impl<'a> Each<'a> {
-    /// Claims for so many items of so many wires, that a sum is zero.
+    /// Makes claims for this many items with this many wires, that each sum is zero.
     pub fn new(items: usize, wires: usize) -> Self {
         Each { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// Says which values the sums are. `values` is given an item, some of its wires, and zeros in which it
-    /// writes their values: what they are in [`Claims::known`].
+    /// Sets the values of the sums. `values` gets an item, some of its wires, and zeros to overwrite by the
+    /// values, as in [`Claims::known`].
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
@@ -135,11 +136,11 @@ type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + S
 /// order.
 ///
 /// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by
-/// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
-/// the claims follow them in the order in which they were made. And a commitment that is part of many claims
-/// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
-/// part of. So it is with values that do not come in the order of the claims: they are
-/// [given](Claims::values) in their own order, each times the weight of its claim.
+/// claim. If there are too many commitments to keep their columns, [`Claims::each`] makes the claims follow
+/// them in the order in which they were made. And a commitment that is part of many claims is *weighted*: a
+/// proof is a sum over all commitments, each times the [`Weights`] of the claims that it is part of. So it is
+/// with values that do not come in the order of the claims: they are [given](Claims::values) in their own
+/// order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     pub(super) known: Vec<Known<'a>>,
@@ -194,8 +195,8 @@ impl<'a> Claims<'a> {
         Claims::default()
     }
 
-    /// States that what was opened rests on the claims that `state` lists: whoever verifies these has it
-    /// proven.
+    /// States that the openings depend on the claims that `state` lists: verifying the claims proves the
+    /// openings.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name());
         state(claimed.received(), self);
@@ -241,14 +242,16 @@ impl<'a> Claims<'a> {
         self.bits.push((count, Box::new(claim)));
     }
 
-    /// Returns the names of what rests on these claims, for the [`Proof`](super::Proof) that settles them.
+    /// Returns the names of the openings that depend on these claims, for the [`Proof`](super::Proof) that
+    /// settles them.
     pub fn names(&self) -> &[Name] {
         &self.about
     }
 
-    /// Looks at each claim by itself, where shares are the committed values in the clear: what it means,
-    /// which a scheme proves without seeing them. `value_of` reads a value off a sum. Returns what is wrong,
-    /// of a value and a bit the value, as a lie about the one is often one about the other, too.
+    /// Checks each claim by itself, where shares are the plain committed values: this is the meaning that a
+    /// scheme proves without seeing the values. `value_of` reads a value from a sum. Returns the wrong claim.
+    /// If a value and a bit are wrong, it returns the value, because a lie about one is often a lie about the
+    /// other, too.
     pub fn wrong(&self, value_of: impl Fn(&Column) -> u128) -> Option<Cheat> {
         let wrong_bit = self.bits.iter().any(|(count, claim)| {
             (0..*count).any(|i| {
@@ -265,7 +268,7 @@ impl<'a> Claims<'a> {
 
     /// Returns whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for
     /// all other claims, keep the claims of that block apart. All sums and values, each times its weight,
-    /// then come to a word whose bit k is the error of claim k.
+    /// then add up to a word whose bit k is the error of claim k.
     fn has_wrong_values(&self, value_of: impl Fn(&Column) -> u128) -> bool {
         let counts: Vec<usize> = self.known.iter().map(Known::count).collect();
         let blocks =

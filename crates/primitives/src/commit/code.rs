@@ -317,7 +317,7 @@ mod tests {
         assert!(Code::for_security(41).is_none());
     }
 
-    /// So the distances of those are theirs: nothing is lost or changed on the way to the systematic form.
+    /// So the two codes have the same distances: nothing is lost or changed by the systematic form.
     #[test]
     fn systematic_words_are_sums_of_the_rows() {
         let tailed = |t: usize, count: usize, tail: &dyn Fn(usize) -> Word| -> Vec<Word> {

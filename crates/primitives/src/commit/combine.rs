@@ -1,5 +1,5 @@
-//! Random combinations of claims and of new commitments: what both parties of a proof compute alike, each of
-//! its own shares.
+//! Random combinations of claims and of new commitments: both parties of a proof compute them in the same
+//! way, each from its own shares.
 
 use brickwork_kernels as kernels;
 use kernels::Aes128;
@@ -137,7 +137,7 @@ fn weighted_values(
     rows
 }
 
-/// The random elements of groups of so many known claims.
+/// Draws the random elements of groups of this many known claims.
 fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
     let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
     let of_group = |count: usize| {
@@ -321,8 +321,8 @@ impl Accumulator {
 
 impl Drop for Accumulator {
     fn drop(&mut self) {
-        // Of a commitment that is combined alone, as those of the offsets are, a sum without its mask is the
-        // value.
+        // For a commitment that is combined alone, such as those of the offsets, a sum without its mask would
+        // reveal the value.
         kernels::erase(&mut self.shares);
         kernels::erase(&mut self.values);
         kernels::erase(&mut self.columns);
@@ -331,7 +331,7 @@ impl Drop for Accumulator {
     }
 }
 
-/// Of claims about these places, which begin a block, those that a commitment is part of: block after block.
+/// Packs, block after block, the claims about these commitments, which begin a block.
 fn pack(
     coefficient: &Coefficient,
     places: impl Iterator<Item = (usize, usize)>,

@@ -1,6 +1,6 @@
 //! The ideal functionality, for tests, and nothing but them: values travel in the clear, a share is the value
-//! itself, and each claim is compared. It is made of nothing but what the seam has for any scheme, so tests
-//! of other crates have it by including this file.
+//! itself, and each claim is compared. It uses only the interface of every scheme, so tests of other crates
+//! can include this file.
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;

@@ -1,13 +1,14 @@
-//! XOR-homomorphic commitments: the garbler commits, the evaluator holds it to what it committed to.
+//! XOR-homomorphic commitments: the garbler commits, and the evaluator checks later openings against the
+//! commitments.
 //!
 //! The promise of a [`Scheme`], for any construction ([`Split`](split::Split) is the one that `duplo` uses):
 //!
 //! * [`Sender::commit_random`] commits to values that the protocol itself draws, [`Sender::commit`] to
 //!   values of the sender's choice; the receiver learns nothing of either.
 //! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or
-//!   "the lowest bit of this sum is this". Claims cost no traffic by themselves; [`Sender::prove`] and
-//!   [`Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
-//!   draws after all the values are fixed (design decision 4).
+//!   "the lowest bit of this sum is this". Claims themselves send nothing. [`Sender::prove`] and
+//!   [`Receiver::verify`] settle any number of them at once, by random combinations whose seed the receiver
+//!   draws after all values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet. But [`Pending`] only becomes [`Shares`] by the
 //!   [`Proof`] of a successful verification that it was part of. An opened value is [`Claimed`] until the
 //!   proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
@@ -57,12 +58,12 @@ pub enum Lsb {
     /// 0: masks. Built into the shares of the lowest coordinate alone, which one guessed watch bit gets
     /// around; that a mask ends in 0 need not be bound (docs/concepts/security.md).
     Zero,
-    /// 1: offsets. Likewise; what must be bound is claimed.
+    /// 1: offsets. The same for one commitment; values that must be bound are claimed.
     One,
 }
 
-/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of
-/// tables; it makes the others again when it needs them.
+/// Returns the bytes of committed values that a garbler keeps in memory, if its evaluator keeps this many
+/// bytes of tables; it computes the others again when it needs them.
 pub fn values_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(2)
 }

@@ -1,4 +1,4 @@
-//! Where items lie among the commitments that a garbler has made: what a store keeps of them.
+//! The positions of items among a garbler's commitments, as a store keeps them.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ impl Places {
         Places { rows: self.rows, items: self.items[places].to_vec() }
     }
 
-    /// Returns the numbers of the commitments of each item, where it has so many.
+    /// Returns the numbers of the commitments of each item, if it has this many.
     pub fn numbers(&self, each: usize) -> Vec<u64> {
         let each = each as u64;
         self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()

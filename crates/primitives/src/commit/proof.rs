@@ -11,9 +11,9 @@ pub struct Name {
     number: u64,
 }
 
-/// The names that one receiver gives, which keeps them to itself: who has them can say what is proven to it,
-/// and to nobody else. No message has a say in them, nor in which proof is shown for what: a proof of
-/// something else is a mistake in this program, which nobody's peer can bring about.
+/// The names that one receiver gives. It keeps them to itself, because the names decide what counts as proven
+/// to it. No message influences them, nor which proof is used for which claim. A mismatch is an error in this
+/// program, which no peer can cause.
 #[derive(Debug)]
 pub struct Names(Name);
 
@@ -36,8 +36,8 @@ impl Names {
         Pending { name: self.draw(), shares }
     }
 
-    /// Says what this receiver has just verified: of the commitments in `new` that they are some, and the
-    /// claims [about](super::Claims::names) what these names stand for.
+    /// Makes the proof that this receiver has just verified: the commitments in `new` are valid, and the
+    /// claims [with](super::Claims::names) these names are true.
     ///
     /// # Panics
     /// If something of it is not this receiver's: its shares say nothing of that.
@@ -51,7 +51,7 @@ impl Names {
         Proof(covered)
     }
 
-    /// Sets aside what the sender opened.
+    /// Wraps the sender's openings until they are proven.
     pub fn claimed<T>(&mut self, received: T) -> Claimed<T> {
         Claimed { name: self.draw(), received }
     }
@@ -64,8 +64,8 @@ pub struct Pending {
 }
 
 /// The facts that [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are
-/// commitments, and that others were opened rightly. Nobody else can make one for what this receiver was
-/// sent.
+/// commitments, and that others were opened rightly. Nobody else can make a proof for the openings that this
+/// receiver got.
 ///
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());
@@ -121,7 +121,7 @@ impl<T> Claimed<T> {
         self.name
     }
 
-    /// Returns what was received, to look at it.
+    /// Returns the received value, only to look at it.
     pub fn received(&self) -> &T {
         &self.received
     }
@@ -131,7 +131,7 @@ impl<T> Claimed<T> {
         Claimed { name: self.name, received: more(self.received) }
     }
 
-    /// Returns what was opened, after the proof of the claims about it.
+    /// Returns the opening, after the proof of the claims about it.
     ///
     /// # Panics
     /// If the proof is of other claims, or of another receiver's.

@@ -1,5 +1,5 @@
-//! Rows of many commitments, at the sender. Their values are held while there is room for them, and otherwise
-//! made again whenever they are wanted, by whatever the scheme has.
+//! Rows of many commitments, at the sender. Their values are kept while there is room, and otherwise computed
+//! again when they are needed, by the scheme's own method.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Row {
         Row { values: Storage::Again(values), shares }
     }
 
-    /// Returns what makes the values again.
+    /// Returns the method to compute the values again.
     #[cfg(test)]
     pub(super) fn origin(&self) -> Option<&dyn ValueRows> {
         match &self.values {

@@ -1,6 +1,6 @@
 //! How commitments lie side by side: the bits of a coordinate, over many commitments, are a row of 128-bit
-//! blocks. A party's share of one commitment is a column. Rows are what is made, sent and multiplied with
-//! random elements; columns are what single claims add up.
+//! blocks. A party's share of one commitment is a column. Rows are made, sent and multiplied with random
+//! elements; single claims add up columns.
 
 use std::ops::Range;
 
@@ -39,15 +39,14 @@ pub(super) trait Rows: Send + Sync {
     /// Returns the bits of a share.
     fn coordinates(&self) -> usize;
 
-    /// Makes the rows of a chunk, one for each coordinate; `rows` is overwritten, and what stands behind the
-    /// last commitment is arbitrary. A failed read is noted where the party looks before it proves or
-    /// accuses.
+    /// Makes the rows of a chunk, one for each coordinate; `rows` is overwritten, and bits after the last
+    /// commitment are arbitrary. A failed read is noted where the party looks before it proves or accuses.
     fn rows(&self, chunk: usize, rows: &mut Vec<u128>);
 
     /// Adds the column of one commitment to a sum, in the bits that `mask` has.
     fn add(&self, index: usize, mask: u64, sum: &mut Column);
 
-    /// Loses what lies in a file; there must be something.
+    /// Loses the contents of a file, which must not be empty.
     #[cfg(test)]
     fn lose_file(&self);
 
@@ -61,7 +60,7 @@ pub(super) trait Rows: Send + Sync {
         blocks(self.count(), chunk)
     }
 
-    /// Does what [`Rows::rows`] does, with zeros behind the last commitment.
+    /// Does the same as [`Rows::rows`], with zeros after the last commitment.
     fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
         self.rows(chunk, rows);
         clear_behind_the_last(self.count(), chunk, rows);
@@ -90,15 +89,15 @@ pub(super) trait ValueRows: Send + Sync {
     /// [`Error::Resource`] if they lie in a file that cannot be read.
     fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error>;
 
-    /// Returns where to note what could not be read while claims are combined.
+    /// Returns the place to note read errors while claims are combined.
     fn fault(&self) -> &Fault;
 
-    /// Returns itself, for tests of what one scheme makes.
+    /// Returns the concrete type, for tests of one scheme.
     #[cfg(test)]
     fn as_any(&self) -> &dyn std::any::Any;
 
-    /// Does what [`ValueRows::message`] does of a whole chunk, zero behind the last commitment. A failed read
-    /// is noted.
+    /// Does the same as [`ValueRows::message`] for a whole chunk, with zeros after the last commitment. A
+    /// failed read is noted.
     fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
         let blocks = blocks(self.count(), chunk);
         self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault().note(error));
@@ -127,7 +126,7 @@ pub(super) trait ValueRows: Send + Sync {
     }
 }
 
-/// Rows and values in the making; erased at the end.
+/// Buffers for rows and values; they are erased at the end.
 #[derive(Default)]
 pub(super) struct Room {
     /// The rows of value bits.
@@ -139,7 +138,7 @@ pub(super) struct Room {
     values: Labels,
 }
 
-/// Returns the blocks of a chunk, of so many commitments in all.
+/// Returns the blocks of a chunk, if there are `count` commitments in all.
 pub(super) fn blocks(count: usize, chunk: usize) -> usize {
     (count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
 }
@@ -215,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Room that grows leaves nothing behind, and what is large enough stays.
+    /// A buffer that grows leaves nothing behind, and one that is large enough is kept.
     #[test]
     fn room_that_is_too_small_is_erased() {
         let mut room = Vec::with_capacity(8);

@@ -30,7 +30,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The party that holds the other to its word.
     type Receiver: Receiver;
 
-    /// Returns what `security` bits of statistical security take; none if that level is not offered.
+    /// Returns the level for `security` bits of statistical security; none if it is not offered.
     fn level(security: u32) -> Option<Level>;
 }
 
@@ -45,7 +45,7 @@ pub struct Level {
     pub random_bits: usize,
     /// Bits that a commitment to a chosen value takes on the line, in messages of many.
     pub chosen_bits: usize,
-    /// Words of 64 bits of a share, which is what a store keeps of a commitment.
+    /// The number of 64-bit words of a share, which a store keeps of a commitment.
     pub words: usize,
     /// Base-2 logarithm of the probability that a committer opens a commitment in two ways.
     pub binding_log2: f64,
@@ -56,10 +56,9 @@ pub struct Level {
 
 /// The party that commits: the garbler.
 ///
-/// Commitments lie one after the other in a stream, of which each row begins a new block; what the sender
-/// knows of random ones, and its shares of any, it can make again from its secrets and their place there. The
-/// stream has *ranges*, which never meet: whoever goes on with a stock [enters](Sender::enter) one that was
-/// not entered before.
+/// Commitments are in sequence in a stream, in which each row begins a new block. The sender can compute its
+/// data about random ones, and its shares of any, again from its secrets and their position. The stream has
+/// separate *ranges*: a session with stock [enters](Sender::enter) a range that was not entered before.
 pub trait Sender: Sized + Send {
     /// The state that a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;
@@ -78,13 +77,13 @@ pub trait Sender: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Goes on from what a stock kept. Nothing is drawn before a range is entered.
+    /// Continues from the state that a stock kept. Nothing is drawn before a range is entered.
     ///
     /// # Errors
     /// [`Error::Stock`] if the state is malformed or of another level.
     fn restored(state: &Self::State, security: u32, memory: u64) -> Result<Self, Error>;
 
-    /// Returns what a stock keeps.
+    /// Returns the state for a stock.
     fn state(&self) -> Self::State;
 
     /// Goes on with the range of the stream that belongs to an entry; the receiver does the same.
@@ -96,7 +95,7 @@ pub trait Sender: Sized + Send {
     /// Returns where in the stream the next row begins.
     fn next_row(&self) -> u64;
 
-    /// Returns where to note what could not be read while claims are combined: then nothing is answered.
+    /// Returns the place to note read errors while claims are combined: then no proof is sent.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Commits to `count` values drawn by the protocol.
@@ -111,7 +110,8 @@ pub trait Sender: Sized + Send {
     /// As [`Sender::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
-    /// Does what [`Sender::commit_random`] does, of so many that their values may have to be made again.
+    /// Does the same as [`Sender::commit_random`], for so many commitments that their values may have to be
+    /// computed again.
     ///
     /// # Errors
     /// As there.
@@ -147,11 +147,11 @@ pub trait Sender: Sized + Send {
     /// Makes the shares of commitments to values of this party's choice again.
     fn shares_again(&self, row: u64, numbers: &[u64]) -> Shares;
 
-    /// Proves that the commitments in `new` are commitments and that all claims are true. `new` and the
-    /// claims in [`Claims::bits`] reveal nothing beyond what is claimed. Rounds: 1.
+    /// Proves that the commitments in `new` are valid and that all claims are true. It reveals nothing more
+    /// about `new` and about the claims in [`Claims::bits`]. Rounds: 1.
     ///
     /// # Errors
-    /// As [`Sender::commit_random`]; what was noted in [`Sender::fault`].
+    /// As [`Sender::commit_random`]; also an error that was noted in [`Sender::fault`].
     fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error>;
 }
 
@@ -160,8 +160,8 @@ pub trait Receiver: Sized + Send {
     /// The state that a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;
 
-    /// Begins, with OTs in which it draws its choices with `rng`. At most `memory` bytes of what comes are
-    /// held at a time, and others in temporary files.
+    /// Begins, with OTs in which it draws its choices with `rng`. At most `memory` bytes of received data are
+    /// kept in memory, and the rest in temporary files.
     ///
     /// # Errors
     /// As [`Sender::set_up`].
@@ -173,13 +173,13 @@ pub trait Receiver: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Goes on from what a stock kept. Nothing is drawn before a range is entered.
+    /// Continues from the state that a stock kept. Nothing is drawn before a range is entered.
     ///
     /// # Errors
     /// As [`Sender::restored`].
     fn restored(state: &Self::State, security: u32, memory: u64) -> Result<Self, Error>;
 
-    /// Returns what a stock keeps.
+    /// Returns the state for a stock.
     fn state(&self) -> Self::State;
 
     /// Goes on with the range of the stream that belongs to an entry; the sender does the same.
@@ -188,7 +188,7 @@ pub trait Receiver: Sized + Send {
     /// [`Error::Usage`] if it is taken already.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Returns where to note what could not be read while claims are combined: then nobody is accused.
+    /// Returns the place to note read errors while claims are combined: then the peer is not accused.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Receives `count` commitments to values drawn by the protocol.
@@ -206,10 +206,10 @@ pub trait Receiver: Sized + Send {
     /// Checks that the commitments in `new` are commitments and that all claims are true.
     ///
     /// # Errors
-    /// [`Cheat::Commitment`](super::Cheat::Commitment) if `new` holds something that is no commitment,
+    /// [`Cheat::Commitment`](super::Cheat::Commitment) if `new` contains an invalid commitment,
     /// [`Cheat::Indicator`](super::Cheat::Indicator) if a claimed bit is wrong,
-    /// [`Cheat::Opening`](super::Cheat::Opening) if a claimed value is; what was noted in [`Receiver::fault`]
-    /// before anybody is accused. The receiver must not be used again after an error.
+    /// [`Cheat::Opening`](super::Cheat::Opening) if a claimed value is wrong. An error in [`Receiver::fault`]
+    /// is returned before anybody is accused. The receiver must not be used again after an error.
     ///
     /// # Panics
     /// If something in `new` or [behind the claims](Claims::about) belongs to another receiver.
@@ -218,6 +218,6 @@ pub trait Receiver: Sized + Send {
     /// Returns no commitments, for where a step may need some.
     fn no_commitments(&mut self) -> Pending;
 
-    /// Sets aside what the sender opened, until the claims that it rests on are proven to this receiver.
+    /// Wraps the sender's openings until the claims about them are proven to this receiver.
     fn claimed<T>(&mut self, received: T) -> Claimed<T>;
 }

@@ -1,8 +1,8 @@
 //! A party's shares of commitments.
 //!
 //! Schemes make shares coordinate by coordinate, as rows of bits; the protocol adds up the columns of single
-//! commitments. Of many commitments only the recipe of the rows is kept, until some of them are [taken
-//! apart](Shares::select_each) as columns: making rows twice costs less than writing all columns to memory
+//! commitments. For many commitments only the recipe of their rows is kept, until some are
+//! [read](Shares::select_each) as columns: making rows twice is cheaper than writing all columns to memory
 //! and reading them again.
 
 use std::ops::Range;
@@ -22,8 +22,8 @@ pub const FEW_COLUMNS: usize = 16 << 20;
 /// How many bytes of columns are kept here. In the tests of this crate small ones meet both ways.
 static KEPT_COLUMNS: AtomicUsize = AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
 
-/// Keeps at most so many bytes of columns from now on, in this process, and makes more of them again: the
-/// same ones, so this changes what is held in memory and nothing else.
+/// Limits the bytes of columns that this process keeps; others are computed again. The values are the same,
+/// so only the memory changes.
 pub fn keep_columns(bytes: usize) {
     KEPT_COLUMNS.store(bytes, Ordering::Relaxed);
 }
@@ -241,8 +241,8 @@ impl Shares {
         }
     }
 
-    /// Writes the rows of a chunk, one for each coordinate that there is room for; what stands behind the
-    /// last commitment is arbitrary.
+    /// Writes the rows of a chunk, one for each coordinate that fits; bits after the last commitment are
+    /// arbitrary.
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
@@ -277,8 +277,8 @@ impl Shares {
     }
 
     /// Adds up commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to
-    /// bit `m` of `sums[i]`. With each list comes what adds the weights of some of its commitments, the first
-    /// of which has this number, to what there is.
+    /// bit `m` of `sums[i]`. Each list has a function that adds the weights of some of its commitments,
+    /// starting with this number, to the existing weights.
     pub(super) fn weighted<W: Fn(usize, &mut [u128]) + Sync>(lists: &[(&Shares, W)], sums: &mut [u128]) {
         let mut rows: Vec<Vec<&(&Shares, W)>> = Vec::new();
         for list in lists.iter().filter(|(shares, _)| !shares.is_empty()) {
@@ -359,7 +359,7 @@ impl Shares {
             assert_eq!(*words, other_words, "shares under different codes");
             let all = columns.len() + theirs.len();
             if columns.capacity() < all {
-                // A list that grows by itself leaves a copy behind.
+                // A list that grows leaves a copy behind.
                 let mut larger = Vec::with_capacity(2 * all);
                 larger.extend_from_slice(columns);
                 columns.zeroize();

@@ -15,7 +15,7 @@ use brickwork_base::random::Rng;
 use brickwork_stock::Ranges;
 use brickwork_wire::{Channel, Tag, Tamper, memory_pair};
 
-/// The parties of a scheme, set up with ideal OTs. Each holds so many bytes of values or corrections.
+/// The parties of a scheme, set up with ideal OTs. Each party keeps this many bytes of values or corrections.
 fn begin<S: Scheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
     let (mut left, mut right) = memory_pair();
     let (mut sender, mut receiver) = ots::deal();
@@ -35,7 +35,7 @@ pub(super) struct Script {
     /// Sizes of the rows: random, ending in 0, ending in 1, chosen.
     pub random: [usize; 3],
     pub chosen: Vec<Label>,
-    /// Changes to what the sender claims: (claim, bits to flip).
+    /// Changes to the sender's claims: (claim, bits to flip).
     pub lie: Option<(usize, u128)>,
     pub lie_bit: Option<usize>,
     pub tamper: Option<Tamper>,
@@ -143,7 +143,7 @@ impl Script {
             })();
             drop(right);
             let committed = committer.join().unwrap();
-            // The ideal scheme: what is claimed is accepted iff it is what was committed.
+            // The ideal scheme: a claim is accepted exactly if it is true.
             if let (Ok(committed), Ok(received)) = (&committed, &verdict) {
                 assert_eq!(committed, received, "a lie was accepted");
             }
@@ -266,9 +266,9 @@ pub(super) fn two_ways<'a>(
     [sums, each]
 }
 
-/// An opened value is had for the proof of the claims about it, from the receiver to whom it was opened. It
-/// is not had for a proof before or after that, of other claims, or of another receiver's; and no receiver
-/// verifies another's values.
+/// An opened value can be read with the proof of the claims about it, from the receiver to which it was
+/// opened. It is not had for a proof before or after that, of other claims, or of another receiver's; and no
+/// receiver verifies another's values.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -392,7 +392,7 @@ fn words(shares: &Shares) -> Vec<u64> {
     if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() }
 }
 
-/// Compares what a sender makes again.
+/// Checks the values that a sender computes again.
 type MadeAgain<S> = Box<dyn Fn(&<S as Scheme>::Sender)>;
 
 /// A row is the commitments that came at its place in the stream. Their values can be had in any way, and

@@ -78,7 +78,7 @@ fn base_ots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends in one thread: what a message needs is there before it is asked for.
+/// Both ends run in one thread: each message is sent before it is read.
 fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let seed = Seed::from_bytes([1; 16]);
@@ -101,7 +101,7 @@ fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends in one thread, likewise.
+/// Both ends run in one thread.
 fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
@@ -132,7 +132,7 @@ fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends in one thread, likewise.
+/// Both ends run in one thread.
 fn iterations(measured: &mut Measured) -> Result<(), Error> {
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
     let delta = rng.delta();
@@ -165,7 +165,7 @@ fn iterations(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends in one thread, likewise.
+/// Both ends run in one thread.
 fn commitments(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let code = Code::for_security(40).ok_or_else(|| Error::Resource("no code".into()))?;
@@ -200,7 +200,7 @@ fn commitments(measured: &mut Measured) -> Result<(), Error> {
 /// Bytes of tables that no cache holds: in a run they come from memory.
 const COLD_BYTES: usize = 48 << 20;
 
-/// Seconds that so many copies of a circuit take side by side, each, to garble and to evaluate.
+/// Returns the seconds per copy for garbling and for evaluating this many copies of a circuit side by side.
 fn garbled(circuit: &Circuit, copies: usize) -> Result<[f64; 2], Error> {
     let mut rng = rng()?;
     let schedule = Schedule::new(circuit);

@@ -18,7 +18,7 @@ use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RANDOM_RECEIVER, RANDOM_SENDER
 pub const LABEL: u64 = 16;
 /// Bytes of a gate of a component: in the circuit and in the plan for garbling.
 pub const GATE_BYTES: u64 = 32;
-/// Commitments in a block, and OTs of the extension likewise.
+/// The number of commitments in a block, and of OTs of the extension.
 pub const BLOCK: u64 = 128;
 /// Dimension of the code; also the base OTs of the extension.
 pub const DIMENSION: u64 = 128;
@@ -27,13 +27,14 @@ const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// Blocks of the rows of an OT extension that travel together.
 const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;
 
-/// Returns the bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a
-/// pair of points for each choice.
+/// Returns the bytes that a party sends in a series of base OTs with this many choices of its own: a point,
+/// and a pair of points for each choice.
 pub const fn base_ots(choices: u64) -> u64 {
     32 + 64 * choices
 }
 
-/// Adds the messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
+/// Adds the messages of one call of the OT extension with this many OTs, at least 1, by the party that
+/// chooses.
 pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
     rows(script, receiver, DIMENSION, ots);
 }
@@ -41,9 +42,9 @@ pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
 /// Bytes that the receiver sends when a series of the extension whose rows come from trees is set up.
 pub const TREES: u64 = 32 * (DIMENSION + 1);
 
-/// Adds the messages of one call of correlated OTs of this kind, with so many, at least 1, of random choices,
-/// by the party that has them; and the work before they are sent. Those that are made beforehand
-/// ([`Provision`]) have none.
+/// Adds the messages of one call of correlated OTs of this kind with random choices, at least 1, by the party
+/// that has the choices; and the work before they are sent. OTs that are made beforehand ([`Provision`]) have
+/// no messages here.
 pub fn random(script: &mut Script, cot: Cot, receiver: Party, ots: u64) {
     if cot != Cot::Pcg {
         script.work(receiver, RANDOM_RECEIVER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
@@ -58,8 +59,8 @@ pub fn accept_random(script: &mut Script, cot: Cot, sender: Party, ots: u64) {
     }
 }
 
-/// Most bytes that iterations hold beside OTs that are used at once, both ways: those under way, what they
-/// take and what is over.
+/// The largest number of bytes that iterations hold besides the OTs in use, in both directions: for those in
+/// progress, their inputs and their results.
 pub const PROVISION_BYTES: u64 = 4 * LABEL * PARAMETERS.samples() as u64;
 
 /// Correlated OTs both ways that are made beforehand ([`chosen::provide`](crate::ot::chosen::provide)), and
@@ -77,7 +78,7 @@ impl Provision {
         Provision { cot, begun: false, left: 0 }
     }
 
-    /// Adds what makes so many, if there are fewer; they are used then.
+    /// Adds making this many OTs, if there are fewer; they are used then.
     pub fn take(&mut self, script: &mut Script, count: usize) {
         if self.cot != Cot::Pcg {
             return;
@@ -124,7 +125,7 @@ fn iterate(script: &mut Script, iterations: u64) {
     }
 }
 
-/// The messages of so many rows, and of the check.
+/// Adds the messages of this many rows, and of the check.
 fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
     let blocks = ots.div_ceil(BLOCK) + 1;
     for (blocks, times) in [(BLOCKS_OF_ROWS, blocks / BLOCKS_OF_ROWS), (blocks % BLOCKS_OF_ROWS, 1)] {
@@ -138,15 +139,15 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
 /// Bytes of a digest.
 pub const DIGEST: u64 = 32;
 
-/// Bytes of what a party says that it does next: what, in which epoch, and where its log stands.
+/// Bytes of a party's intent: its action, its epoch, and the position of its log.
 pub const INTENT: u64 = 1 + 2 * DIGEST;
 
-/// Writes the messages of two stores that meet, share so many epochs that are not used up, and in which
-/// nothing was broken off. Otherwise the parties tell each other a little more of where they stand.
-/// `greeting` are the bytes of the garbler's first messages and of the evaluator's greeting.
+/// Adds the messages of two stores that meet, share this many unused epochs, and have given up nothing.
+/// Otherwise the parties send slightly more about their positions. `greeting` are the bytes of the garbler's
+/// first messages and of the evaluator's greeting.
 pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epochs: u64) {
-    // Behind their number, of each epoch its identifier, that no other session has it, how long its log is
-    // and where it stands, and that no entry is open.
+    // After the number of epochs, each has its identifier, that no other session holds it, the length and
+    // position of its log, and that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
     let standings = varint(epochs) + epochs * (2 * DIGEST + 8 + 2);
     script.phase("setup");
@@ -160,8 +161,8 @@ pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epoc
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));
 }
 
-/// Writes the messages in which two parties whose stores have met agree on a program and on what it takes
-/// from them, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
+/// Adds the messages in which two parties whose stores have met agree on a program and its items, in the
+/// phase `agreement`. After that, each sends a [`DIGEST`] that confirms the burn.
 pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     script.phase(agreement);
     script.exchange([DIGEST], [DIGEST]); // the program
@@ -214,7 +215,7 @@ impl CommitmentCost {
         }
     }
 
-    /// Adds a proof about so many new commitments, claimed bits and claimed values. A kind of claim that is
+    /// Adds a proof about this many new commitments, claimed bits and claimed values. A kind of claim that is
     /// listed is combined even if it has no members in this program.
     pub fn prove(&self, script: &mut Script, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());

@@ -1,4 +1,4 @@
-//! Kinds of work of what protocols are made of.
+//! Kinds of work of the building blocks of protocols.
 
 use brickwork_plan::Work;
 
@@ -10,9 +10,9 @@ pub static CHOSEN: Work = Work { name: "base-ot.chosen", known: [3.46e-5, 3.32e-
 pub static OFFER: Work = Work { name: "base-ot.offer", known: [9.50e-5, 9.18e-5, 9.20e-5, 9.21e-5] };
 /// A block of 128 commitments to random values, for each of the code's coordinates.
 pub static COMMIT_RANDOM: Work = Work { name: "commit.random", known: [1.28e-8, 1.71e-8, 2.09e-8, 2.38e-7] };
-/// A block of 128 commitments to chosen values, likewise.
+/// A block of 128 commitments to chosen values at the sender.
 pub static COMMIT_CHOSEN: Work = Work { name: "commit.chosen", known: [1.94e-8, 2.84e-8, 3.22e-8, 2.51e-7] };
-/// A block of 128 commitments, received, likewise.
+/// A block of 128 received commitments.
 pub static RECEIVE: Work = Work { name: "commit.receive", known: [7.49e-10, 7.26e-10, 7.31e-10, 7.94e-10] };
 /// A block of 128 claims in a proof, for each combined row: a coordinate, or a bit of the values.
 pub static COMBINE: Work = Work { name: "commit.combine", known: [3.25e-10, 6.56e-10, 8.33e-10, 1.37e-8] };
@@ -21,13 +21,13 @@ pub static DRAW: Work = Work { name: "cut-and-choose.draw", known: [7.33e-9, 6.2
 /// An AND gate of 16 copies side by side, garbled: of one of them.
 pub static GARBLE_AND: Work =
     Work { name: "garbling.garble-and", known: [3.78e-9, 4.60e-9, 1.27e-8, 4.00e-7] };
-/// Another gate, garbled, likewise.
+/// Another gate, garbled in lockstep.
 pub static GARBLE_XOR: Work =
     Work { name: "garbling.garble-other", known: [3.06e-10, 3.01e-10, 4.61e-10, 4.65e-10] };
 /// An AND gate of 16 copies side by side, evaluated: of one of them.
 pub static EVALUATE_AND: Work =
     Work { name: "garbling.evaluate-and", known: [5.88e-9, 9.47e-9, 1.08e-8, 2.16e-7] };
-/// Another gate, evaluated, likewise.
+/// Another gate, evaluated in lockstep.
 pub static EVALUATE_XOR: Work =
     Work { name: "garbling.evaluate-other", known: [3.05e-10, 3.01e-10, 4.61e-10, 4.65e-10] };
 /// The tables of an AND gate, hashed.
@@ -43,13 +43,13 @@ pub static SCHEDULE: Work = Work { name: "garbling.schedule", known: [8.80e-8, 8
 /// An AND gate of a copy that goes alone, garbled.
 pub static GARBLE_AND_ALONE: Work =
     Work { name: "garbling.garble-and-alone", known: [1.24e-8, 1.20e-8, 1.41e-8, 4.10e-7] };
-/// Another gate, garbled, likewise.
+/// Another gate, garbled alone.
 pub static GARBLE_XOR_ALONE: Work =
     Work { name: "garbling.garble-other-alone", known: [8.87e-10, 8.86e-10, 6.80e-10, 7.44e-10] };
 /// An AND gate of a copy that goes alone, evaluated.
 pub static EVALUATE_AND_ALONE: Work =
     Work { name: "garbling.evaluate-and-alone", known: [9.16e-9, 6.53e-9, 9.42e-9, 2.17e-7] };
-/// Another gate, evaluated, likewise.
+/// Another gate, evaluated alone.
 pub static EVALUATE_XOR_ALONE: Work =
     Work { name: "garbling.evaluate-other-alone", known: [6.73e-10, 6.61e-10, 6.44e-10, 7.12e-10] };
 /// A block of 128 OTs of the extension, on the side that chooses the offset.

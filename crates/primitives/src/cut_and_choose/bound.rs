@@ -24,7 +24,7 @@
 //! ```
 //!
 //! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t`
-//! matters. All arithmetic rounds up ([`Upper`]), so what is verified is a true upper bound. Where to look is
+//! matters. All arithmetic rounds up ([`Upper`]), so the result is a true upper bound. Where to look is
 //! guessed in floating point (module `estimate`); a wrong guess costs time or copies, never security.
 
 use super::Upper;
@@ -33,9 +33,9 @@ use super::estimate::Estimate;
 
 impl Bucketing {
     /// Returns the probability with which a garbler succeeds at most, however many copies it makes bad; 1 for
-    /// a bucketing that the rule does not allow. Above the maximum of the formula by a factor of less than
-    /// `1 + 2^-33`, except where floating point is too coarse to find it: far below any limit that is asked
-    /// for.
+    /// a bucketing that the rule does not allow. The result exceeds the maximum of the formula by a factor of
+    /// less than `1 + 2^-33`, except where floating point is too coarse to find it, which is far below any
+    /// used limit.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;

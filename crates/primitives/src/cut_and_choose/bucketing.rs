@@ -1,4 +1,4 @@
-//! The sizes of a batch, and what is noticed of bad copies in it.
+//! The sizes of a batch, and the probability of detecting its bad copies.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ impl Rule {
     }
 }
 
-/// The sizes of a batch: so many slots, copies a bucket, and opened copies.
+/// The sizes of a batch: the number of slots, copies per bucket, and opened copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bucketing {
     /// `N`: slots to fill.
@@ -77,8 +77,8 @@ impl Bucketing {
     }
 }
 
-/// Returns the greatest `t` worth the effort. A bucketing that needs more has too few opened copies to be any
-/// good, and the peer who proposes it must not keep us busy.
+/// Returns the greatest `t` worth the effort. A bucketing that needs more has too few opened copies to be
+/// useful, and a peer that proposes it must not cause much work.
 pub(super) fn most_bad(rule: Rule) -> u64 {
     match rule.detection {
         Detection::Full => 1 << 16,

@@ -1,4 +1,4 @@
-//! A session's statistical budget: whatever can go wrong in it, taken together, stays below `2^-s`.
+//! A session's statistical budget: the probabilities of all its failures together stay below `2^-s`.
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ impl Budget {
         self
     }
 
-    /// Returns the checks accounted for, and what each may let through.
+    /// Returns the accounted checks, with the error probability of each.
     pub fn checks(&self) -> &[(&'static str, Upper)] {
         &self.checks
     }
@@ -143,7 +143,7 @@ impl Budget {
         self.checks.iter().map(|check| check.1).sum()
     }
 
-    /// Returns what is left of the budget, as a part of it.
+    /// Returns the remaining part of the budget.
     fn rest(&self, spent: Upper) -> f64 {
         1.0 - (spent.log2() - self.security.log2()).exp2()
     }

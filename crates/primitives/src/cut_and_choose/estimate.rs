@@ -112,7 +112,7 @@ impl Estimate {
                 }
             }
         }
-        // Of 0 · ∞, where floating point is too coarse, this makes 1: the safe side.
+        // This turns 0 · ∞, which occurs where floating point is too coarse, into 1, which is the safe side.
         (survival * sum).min(1.0)
     }
 

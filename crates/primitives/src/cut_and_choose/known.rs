@@ -9,7 +9,7 @@ use super::Upper;
 /// How many are remembered: peers propose cuts, and may propose many.
 const MOST: usize = 1 << 10;
 
-/// Bounds by what they are of: each takes a while, and serves many programs.
+/// A cache of bounds: computing one takes a while, and many programs use it.
 #[derive(Debug)]
 pub struct KnownBounds<K>(Mutex<HashMap<K, Upper>>);
 
@@ -38,7 +38,7 @@ impl<K: Eq + Hash> KnownBounds<K> {
 mod tests {
     use super::*;
 
-    /// One is computed once, as long as there is room, and what others ask for takes no more.
+    /// Each bound is computed once, as long as there is room, and the cache does not grow beyond that.
     #[test]
     fn bounds_are_remembered_and_not_without_limit() {
         let known = KnownBounds::<usize>::default();

@@ -1,7 +1,7 @@
 //! The cheapest bucketing that is good enough.
 //!
-//! The search runs on estimates; the number of opened copies of what it proposes is then made exact: it is
-//! verified, and one copy less is not enough.
+//! The search uses estimates. Then the number of opened copies is made exact: it is verified, and one copy
+//! less would not be enough.
 
 use super::estimate::Estimate;
 use super::{Bucketing, Rule, Upper};

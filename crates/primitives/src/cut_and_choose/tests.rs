@@ -132,7 +132,7 @@ fn bounds_are_those_of_exact_arithmetic() {
     }
 }
 
-/// A peer may propose what it likes: the answer comes soon and errs on the safe side.
+/// For any proposal of a peer, the answer comes quickly and errs on the safe side.
 #[test]
 fn absurd_cuts_are_refused_in_bounded_time() {
     let start = std::time::Instant::now();
@@ -148,8 +148,8 @@ fn absurd_cuts_are_refused_in_bounded_time() {
     assert!(start.elapsed().as_secs() < 30);
 }
 
-/// So good a bucketing that floating point does not find the maximum: what is found from there holds, and is
-/// less than twice too much.
+/// The bucketing is so good that floating point does not find the maximum: the result is still a bound, and
+/// less than twice too large.
 #[test]
 fn a_bound_holds_where_the_estimate_is_wrong() {
     let (rule, bucketing) = (Rule::KEY_AUTHENTICATOR, Bucketing { slots: 1, bucket: 183, opened: 4011 });
@@ -360,8 +360,7 @@ fn what_cannot_be_reached_is_refused() {
 
 #[test]
 fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
-    // So many slots that survival falls below the limit near the greatest number of bad copies that is looked
-    // at.
+    // So many slots that survival falls below the limit near the largest considered number of bad copies.
     let rule = Rule::KEY_AUTHENTICATOR;
     let bucketing = Bucketing { slots: 1 << 23, bucket: 7, opened: 690_485 };
     let peak = super::estimate::Estimate::new(rule, bucketing.slots, bucketing.bucket)

@@ -3,9 +3,9 @@
 use std::iter::Sum;
 use std::ops::{Add, Mul};
 
-/// A number that is not negative, known from above: every operation rounds up, so what comes out is never
-/// less than the exact value. 64 bits of mantissa and an exponent that does not run out, so that binomial
-/// coefficients of millions fit.
+/// An upper bound of a non-negative number: every operation rounds up, so the result is never less than the
+/// exact value. 64 bits of mantissa and an exponent that does not run out, so that binomial coefficients of
+/// millions fit.
 ///
 /// An operation errs by a factor of at most `1 + 2^-63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ impl Upper {
         Self::rounded((u128::from(numerator) << shift).div_ceil(denominator.into()), -i64::from(shift))
     }
 
-    /// Makes so many units of 2^-128.
+    /// Makes this many units of 2^-128.
     pub fn fixed(units: u128) -> Self {
         Self::rounded(units, -128)
     }

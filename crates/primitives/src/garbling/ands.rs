@@ -1,7 +1,7 @@
 //! AND gates one by one, each a copy of a circuit of one gate: many of them, that are evaluated in any order.
 //!
-//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. Their blocks lie side
-//! by side here, those under one key together, so that every register is full whatever the order.
+//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. Their blocks are
+//! adjacent here, sorted by key, so that every register is full in any order.
 
 use brickwork_kernels::{Aes128, Kernel, erase};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -12,7 +12,7 @@ use brickwork_base::label::{Delta, Label};
 /// T_G and T_E of a gate.
 pub type AndTable = [u128; 2];
 
-/// A batch of AND gates: what both parties garble and evaluate with.
+/// A batch of AND gates, for garbling and evaluating.
 pub struct AndGates {
     kernel: Kernel,
     start: u128,
@@ -61,8 +61,8 @@ impl AndGates {
         Self::with_kernel(Kernel::best(), start, count)
     }
 
-    /// Begins as [`AndGates::new`] does, with a kernel of the caller's choice, which changes no bit of what
-    /// comes out.
+    /// Does the same as [`AndGates::new`] with a kernel of the caller's choice, which does not change the
+    /// result.
     pub fn with_kernel(kernel: Kernel, start: u128, count: usize) -> Self {
         let keys = GarblingKeys::new(start, count, 1);
         let groups = if count == 0 { 0 } else { keys.group_of(count as u32 - 1) + 1 };
@@ -178,7 +178,7 @@ impl AndGates {
     }
 }
 
-/// Gives room for so many blocks. Growing leaves no copy behind.
+/// Makes room for this many blocks. Growing leaves no copy behind.
 fn fresh(blocks: &mut Vec<u128>, count: usize) {
     if blocks.capacity() < count {
         erase(blocks);

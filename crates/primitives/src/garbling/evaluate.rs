@@ -9,7 +9,7 @@ use super::tables::TableSource;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 
-/// Does what [`Scheme::evaluate`](super::Scheme::evaluate) does, in lockstep.
+/// Does the same as [`Scheme::evaluate`](super::Scheme::evaluate), in lockstep.
 pub(super) fn evaluate<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,

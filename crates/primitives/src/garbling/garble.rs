@@ -9,7 +9,7 @@ use super::tables::TableSink;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 
-/// Does what [`Scheme::garble`](super::Scheme::garble) does, in lockstep.
+/// Does the same as [`Scheme::garble`](super::Scheme::garble), in lockstep.
 pub(super) fn garble<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,

@@ -1,4 +1,4 @@
-//! Half-gates (Zahur, Rosulek, Evans 2015): what `duplo` and `semi-honest` garble with.
+//! Half-gates (Zahur, Rosulek, Evans 2015): the garbling scheme of `duplo` and `semi-honest`.
 
 use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
 

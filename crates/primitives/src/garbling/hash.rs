@@ -51,8 +51,8 @@ fn value(bytes: &[u8], first_chunk: u64) -> Value {
     blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()
 }
 
-/// Adds the next bytes of several inputs, equally many of each and no more than a section: subtrees, the
-/// largest first, then what is less than a chunk.
+/// Adds the next bytes of several inputs, the same number for each and at most a section: subtrees, the
+/// largest first, then less than a chunk.
 fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
     let bytes = sections.first().map_or(0, |section| section.len());
     let mut done = 0;
@@ -92,7 +92,7 @@ fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     }
 }
 
-/// Returns whether tables of so many bytes come in several sections.
+/// Returns whether tables of this many bytes come in several sections.
 fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES
 }
@@ -106,18 +106,18 @@ pub struct HashTables {
 }
 
 enum Hashes {
-    /// Of tables of so many bytes each, which come in one section.
+    /// For tables of this many bytes each, which come in one section.
     Short(usize, Vec<Value>),
     Long(Vec<Tree>),
 }
 
 impl HashTables {
-    /// Makes a sink for this many copies, with tables of so many bytes each.
+    /// Makes a sink for this many copies, with tables of this many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Self::with_kernel(Kernel::best(), copies, table_bytes)
     }
 
-    /// Does what [`HashTables::new`] does with a kernel of the caller's choice.
+    /// Does the same as [`HashTables::new`] with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, copies: usize, table_bytes: usize) -> Self {
         let hashes = match is_long(table_bytes) {
             true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
@@ -176,8 +176,8 @@ impl Tree {
         Subtree { bytes, first_chunk: self.chunks + (k * bytes.len() / CHUNK_BYTES) as u64 }
     }
 
-    /// Adds the value of the next subtree, of so many bytes: no larger than the one before. Subtrees are
-    /// joined only when more follows, because the last join makes the root.
+    /// Adds the value of the next subtree of this many bytes, which is not larger than the previous one.
+    /// Subtrees are joined only when more follows, because the last join makes the root.
     fn push(&mut self, value: Value, bytes: usize) {
         while self.join_is_due() {
             self.join();

@@ -1,10 +1,9 @@
 //! Walks through a component whose wires have masks that neither party knows: half-gates with a word of each
 //! party's for every AND gate (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018).
 //!
-//! The label of a masked value 0 ends in 0, so that half-gates leave out what depends on colours, and an
-//! active label ends in the masked value. The party that knows the masks adds their part to a row of the
-//! table. Their part of the label of a gate's result must be added on the way, as the next gates are garbled
-//! with the sum.
+//! The label of masked value 0 ends in 0. So half-gates need no terms for colours, and an active label ends
+//! in the masked value. The party that knows the masks adds their part to a row of the table. Their part of
+//! the label of a gate's result must be added on the way, as the next gates are garbled with the sum.
 //!
 //! ```text
 //!   garbler     T_G = H(A) ⊕ H(A ⊕ Δ)     T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A     C' = H(A) ⊕ H(B) ⊕ w,  C = ⌊C'⌋
@@ -30,7 +29,7 @@ pub const SIDE_BY_SIDE: usize = 16;
 /// Fewer copies than these go four at a time.
 const FOR_ALL_LANES: usize = 5;
 
-/// How many of so many copies go next, and in how many lanes.
+/// Returns how many of the remaining copies are next, and the number of lanes.
 fn next_lanes(left: usize) -> (usize, usize) {
     if left < FOR_ALL_LANES { (left.min(4), 4) } else { (left.min(SIDE_BY_SIDE), SIDE_BY_SIDE) }
 }
@@ -46,7 +45,7 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// Room for so many copies at a time.
+    /// Makes room for this many copies at a time.
     fn new(schedule: &'s Schedule, most: usize) -> Self {
         let (_, lanes) = next_lanes(most);
         let idle = 2 * schedule.script.and_gates().min(SECTION);
@@ -54,15 +53,14 @@ impl<'s> Walk<'s> {
         Walk { schedule, wires, copies: 0..0, lanes, idle }
     }
 
-    /// Begins with the next copies, of which at most so many are left: puts labels on their inputs, and a
-    /// constant.
+    /// Begins with the next copies, at most `left`: puts labels on their inputs, and a constant.
     fn next(&mut self, left: usize, one: Label, inputs: &[Label]) {
         let (count, lanes) = next_lanes(left);
         (self.copies, self.lanes) = (self.copies.end..self.copies.end + count, lanes);
         self.wires.set_lanes(lanes);
         let width = self.schedule.inputs();
         for lane in 0..lanes {
-            // Lanes without a copy do what the first one does.
+            // Lanes without a copy repeat the first one.
             let copy = if lane < count { self.copies.start + lane } else { self.copies.start };
             self.wires.set(ONE, lane, one.bits());
             for (wire, label) in inputs[copy * width..][..width].iter().enumerate() {
@@ -275,9 +273,9 @@ pub fn evaluate(
     }
 }
 
-/// Walks bits through copies, at most [`SIDE_BY_SIDE`], those of a wire in one word, the first copy's lowest.
-/// `and` is given the number of each AND gate and its operands, and says its result. Returns the bits of the
-/// outputs.
+/// Evaluates bits of up to [`SIDE_BY_SIDE`] copies, with the bits of a wire in one word, the first copy's bit
+/// lowest. `and` gets the number of each AND gate and its operands, and returns its result. Returns the bits
+/// of the outputs.
 ///
 /// # Panics
 /// If there are not as many bits as inputs.
@@ -333,8 +331,8 @@ mod tests {
         bits.iter().map(|&bit| Label::from_bits(bit.into())).collect()
     }
 
-    /// Masks are carried, gates garbled with them and evaluated at random masked values: outputs are active
-    /// labels of what the circuit computes, for any number of copies, from any number on, with every kernel.
+    /// Gates are garbled with masks and evaluated at random masked values. The outputs are active labels of
+    /// the circuit's results, for any number of copies, from any starting number, with every kernel.
     #[test]
     fn copies_are_evaluated_to_the_labels_of_their_masked_values() {
         let mut rng = Rng::replayable("test masked gates");

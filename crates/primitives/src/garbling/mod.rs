@@ -10,11 +10,11 @@
 //! # The hash
 //!
 //! `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` and `σ(x_hi ‖ x_lo) = (x_hi ⊕ x_lo) ‖ x_hi`; `i` is the index
-//! of the half gate, `2j` and `2j + 1` for AND gate `j` of the circuit. An attacker who sees many instances
-//! under one key gains by their number (Guo, Katz, Wang, Weng, Yu 2020). So a key serves at most 2^15 calls:
-//! [`GarblingKeys`] derives keys from a random start of the batch, the copy's *group* and the gate's *chunk*.
-//! Copies of a group share keys, which is what lets them go in lockstep; a group is as large as the bound
-//! allows, because the copies that are evaluated together come from anywhere in the batch.
+//! of the half gate, `2j` and `2j + 1` for AND gate `j` of the circuit. An attacker that sees many instances
+//! under one key gains a factor of their number (Guo, Katz, Wang, Weng, Yu 2020). So a key serves at most
+//! 2^15 calls: [`GarblingKeys`] derives keys from a random start of the batch, the copy's *group* and the
+//! gate's *chunk*. Copies of a group share keys, so they can be processed in lockstep. A group is as large as
+//! the bound allows, because the evaluated copies come from anywhere in the batch.
 
 mod ands;
 mod evaluate;

@@ -1,13 +1,13 @@
 //! The order in which the gates of a circuit are garbled.
 //!
-//! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one
-//! before. The schedule takes a *window* of gates at a time, which ends where a section of the tables ends.
-//! In it, it repeats two steps: take the first few AND gates whose inputs depend on no AND gate still to
-//! come, and do the XORs that they need while the AND gates taken before are garbled. So nothing of a layer
-//! waits for anything else of it: AND gates fill the AES unit even for a single copy, and loads and stores of
-//! the XORs are done beside. XORs are done no later than at the end of their window, so that labels do not
-//! pile up. Those of a layer go by their depth in it, so that few wait for the one just before: what was
-//! stored a moment ago takes longer to load than an XOR takes.
+//! Circuits come in an order that suited their author, often with each AND gate waiting for the one before.
+//! The schedule takes a *window* of gates at a time, which ends where a section of the tables ends. In it, it
+//! repeats two steps: take the first few AND gates whose inputs depend on no AND gate still to come, and do
+//! the XORs that they need while the AND gates taken before are garbled. So nothing of a layer waits for
+//! anything else of it: AND gates fill the AES unit even for a single copy, and loads and stores of the XORs
+//! are done beside. XORs are done no later than at the end of their window, so that labels do not pile up.
+//! The gates of a layer are sorted by their depth in it, so that few wait for the previous one: loading a
+//! value directly after storing it takes longer than an XOR.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -26,7 +26,7 @@ impl Schedule {
         Self::with_kernel(Kernel::best(), circuit)
     }
 
-    /// Does what [`Schedule::new`] does, for a kernel of the caller's choice. The kernel changes the time
+    /// Does the same as [`Schedule::new`] for a kernel of the caller's choice. The kernel changes the time
     /// that garbling takes, not one bit of its result.
     pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
         let mut slots = Slots::new(circuit);

@@ -10,11 +10,11 @@ use brickwork_circuit::Circuit;
 /// Bytes of a gate's table, by the kind of gate; 0 where it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateBytes {
-    /// Of an AND gate.
+    /// For an AND gate.
     pub and: usize,
-    /// Of an XOR gate.
+    /// For an XOR gate.
     pub xor: usize,
-    /// Of an INV gate.
+    /// For an INV gate.
     pub inv: usize,
 }
 
@@ -87,7 +87,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Returns the lowest bit of a label.
     fn colour(label: Self::Active) -> u8;
 
-    /// Returns what decodes a wire: the colour of the label that stands for 0.
+    /// Returns the decoding value of a wire: the colour of the label that stands for 0.
     fn decoding(offset: Self::Offset, wire: Self::Wire) -> u8 {
         Self::colour(Self::label(offset, wire, 0))
     }

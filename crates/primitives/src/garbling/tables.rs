@@ -6,8 +6,8 @@ use brickwork_base::Error;
 
 /// Where tables go.
 pub trait TableSink {
-    /// Takes the next bytes of the tables of a copy, 16 KiB or what is left; `copy` is its position in the
-    /// list that the garbling was given. The bytes of a copy come in order, those of different copies mixed.
+    /// Takes the next bytes of the tables of a copy, 16 KiB or the rest; `copy` is its position in the
+    /// garbling's list. The bytes of a copy come in order, those of different copies mixed.
     ///
     /// # Errors
     /// The error that keeps the sink from taking them; the walk ends there.
@@ -54,7 +54,7 @@ pub struct Collect {
 }
 
 impl Collect {
-    /// Makes a sink for this many copies, with tables of so many bytes each.
+    /// Makes a sink for this many copies, with tables of this many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Collect { tables: (0..copies).map(|_| Vec::with_capacity(table_bytes)).collect() }
     }

@@ -1,5 +1,5 @@
 //! Two more schemes, for tests, gate by gate from the textbook: four rows a gate with labels that differ by
-//! no offset, and privacy-free half-gates. The properties of every scheme are tested on all of them alike.
+//! no offset, and privacy-free half-gates. All schemes are tested for the same properties.
 
 use brickwork_testing::Replayable as _;
 use proptest::prelude::*;
@@ -241,8 +241,8 @@ impl Scheme for PrivacyFree {
     }
 }
 
-/// A scheme evaluates to the labels of the circuit's result, with tables of as many bytes as it says, and the
-/// lowest bit of a label means what it says.
+/// A scheme evaluates to the labels of the circuit's result, its tables have the stated size, and the lowest
+/// bit of a label decodes it.
 fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
     let mut rng = Rng::replayable("test schemes");
     let copies: Vec<u32> = (0..count).collect();
@@ -293,7 +293,7 @@ fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
     assert_eq!(S::PRIVATE, S::COLOURS == Colours::Random, "{}", S::NAME);
 }
 
-/// Of a scheme whose colours are random the labels that stand for 0 have either.
+/// If a scheme has random colours, the labels of 0 have both colours.
 fn has_random_colours<S: Scheme>() {
     let mut rng = Rng::replayable("test colours");
     let offset = S::offset(&mut rng);

@@ -1,6 +1,6 @@
-//! Reed–Solomon codes: a word is a polynomial of degree below ℓ, by its values at ℓ points; its codeword are
-//! the values at n points, the first ℓ of them the word itself. At all other points of the field it has
-//! values too, which are never sent: [`Code::unsent`].
+//! Reed–Solomon codes: a word is a polynomial of degree below ℓ, given by its values at ℓ points. Its
+//! codeword has the values at n points, of which the first ℓ are the word itself. At all other points of the
+//! field it has values too, which are never sent: [`Code::unsent`].
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
@@ -35,7 +35,7 @@ pub(super) fn multiply(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
 pub struct Code {
     field: Field,
     parameters: Parameters,
-    /// Of each symbol of a word what its coefficients have in common: the inverse of the product of all
+    /// For each symbol of a word the common factor of its coefficients: the inverse of the product of all
     /// differences between its point and the others.
     weights: Vec<u8>,
     /// The parity symbols of a word.
@@ -85,26 +85,26 @@ impl Code {
 
     /// Returns values or words as bytes of a message.
     pub(super) fn packed(&self, words: &Words) -> Secrets<u8> {
-        // With room for what is written behind the last one, so that it does not grow.
+        // It has room for bytes after the last word, so that it does not grow.
         let bytes = packed_bytes(words.symbols(), words.count(), self.field.bits());
         let mut message = Secrets::with_capacity(bytes + BLOCK);
         words.pack(self.field.bits(), &mut message);
         message
     }
 
-    /// Undoes that: returns `count` words of so many symbols.
+    /// Reverses this: returns `count` words of this many symbols.
     pub(super) fn unpacked(&self, symbols: usize, count: usize, packed: &[u8]) -> Words {
         let bits = self.field.bits();
         assert_eq!(packed.len(), packed_bytes(symbols, count, bits), "bytes of so many words");
         Words::unpack(symbols, count, bits, packed)
     }
 
-    /// Adds the parity symbols of words, what their codewords have besides themselves, to others.
+    /// Adds the parity symbols of words, which follow the word in its codeword, to others.
     pub(super) fn add_parity(&self, words: &[u128], sums: &mut Words) {
         multiply(&self.parity, words, sums.data_mut());
     }
 
-    /// Adds the parity symbols of words in rows to others in rows, of so many blocks each.
+    /// Adds the parity symbols of words in rows to others in rows, with this many blocks each.
     pub(super) fn add_parity_rows(&self, rows: &[u128], sums: &mut [u128], row_blocks: usize) {
         add_row_products(&self.parity, rows, sums, row_blocks);
     }
@@ -175,7 +175,7 @@ impl Code {
         Unsent { points: points.to_vec(), values }
     }
 
-    /// Returns the watched symbols of a word's codeword, and what of its parity symbols is watched. In
+    /// Returns the watched symbols of a word's codeword, and the watched part of its parity symbols. In
     /// constant time.
     pub(super) fn watched(&self, watch: &Watch, coefficients: &[u8]) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
@@ -185,8 +185,8 @@ impl Code {
         (watched, Picks::new(w, n - l, parity))
     }
 
-    /// Returns what the receiver sees of a word: its values at these points, and then its watched symbols. In
-    /// constant time with respect to what is watched.
+    /// Returns the receiver's view of a word: its values at these points, and then its watched symbols. It
+    /// takes constant time with respect to the watched symbols.
     pub(super) fn sight(&self, watched: &[u8], unsent: &Unsent) -> Matrix {
         let l = self.parameters.l();
         let mut coefficients = Zeroizing::new(Vec::with_capacity(unsent.count() * l + watched.len()));
@@ -221,7 +221,7 @@ impl Code {
     }
 
     /// Makes words of their watched symbols and of their values at ℓ − w points that are never sent: two
-    /// matrices whose products add up to them. In constant time with respect to what is watched.
+    /// matrices whose products add up to them. It takes constant time with respect to the watched symbols.
     ///
     /// # Panics
     /// If there are not as many points.
@@ -261,7 +261,7 @@ impl Code {
     }
 }
 
-/// The coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
+/// Returns the coefficients of the word in the value at another point (Lagrange).
 fn row_at(field: Field, weights: &[u8], point: u8) -> Vec<u8> {
     let all = (0..weights.len()).fold(1, |product, m| field.mul(product, point ^ m as u8));
     let of = |(j, &weight): (usize, &u8)| field.mul(field.mul(all, field.inverse(point ^ j as u8)), weight);

@@ -13,7 +13,7 @@ use super::words::Words;
 /// most.
 const FOLDED: usize = 64;
 
-/// Of these sums' terms those that are added up between two looks whether this thread is to stop.
+/// The number of terms of these sums that are added between two checks for a stop.
 const TERMS_AT_ONCE: usize = 1 << 9;
 
 /// Blocks in the widest register.
@@ -28,7 +28,7 @@ pub(super) struct Coefficients {
 }
 
 impl Coefficients {
-    /// Makes those of a seed, for so many combinations.
+    /// Expands a seed to this many combinations.
     pub(super) fn expand(seed: &Seed, field: Field, number: usize) -> Self {
         let rng = Rng::expand(seed, "brickwork interactive hash combinations");
         Coefficients { rng, field, scale: field.scale(), number }
@@ -62,8 +62,8 @@ impl Coefficients {
         }
     }
 
-    /// Draws the coefficients of so many words: of each combination one for each 64 words, and one for each
-    /// of the 64 sums.
+    /// Draws the coefficients of this many words: for each combination one per 64 words, and one for each of
+    /// the 64 sums.
     fn draw(&mut self, count: usize) -> Vec<[Vec<u8>; 2]> {
         let mask = self.field.mask();
         let mut list = |length: usize| {

@@ -1,9 +1,9 @@
-//! XOR-homomorphic interactive hashes (Zhu and Huang 2017, section 4): the receiver holds a *hash* of each of
-//! the sender's words, and checks by itself, without the sender, whether a word is the hashed one.
+//! XOR-homomorphic interactive hashes (Zhu and Huang 2017, section 4). The receiver has a *hash* of each of
+//! the sender's words, and can check by itself whether a word is the hashed one.
 //!
 //! A word is encoded by a Reed–Solomon code; the receiver watches w of the n symbols, the same ones of all
 //! words, and the sender does not know which. Two codewords agree in ℓ − 1 symbols at most, so another word
-//! passes only if all watched symbols are among these: `C(ℓ − 1, w) / C(n, w)`. Of a uniform word σ(ℓ − w)
+//! passes only if all watched symbols are among these: `C(ℓ − 1, w) / C(n, w)`. Of a uniform word, σ(ℓ − w)
 //! bits stay hidden. Hashes add up as words do.
 //!
 //! ```text
@@ -17,8 +17,8 @@
 //!                                   combined words             ──▶     ℓ·σ bits each
 //! ```
 //!
-//! A commitment hides everything until it is opened. A hash does not: what it says of the word the receiver
-//! knows at once, and that is allowed. So a bit is hidden by taking it from where no symbol is sent:
+//! A commitment hides everything until it is opened. A hash does not: the receiver immediately knows the
+//! information in it, and this is allowed. So a bit is hidden by taking it from where no symbol is sent:
 //! [`Code::evaluation`]. The paper takes the parity of all bits of the word instead, which about one of 64
 //! sets of watched symbols determines (docs/protocols/jimu.md); a receiver that cheats chooses such a set.
 //!
@@ -26,18 +26,18 @@
 //!
 //! As printed, an opened word is sent as a whole and compared with its hash. The receiver has w symbols of
 //! its codeword, so ℓ − w others are enough to make the word, at points that are never sent. Then every word
-//! fits its hash, and a wrong one must be noticed by other means: when all openings have come, the receiver
-//! draws combinations, of which the sender sends the whole words. If an opened value is wrong, a combination
-//! of the errors is 0 with probability 2·2^-σ, or the sender must send another word than the combined one,
-//! which fits the hash with the probability of [`Parameters::binding`]. Nothing needs a mask: both parties
-//! know all of what is opened.
+//! fits its hash, and a wrong one must be detected differently: after all openings, the receiver draws
+//! combinations, for which the sender sends the whole words. If an opened value is wrong, a combination of
+//! the errors is 0 with probability 2·2^-σ, or the sender must send another word than the combined one, which
+//! fits the hash with the probability of [`Parameters::binding`]. No mask is needed, because both parties
+//! know all opened values.
 //!
 //! # The purpose of the combinations
 //!
 //! Parity symbols could be corrected to something that is no codeword, which would then pass for several
 //! words, each on another set of symbols. Let A be the symbols in which the combinations that the sender
-//! sends agree with the combinations of what it hashed. Its answer passes if all watched symbols are in A. If
-//! A has fewer than ℓ symbols, that has probability [`Parameters::binding`] at most. If it has more, the
+//! sends agree with the combinations of the hashed words. Its answer passes if all watched symbols are in A.
+//! If A has fewer than ℓ symbols, that has probability [`Parameters::binding`] at most. If it has more, the
 //! combined words are codewords on A; were the words themselves not, for a given A, each combination would be
 //! one with probability 2·2^-σ at most, and there are at most 2^n sets A: [`Parameters::check`]. So all words
 //! are codewords on a set that has every watched symbol, and the others might as well be. Each combination
@@ -46,7 +46,7 @@
 //! The paper's count of combinations leaves the choice of A out: the sender chooses it when it knows the
 //! combinations.
 //!
-//! Neither time nor memory accesses depend on words or on what is watched: the receiver computes all n
+//! Neither time nor memory accesses depend on words or on the watched symbols: the receiver computes all n
 //! symbols, and masks those that it does not watch.
 
 mod code;
@@ -109,7 +109,7 @@ cheats! {
         Shares = "interactive hash: shares of another secret",
         /// The receiver does not know the secret: it chose too many seeds.
         Watched = "interactive hash: more symbols are watched than allowed",
-        /// Section 4.2, Hash, step 2: what was sent as the symbols of words are no codewords.
+        /// Section 4.2, Hash, step 2: the sent symbols of words are no codewords.
         Codeword = "interactive hash: symbols of no codeword",
     }
 }
@@ -117,12 +117,12 @@ cheats! {
 /// Most words of a message of corrections.
 const MESSAGE: usize = 1 << 11;
 
-/// The words of each message of so many: the first one, and how many.
+/// Returns the words of each message: the first one, and their number.
 fn messages(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).step_by(MESSAGE).map(move |first| (first, MESSAGE.min(count - first)))
 }
 
-/// Returns the bytes of each of the messages with the corrections of so many random words.
+/// Returns the bytes of each message with the corrections of this many random words.
 pub fn correction_bytes(parameters: &Parameters, count: usize) -> impl Iterator<Item = usize> + use<> {
     let (symbols, bits) = (parameters.n() - parameters.l(), parameters.bits());
     messages(count).map(move |(_, count)| packed_bytes(symbols, count, bits))
@@ -133,12 +133,12 @@ pub fn answer_bytes(parameters: &Parameters, security: u32) -> usize {
     chosen_bytes(parameters, parameters.masks(security))
 }
 
-/// Returns the bytes of so many words, or of as many differences of words.
+/// Returns the bytes of this many words, or of as many differences of words.
 pub fn chosen_bytes(parameters: &Parameters, count: usize) -> usize {
     packed_bytes(parameters.l(), count, parameters.bits())
 }
 
-/// Returns the bytes of what opens so many words.
+/// Returns the bytes of the opening values of this many words.
 pub fn opened_bytes(parameters: &Parameters, count: usize) -> usize {
     packed_bytes(parameters.l() - parameters.w(), count, parameters.bits())
 }

@@ -1,4 +1,4 @@
-//! The sizes of an interactive hash, and what they promise (Zhu and Huang 2017, sections 6.1 and 6.2).
+//! The sizes of an interactive hash, and their security (Zhu and Huang 2017, sections 6.1 and 6.2).
 
 use super::field::Field;
 use crate::cut_and_choose::Upper;
@@ -61,14 +61,15 @@ impl Parameters {
             .fold(Upper::ONE, |product, factor| product * factor)
     }
 
-    /// Returns the bits of a uniform word that the receiver does not know: σ(ℓ − w), whatever it watches.
+    /// Returns the number of bits of a uniform word that the receiver does not know: σ(ℓ − w), whatever it
+    /// watches.
     pub fn hidden_bits(&self) -> u32 {
         self.bits * (self.l - self.w) as u32
     }
 
-    /// Returns the probability with which what is no row of codewords survives a check of
-    /// `masks` combinations, besides what [`Parameters::binding`] counts. For each of 2^n sets of symbols on
-    /// which the words are no codewords, a combination is one with probability 2·2^-σ at most.
+    /// Returns the probability that an invalid row of codewords passes a check of `masks` combinations,
+    /// besides [`Parameters::binding`]. For each of 2^n sets of symbols on which the words are no codewords,
+    /// a combination is one with probability 2·2^-σ at most.
     pub fn check(&self, masks: usize) -> Upper {
         let exponent = self.n as f64 - (f64::from(self.bits) - 1.0) * masks as f64;
         Upper::exp2(exponent).min(Upper::ONE)
@@ -79,9 +80,8 @@ impl Parameters {
         (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Returns with which probability a wrong value among opened ones survives `openings` combinations,
-    /// besides what [`Parameters::binding`] counts: the errors add up to 0 in each, with probability 2·2^-σ
-    /// at most.
+    /// Returns the probability that a wrong value among opened ones passes `openings` combinations, besides
+    /// [`Parameters::binding`]: the errors add up to 0 in each with probability at most 2·2^-σ.
     pub fn opening(&self, openings: usize) -> Upper {
         Upper::exp2(-(f64::from(self.bits) - 1.0) * openings as f64)
     }

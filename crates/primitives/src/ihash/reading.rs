@@ -1,13 +1,13 @@
 //! A party that gets to know the seeds of all symbols reads the hashed words.
 //!
-//! A hash tells all but ℓ − w symbols of a word, and the streams of symbols that are not watched tell these:
-//! symbol i of a codeword is what its stream says, plus its correction. That is so of an honest sender. One
+//! A hash gives all but ℓ − w symbols of a word, and the streams of the unwatched symbols give the others:
+//! symbol i of a codeword is the value of its stream plus its correction. That is so of an honest sender. One
 //! that cheats may have hashed symbols of no codeword where nobody watched. So the receiver finds A, the
-//! symbols in which the answer to its combinations agrees with the combinations of what was hashed, as only
-//! who knows all seeds can. All watched symbols are among them, and they are ℓ in all, but for what
-//! [`Parameters::binding`](super::Parameters::binding) counts; and on A all words are codewords, but for what
-//! [`Parameters::check`](super::Parameters::check) counts. So ℓ − w symbols of A that are not watched make
-//! the hashed word, and no other.
+//! symbols in which the answer to its combinations agrees with the combinations of the hashed words; for this
+//! it must know all seeds. All watched symbols are among them, and they are ℓ in all, except with the
+//! probability of [`Parameters::binding`](super::Parameters::binding). On A all words are codewords, except
+//! with that of [`Parameters::check`](super::Parameters::check). So ℓ − w unwatched symbols of A give the
+//! hashed word, and no other.
 //!
 //! All is done in the same steps with any seeds, so that a receiver that knows none can do it, too: time and
 //! memory accesses depend on sizes alone.
@@ -35,7 +35,7 @@ pub struct PendingReadable {
     masks: (Pending, Corrected),
 }
 
-/// Random words that are read by who knows the seeds of all symbols.
+/// Random words that the owner of all symbols' seeds can read.
 pub struct Readable {
     words: Corrected,
     masks: Corrected,
@@ -110,8 +110,8 @@ fn values_of(code: &Code, watch: &Watch, agree: &[u8], unsent: &Unsent) -> Matri
 }
 
 impl Receiver {
-    /// Receives the hashes of random words, as [`Receiver::random`] and [`Receiver::masks`] do, of which
-    /// [`Receiver::verify_readable`] makes what can be read later.
+    /// Receives the hashes of random words like [`Receiver::random`] and [`Receiver::masks`], so that
+    /// [`Receiver::verify_readable`] can make the words readable later.
     ///
     /// # Errors
     /// As [`Receiver::random`].
@@ -121,7 +121,7 @@ impl Receiver {
         Ok(PendingReadable { words, masks })
     }
 
-    /// Checks them, as [`Receiver::verify`]. Returns the hashes, and what reads the words.
+    /// Checks them, as [`Receiver::verify`]. Returns the hashes, and the data for reading the words.
     ///
     /// # Errors
     /// As [`Receiver::verify`].

@@ -22,9 +22,9 @@ use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seed
 pub struct Receiver {
     code: Code,
     watch: Watch,
-    /// Of each watched symbol the coefficients in the word.
+    /// For each watched symbol, its coefficients in the word.
     coefficients: Zeroizing<Vec<u8>>,
-    /// The watched symbols of a word's codeword, and what of its parity symbols is watched.
+    /// The watched symbols of a word's codeword, and the watched part of its parity symbols.
     watched: Matrix,
     watched_parity: Picks,
     seeds: Vec<Seed>,
@@ -40,16 +40,16 @@ pub struct Hashes(Words);
 #[must_use = "hashes are of use when they are checked"]
 pub struct Pending(Words);
 
-/// Makes opened words of their hashes and of what opened them.
+/// Makes opened words from their hashes and opening values.
 pub struct Completion([Matrix; 2]);
 
 /// Words as the receiver sees them that it knows: their values at ℓ − w points that are never sent, and then
-/// their hashes, ℓ symbols. They add up as words do, and there is nothing to be computed for what opens a
-/// word, nor for its hash.
+/// their hashes, ℓ symbols. They add up like words, and nothing must be computed for a word's opening values
+/// or its hash.
 #[derive(Clone)]
 pub struct Seen(Words);
 
-/// Makes what the receiver sees of words.
+/// Makes the receiver's view of words.
 pub struct Sight {
     matrix: Matrix,
     /// Symbols before the hash: values at points that are never sent.
@@ -97,7 +97,7 @@ impl Hashes {
         self.0.count()
     }
 
-    /// Returns what a stock keeps of them: [`Receiver::stored`] takes it.
+    /// Returns the data for a stock: [`Receiver::stored`] reads it.
     pub fn data(&self) -> &[u128] {
         self.0.data()
     }
@@ -137,7 +137,7 @@ impl Hashes {
         self.0.append(&others.0);
     }
 
-    /// Returns the hashes of what steps make of the words, as [`Words::follow`].
+    /// Returns the hashes of words that follow from these by steps, like [`Words::follow`].
     ///
     /// # Panics
     /// As there.
@@ -145,8 +145,8 @@ impl Hashes {
         Hashes(self.0.follow(steps))
     }
 
-    /// Compares all of them with one hash, or with that of zeros: 0 where they are equal, 1 where not. In
-    /// constant time.
+    /// Compares all of them with one hash, or with that of zeros: 0 if they are equal, 1 if not. In constant
+    /// time.
     ///
     /// # Panics
     /// If there are several to compare with.
@@ -224,12 +224,12 @@ impl Seen {
 }
 
 impl Sight {
-    /// Returns so many words of zeros.
+    /// Returns this many words of zeros.
     pub fn zeros(&self, count: usize) -> Seen {
         Seen(Words::zeros(self.matrix.outputs(), count))
     }
 
-    /// Returns what is seen of words.
+    /// Returns the view of words.
     ///
     /// # Panics
     /// If they are no words of the code.
@@ -240,7 +240,7 @@ impl Sight {
         seen
     }
 
-    /// Adds what is seen of words to others, one to each: both by their [data](Words::data).
+    /// Adds the views of words to others, one to each: both by their [data](Words::data).
     ///
     /// # Panics
     /// If there are not as many.
@@ -248,8 +248,8 @@ impl Sight {
         multiply(&self.matrix, words, seen);
     }
 
-    /// Returns what is seen of every `step`th word of parts that follow each other, of these values and
-    /// hashes, as [`Receiver::opened`] gives them.
+    /// Returns the view of every `step`th word of consecutive parts, from these values and hashes, as
+    /// [`Receiver::opened`] returns them.
     ///
     /// # Panics
     /// If there are not as many of both.
@@ -277,7 +277,7 @@ impl Sight {
         seen
     }
 
-    /// Puts a hash in its place, where there are zeros.
+    /// Puts a hash at its position, where there are zeros.
     fn put(&self, hash: &[u128], word: &mut [u128]) {
         let (first, shift) = (self.hidden / BLOCK, 8 * (self.hidden % BLOCK) as u32);
         for (block, hash) in (first..).zip(hash) {
@@ -288,7 +288,7 @@ impl Sight {
         }
     }
 
-    /// Returns all ones in the place of a hash, and zeros in that of values.
+    /// Returns all ones at the position of a hash, and zeros at that of values.
     pub fn watched(&self) -> Vec<u128> {
         let mut ones = self.zeros(1);
         ones.symbols_mut(0)[self.hidden..].fill(u8::MAX);
@@ -317,7 +317,7 @@ impl Completion {
 }
 
 impl Receiver {
-    /// Draws what is to be watched: [`Watch::choices`] are the choices in n OTs, whose keys
+    /// Draws the watched symbols: [`Watch::choices`] are the choices in n OTs, whose keys
     /// [`Receiver::set_up`] takes.
     ///
     /// # Errors
@@ -373,8 +373,8 @@ impl Receiver {
         }
     }
 
-    /// Returns what a stock keeps of it: 1 for each symbol that is watched, 0 for the others, and the seeds
-    /// of those that are.
+    /// Returns the state for a stock: 1 for each watched symbol, 0 for the others, and the seeds of the
+    /// watched ones.
     pub fn state(&self) -> (&[u8], &[Seed]) {
         (self.watch.choices(), &self.seeds)
     }
@@ -401,7 +401,7 @@ impl Receiver {
         Ok(self.drawn(channel, count, |_| {})?.0)
     }
 
-    /// Receives those of random words with their corrections, where they are kept.
+    /// Receives the hashes of random words with their corrections, which are kept.
     pub(super) fn corrected(
         &mut self,
         channel: &mut Channel,
@@ -413,8 +413,8 @@ impl Receiver {
         Ok((pending, Corrected::new(first, all)))
     }
 
-    /// Receives the hashes of random words; `corrected` is given what corrects some after others. Returns
-    /// where they begin in the streams, too.
+    /// Receives the hashes of random words; `corrected` receives the corrections part by part. Returns where
+    /// they begin in the streams, too.
     fn drawn(
         &mut self,
         channel: &mut Channel,
@@ -447,7 +447,7 @@ impl Receiver {
         self.random(channel, self.masks_of_combinations())
     }
 
-    /// Combinations of what is proven, each with a mask.
+    /// Makes combinations for a proof, each with a mask.
     pub(super) fn masks_of_combinations(&self) -> usize {
         self.code.parameters().masks(self.security)
     }
@@ -472,7 +472,7 @@ impl Receiver {
         Ok(self.verified(channel, seed, lists, masks)?.0)
     }
 
-    /// Does what [`Receiver::verify`] does. Returns the sender's answer, too.
+    /// Does the same as [`Receiver::verify`]. Returns the sender's answer, too.
     pub(super) fn verified(
         &self,
         channel: &mut Channel,
@@ -503,7 +503,7 @@ impl Receiver {
         Ok(self.code.unpack(count, &packed))
     }
 
-    /// Receives what opens `count` hashed words: their values at ℓ − w points that are never sent,
+    /// Receives the opening values of `count` hashed words: their values at ℓ − w points that are never sent,
     /// `[word][point]`. They are right if [`Opened::are_right`] says so.
     ///
     /// # Errors
@@ -532,7 +532,7 @@ impl Receiver {
         Opened { receiver: self, unsent, sums, coefficients }
     }
 
-    /// Returns what makes opened words of their hashes and their values at these points.
+    /// Returns the data that completes words from their hashes and their values at these points.
     ///
     /// # Panics
     /// If there are not ℓ − w points.
@@ -540,7 +540,7 @@ impl Receiver {
         Completion(self.code.completion(&self.watch, unsent))
     }
 
-    /// Returns what makes what the receiver sees of words, with their values at these points.
+    /// Returns the data that makes views of words, with their values at these points.
     ///
     /// # Panics
     /// If there are not ℓ − w points.
@@ -561,8 +561,8 @@ impl Receiver {
         Hashes(hashes)
     }
 
-    /// Compares words with hashes, one each: 0 where a word is the hashed one, 1 where not. In constant time:
-    /// what is done about it is the caller's affair.
+    /// Compares words with hashes, one each: 0 where a word is the hashed one, 1 where not. It takes constant
+    /// time; the caller decides about the result.
     ///
     /// # Panics
     /// If there are not as many.

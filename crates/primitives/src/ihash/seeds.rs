@@ -8,11 +8,11 @@
 //! ```
 //!
 //! The seed of symbol i is k_{i,1}. A party that knows n − w shares chose that many times the key that is
-//! none. Fewer shares say nothing of S. The hash is what binds the sender: without it the sender could send
-//! shares of no secret, and learn from the answer which of them it was made of. So all that a sender learns
-//! by wrong shares is whether the receiver notices. It pays for what that tells of the watched symbols with
-//! the risk of being found out, which the bound of the hash counts. In the end all watched symbols lie in a
-//! set that the sender named, with probability `C(ℓ − 1, w) / C(n, w)`, whatever it asked before.
+//! none. Fewer shares say nothing of S. The hash binds the sender. Without it the sender could send shares of
+//! no secret, and learn from the answer which of them were used. So all that a sender learns by wrong shares
+//! is whether the receiver notices. It pays for information about the watched symbols with the risk of
+//! detection, which the bound of the hash includes. At the end all watched symbols lie in a set that the
+//! sender named, with probability `C(ℓ − 1, w) / C(n, w)`, whatever it asked before.
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
@@ -89,7 +89,7 @@ pub(super) fn give(
     Ok(keys.into_iter().map(|[_, seed]| seed).collect())
 }
 
-/// The secret that shares come to: those of the symbols that are not watched.
+/// Returns the secret of the shares: those of the unwatched symbols.
 fn secret(
     parameters: &Parameters,
     watch: &Watch,

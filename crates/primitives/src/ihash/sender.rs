@@ -83,8 +83,8 @@ impl Stream {
     }
 
     /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
-    /// and how many blocks a row has, whole registers. The bytes behind the last word belong to nobody.
-    /// Returns where they begin.
+    /// and how many blocks a row has, whole registers. The bytes after the last word are unused. Returns
+    /// where they begin.
     pub(super) fn draw(
         &mut self,
         count: usize,
@@ -166,7 +166,7 @@ impl Sender {
         Ok(Sender { stream: Stream::new(&code, &seeds, WORDS.none()), code, seeds, security })
     }
 
-    /// Returns what a stock keeps of it: the seeds of all symbols.
+    /// Returns the state for a stock: the seeds of all symbols.
     pub fn seeds(&self) -> &[Seed] {
         &self.seeds
     }
@@ -242,8 +242,9 @@ impl Sender {
         channel.send(msg::CHOSEN, &self.code.pack(differences))
     }
 
-    /// Says what opens hashed words to the receiver: their values at ℓ − w points that are never sent, of
-    /// which it knows nothing. Returns the values, `[word][point]`; [`Sender::openings`] must follow.
+    /// Sends the opening values of hashed words to the receiver: their values at ℓ − w points that are never
+    /// sent, of which it knows nothing. Returns the values, `[word][point]`; [`Sender::openings`] must
+    /// follow.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.

@@ -167,14 +167,14 @@ fn random_words_are_fresh_and_full() {
         assert!((0..100).all(|u| first.word(t) != second.word(u)));
         assert!((0..t).all(|u| first.word(t) != first.word(u)));
     }
-    // Of 4000 symbols each of the 64 values comes, and no other.
+    // Among 4000 symbols each of the 64 values occurs, and no other.
     let symbols: HashSet<u8> =
         (0..100).flat_map(|t| [first.symbols_of(t), second.symbols_of(t)].concat()).collect();
     assert_eq!(symbols.len(), 64);
 }
 
 /// Section 4.3, lemma 4.3: for every set of ℓ − 1 symbols there is another word that agrees with the hashed
-/// one there, and it passes for exactly the share of watched sets that the bound says.
+/// one there. It passes for exactly the fraction of watched sets in the bound.
 #[test]
 fn row_11_another_word_passes_as_often_as_the_bound_says() {
     let parameters = small();
@@ -203,7 +203,7 @@ fn row_11_another_word_passes_as_often_as_the_bound_says() {
     assert!((parameters.binding().log2() + 15_f64.log2()).abs() < 1e-8);
 }
 
-/// Of a word that is none every combination is one with the probability that `Parameters::check` counts.
+/// For an invalid codeword, each combination is a valid one with the probability in `Parameters::check`.
 #[test]
 fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     let parameters = Parameters::new(12, 5, 4, 3).unwrap();
@@ -224,8 +224,8 @@ fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     assert!((f64::from(hidden) - expected).abs() < 125.0, "{hidden} instead of {expected}");
 }
 
-/// Sends what a hook makes of the corrections of 33, of 67 and of masking words, and returns how the receiver
-/// ends.
+/// Sends the corrections of 33, of 67 and of masking words, changed by a hook, and returns the receiver's
+/// result.
 fn corrected(
     parameters: &Parameters,
     watch: Vec<u8>,
@@ -272,20 +272,20 @@ fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
     }
 }
 
-/// A symbol that lies and is not watched changes nothing: the word that the others make is the hashed one.
+/// A wrong symbol that is not watched changes nothing: the word that the others determine is the hashed one.
 #[test]
 fn what_survives_is_bound_by_the_other_symbols() {
     let parameters = Parameters::PERMUTATIONS;
     let mut watch = vec![0; 44];
     watch[..19].fill(1);
-    // Of each word the last symbol, which is six bits of its 144.
+    // The last symbol of each word, which is six bits of its 144.
     let hashes = corrected(&parameters, watch, |_, bytes| {
         bytes.chunks_exact_mut(18).for_each(|word| word[17] ^= 0x5c);
     });
     assert_eq!(hashes.unwrap().count(), 100);
 }
 
-/// Draws words that are read by who knows all seeds, with corrections that a hook alters. Returns the words,
+/// Draws words that the owner of all seeds can read, with corrections that a hook changes. Returns the words,
 /// the end at the receiver, and how it reads with these seeds in the place of all.
 fn read(
     parameters: &Parameters,
@@ -388,8 +388,8 @@ fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
     }
 }
 
-/// A sender may have hashed words of which symbols that nobody watches are others than the seeds say, those
-/// of the word itself, too, and answer for the words. With all seeds these symbols are found out, each by all
+/// A sender may have hashed words whose unwatched symbols differ from the seeds, including those of the word
+/// itself, and still answer for the words. With all seeds these symbols are found out, each by all
 /// combinations, and the words are read by those that agree, also if only one of them is not watched.
 #[test]
 fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
@@ -486,7 +486,7 @@ fn as_many_symbols_are_watched_as_said_and_each_as_often() {
     assert!(counts.iter().all(|count| (count - 1900).abs() < 200), "{counts:?}");
 }
 
-/// Of every watched set and all words: the values at ℓ − w points that are never sent come equally often,
+/// For every watched set and all words: the values at ℓ − w points that are never sent are equally frequent,
 /// whatever the watched symbols are.
 #[test]
 fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
@@ -510,9 +510,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     }
 }
 
-/// Sixteen points compress a label: whatever is watched, its compression has all the bits that it hides, up
-/// to 128; also if that is all of the first blocks. By lemma 6.1 a random matrix loses 8 of them with
-/// probability 1/255 where ℓ − w is 16.
+/// Sixteen points compress a label: whatever is watched, its compression has all its hidden bits, up to 128;
+/// also if all of the first blocks are watched. By lemma 6.1 a random matrix loses 8 of them with probability
+/// 1/255 where ℓ − w is 16.
 #[test]
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");
@@ -558,7 +558,7 @@ fn a_point_that_is_sent_hides_nothing() {
     Code::new(&small()).evaluation(&[5]);
 }
 
-/// The parity of all bits of a word: the permutation bit as it is printed (section 5.1, step 1).
+/// Returns the parity of all bits of a word: the permutation bit as printed (section 5.1, step 1).
 fn printed_bit(word: &[u8]) -> u32 {
     word.iter().map(|symbol| symbol.count_ones()).sum::<u32>() & 1
 }
@@ -570,8 +570,8 @@ fn guess(field: Field, watched: &[(u8, u8)], spare: u8) -> Vec<u8> {
     (0..20).map(|at| interpolated(field, &values, at)).collect()
 }
 
-/// Repair (i): of about one of 64 watched sets the printed permutation bit follows from what is watched. A
-/// receiver that cheats chooses such a set and reads every permutation bit; that at a point which is never
+/// Repair (i): for about one of 64 watched sets the printed permutation bit follows from the watched symbols.
+/// A receiver that cheats chooses such a set and reads every permutation bit; that at a point which is never
 /// sent it guesses with probability 1/2 with the same set.
 #[test]
 fn the_printed_permutation_bit_is_read_and_ours_is_not() {
@@ -647,8 +647,7 @@ fn what_is_sent_is_as_long_as_said() {
     assert_eq!(Parameters::PERMUTATIONS.correction_bits(), 24 * 6);
 }
 
-/// Opened words are told by what is not watched: the receiver makes the words of it, and finds out which are
-/// wrong.
+/// Words are opened by their unwatched part: the receiver completes the words, and detects wrong ones.
 struct Opening {
     ends: Ends,
     unsent: Unsent,
@@ -664,7 +663,8 @@ impl Opening {
         Opening { ends, unsent, words, hashes }
     }
 
-    /// Opens all words, and proves them to be `proven`; whether the receiver believes it, and what it made.
+    /// Opens all words, and proves them to be `proven`. Returns whether the receiver accepts, and the words
+    /// that it made.
     fn run(&mut self, proven: &Words, alter: impl FnMut(&mut Vec<u8>) + Send + 'static) -> (bool, Words) {
         let Opening {
             ends: Ends { sender: (sender, left), receiver: (receiver, right) },
@@ -761,8 +761,8 @@ fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     }
 }
 
-/// A sender that opens another word goes through with it if all watched symbols are among those that the two
-/// words share, as when it sends the word itself. A wrong value that its combinations do not know of shows
+/// A sender that opens another word succeeds if all watched symbols are among those that the two words share,
+/// with the same messages as for the right word. A wrong value that its combinations do not know of shows
 /// unless the combination of the errors is 0.
 #[test]
 fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
@@ -781,7 +781,7 @@ fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
         opening.words = words;
     }
     assert_eq!(passed, 1);
-    // Of the field of 8 elements each of 20 combinations misses an error with probability 15/64, at most.
+    // In the field of 8 elements, each of 20 combinations misses an error with probability at most 15/64.
     assert_eq!(parameters.openings(SECURITY), 20);
     assert!((parameters.opening(20).log2() + 40.0).abs() < 1e-6);
     let code = Code::new(&parameters);

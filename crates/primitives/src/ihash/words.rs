@@ -15,12 +15,12 @@ pub(super) const BLOCK: usize = 16;
 pub enum Step {
     /// It is this one of the given words.
     Given(u32),
-    /// It is the sum of what these two earlier steps made.
+    /// It is the sum of the results of these two earlier steps.
     Sum(u32, u32),
 }
 
-/// Words of so many symbols, a byte each, one word after the other: `[word][symbol]`, in whole blocks of 16
-/// symbols, those behind the last one 0. Erased when dropped.
+/// Words of this many symbols, a byte each, one word after another: `[word][symbol]`, in whole blocks of 16
+/// symbols, with zeros after the last symbol. Erased when dropped.
 #[derive(Clone)]
 pub struct Words {
     symbols: usize,
@@ -61,7 +61,7 @@ impl Words {
     /// Returns words of whole blocks, whose bytes follow each other.
     ///
     /// # Panics
-    /// If a word is no whole number of blocks, or the last one is incomplete.
+    /// If a word does not have whole blocks, or the last one is incomplete.
     pub fn from_bytes(symbols: usize, bytes: &[u8]) -> Self {
         assert!(symbols.is_multiple_of(BLOCK), "words of whole blocks");
         let mut words = Self::zeros(symbols, bytes.len() / symbols.max(1));
@@ -79,7 +79,7 @@ impl Words {
     /// Returns the bytes of all words, where these have whole blocks.
     ///
     /// # Panics
-    /// If a word is no whole number of blocks.
+    /// If a word does not have whole blocks.
     pub fn bytes(&self) -> &[u8] {
         assert!(self.symbols.is_multiple_of(BLOCK), "words of whole blocks");
         bytemuck::cast_slice(&self.data)
@@ -203,7 +203,7 @@ impl Words {
         Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Secrets::new(data) }
     }
 
-    /// Returns what steps make of these words, one after the other: a word for each step.
+    /// Returns the words that follow from these by steps, one word for each step.
     ///
     /// # Panics
     /// If a step names a word that there is not, or is not yet.
@@ -224,7 +224,7 @@ impl Words {
         Words { symbols: self.symbols, count: steps.len(), data }
     }
 
-    /// Puts other words behind these. Growing leaves no copy behind: the list is made anew.
+    /// Puts other words behind these. Growing leaves no copy behind, because a new list is allocated.
     ///
     /// # Panics
     /// If they have another length.
@@ -361,7 +361,7 @@ impl Words {
     fn put_together(&self, message: &mut Vec<u8>) {
         let (start, blocks) = (message.len(), self.blocks());
         let end = start + self.symbols * self.count;
-        // The next word overwrites the bytes behind a word's last symbol.
+        // The next word overwrites the bytes after a word's last symbol.
         message.resize(end + BLOCK, 0);
         for (k, word) in looking(self.data.chunks_exact(blocks.max(1)).enumerate()) {
             for (block, symbols) in word.iter().enumerate() {
@@ -372,8 +372,8 @@ impl Words {
         message.truncate(end);
     }
 
-    /// Returns the words that [`Words::pack`] made these bytes of, [`packed_bytes`] of them; what stands
-    /// behind the last symbol is ignored.
+    /// Returns the words that [`Words::pack`] packed into these [`packed_bytes`] bytes; bits after the last
+    /// symbol are ignored.
     pub(super) fn unpack(symbols: usize, count: usize, bits: u32, packed: &[u8]) -> Self {
         if bits == 8 {
             return Self::taken_apart(symbols, count, packed);
@@ -388,7 +388,7 @@ impl Words {
         Self::taken_apart(symbols, count, &all)
     }
 
-    /// Returns the words whose symbols these are, a byte each, one word behind the other.
+    /// Returns the words with these symbols, a byte each, one word after another.
     fn taken_apart(symbols: usize, count: usize, all: &[u8]) -> Self {
         let mut words = Self::zeros(symbols, count);
         let blocks = words.blocks();
@@ -406,7 +406,7 @@ impl Words {
     }
 }
 
-/// The N bytes from here on, as far as there are so many, and zeros.
+/// Returns the next N bytes, filled up with zeros.
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.first_chunk().copied().unwrap_or_else(|| {
@@ -481,7 +481,7 @@ pub(super) fn packed_bytes(symbols: usize, count: usize, bits: u32) -> usize {
     (symbols * count * bits as usize).div_ceil(8)
 }
 
-/// The lowest `bits` bits of each field of so many bits.
+/// Returns the lowest `bits` bits of each field of `field` bits.
 const fn low(bits: u32, field: u32) -> u64 {
     let (mut mask, mut at) = (0, 0);
     while at < 64 {

@@ -1,4 +1,4 @@
-//! Correlated OTs whose kind is chosen when a program runs: either end of a series, of whichever kind.
+//! Correlated OTs whose kind is chosen when a program runs: either end of a series of any kind.
 
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -54,7 +54,7 @@ impl Cot {
     }
 
     /// Returns how many rows of corrections OTs of random choices have: an OT takes as many bits. Those of
-    /// [`pcg`] are made beforehand ([`provide`]) and take none then.
+    /// [`pcg`] are made beforehand ([`provide`]) and need none then.
     pub fn rows(self) -> usize {
         match self {
             Cot::Extension => super::BASE_OTS,
@@ -74,15 +74,15 @@ impl Cot {
 /// The end of a series that chose the offset.
 #[allow(clippy::large_enum_variant)]
 pub enum Sender {
-    /// Of [`Cot::Extension`].
+    /// The sender of [`Cot::Extension`].
     Extension(extension::Sender),
-    /// Of [`Cot::SoftSpoken2`].
+    /// The sender of [`Cot::SoftSpoken2`].
     SoftSpoken2(softspoken::Sender<2>),
-    /// Of [`Cot::SoftSpoken4`].
+    /// The sender of [`Cot::SoftSpoken4`].
     SoftSpoken4(softspoken::Sender<4>),
-    /// Of [`Cot::SoftSpoken8`].
+    /// The sender of [`Cot::SoftSpoken8`].
     SoftSpoken8(softspoken::Sender<8>),
-    /// Of [`Cot::Pcg`].
+    /// The sender of [`Cot::Pcg`].
     Pcg(pcg::Sender),
 }
 
@@ -132,7 +132,7 @@ impl Sender {
         }
     }
 
-    /// Returns what it is made by.
+    /// Returns the kind of its OTs.
     pub fn cot(&self) -> Cot {
         match self {
             Sender::Extension(_) => Cot::Extension,
@@ -186,15 +186,15 @@ impl Sender {
 /// The end of a series that has the choices.
 #[allow(clippy::large_enum_variant)]
 pub enum Receiver {
-    /// Of [`Cot::Extension`].
+    /// The receiver of [`Cot::Extension`].
     Extension(extension::Receiver),
-    /// Of [`Cot::SoftSpoken2`].
+    /// The receiver of [`Cot::SoftSpoken2`].
     SoftSpoken2(softspoken::Receiver<2>),
-    /// Of [`Cot::SoftSpoken4`].
+    /// The receiver of [`Cot::SoftSpoken4`].
     SoftSpoken4(softspoken::Receiver<4>),
-    /// Of [`Cot::SoftSpoken8`].
+    /// The receiver of [`Cot::SoftSpoken8`].
     SoftSpoken8(softspoken::Receiver<8>),
-    /// Of [`Cot::Pcg`].
+    /// The receiver of [`Cot::Pcg`].
     Pcg(pcg::Receiver),
 }
 
@@ -277,8 +277,8 @@ impl Receiver {
     }
 }
 
-/// Makes OTs both ways beforehand, where they are made so, until this party has `count` choices left: the
-/// peer does the same with its ends, and neither has messages to read.
+/// Makes OTs in both directions beforehand, for kinds that do so, until this party has `count` choices left.
+/// The peer does the same with its ends, and neither has messages to read.
 ///
 /// # Errors
 /// As [`pcg::provide`].

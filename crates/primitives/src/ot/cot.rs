@@ -35,7 +35,7 @@ pub struct Series {
 pub const MOST_SERIES: usize = 4;
 
 impl Series {
-    /// Makes the series of this session in which the offset is that of the party who sends.
+    /// Returns the series of this session in which the sender chose the offset.
     pub fn new(session: &[u8; 32], sender: Direction) -> Self {
         let hashed = match sender {
             Direction::GarblerSends => *session,
@@ -81,8 +81,8 @@ pub trait CotSender: Sized + Send {
     /// is not found out without having guessed bits of the offset.
     const CHECK_LOG2: f64;
 
-    /// Begins a series. `seeds` are what this party received in [`BASE_OTS`](super::BASE_OTS) base OTs, in
-    /// which it chose by the bits of `offset`, least significant first.
+    /// Begins a series. `seeds` are this party's results as the receiver of [`BASE_OTS`](super::BASE_OTS)
+    /// base OTs, in which it chose by the bits of `offset`, least significant first.
     ///
     /// # Errors
     /// [`Error::Peer`] if the receiver's part of it is refused, [`Error::Io`] if it does not arrive,
@@ -99,14 +99,14 @@ pub trait CotSender: Sized + Send {
     /// [`Error::Stock`] if there are not as many keys.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns the keys that a stock keeps: those of the entries behind the one that was entered last.
+    /// Returns the keys for a stock: those of the entries after the last entered one.
     fn keys_behind(&self) -> Forward;
 
     /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
-    /// Goes on with the ranges of an entry: takes those of all that it counts, and makes the entry's keys of
-    /// those that it has. The receiver does the same.
+    /// Continues with the ranges of an entry: takes the ranges of its counters, and advances its keys to the
+    /// entry. The receiver does the same.
     ///
     /// # Errors
     /// [`Error::Usage`] if one is taken already, or the keys are those of a later entry.
@@ -118,8 +118,8 @@ pub trait CotSender: Sized + Send {
     ///
     /// # Errors
     /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`]
-    /// if the range of OTs ends before them. After any other error every call fails, because what the
-    /// receiver may have learnt of the offset concerns all OTs.
+    /// if the range of OTs ends before them. After any other error every call fails, because the receiver may
+    /// have learnt something about the offset, which all OTs share.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error>;
 
     /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::random`].
@@ -154,7 +154,8 @@ pub trait CotReceiver: Sized + Send {
     /// Keys of its streams, which a stock keeps besides the session.
     const KEYS: usize;
 
-    /// Begins a series. `seeds` are what this party sent in [`BASE_OTS`](super::BASE_OTS) base OTs.
+    /// Begins a series. `seeds` are this party's keys as the sender of [`BASE_OTS`](super::BASE_OTS) base
+    /// OTs.
     ///
     /// # Errors
     /// As [`CotSender::set_up`].
@@ -185,7 +186,7 @@ pub trait CotReceiver: Sized + Send {
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error>;
 
     /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and the label of each; `rng`
-    /// is for what makes them of choices that are given.
+    /// draws the masks of given choices.
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -234,7 +235,7 @@ mod tests {
 
     const SESSION: [u8; 32] = [3; 32];
 
-    /// Of base OTs what the sender of the series and what its receiver gets.
+    /// Returns dealt base OTs: the results of the series' sender, and those of its receiver.
     fn dealt(offset: Delta, rng: &mut Rng) -> (Vec<Seed>, Vec<[Seed; 2]>) {
         let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
         let choice = |i: usize| (offset.bits() >> i & 1) as usize;
@@ -262,7 +263,7 @@ mod tests {
         let (mut labels_seen, mut keys_seen) = (HashSet::new(), HashSet::new());
         for range in 0..2 {
             if range == 1 {
-                // From a stock, which forgets what was made but not which ranges were entered.
+                // From a stock, which forgets the OTs but not the entered ranges.
                 let series = Series::new(&SESSION, direction);
                 let [sent, got] = [sender.keys_behind(), receiver.keys_behind()].map(|keys| {
                     let bytes = postcard::to_stdvec(&keys).unwrap();
@@ -360,8 +361,8 @@ mod tests {
         }
     }
 
-    /// Ends that believe in another direction, as a message that was sent back to where it came from would
-    /// have it: what is checked does not agree.
+    /// If the two ends assume different directions, as after reflecting a message to its sender, their check
+    /// fails.
     #[test]
     fn row_16_a_series_is_not_that_of_the_other_direction() {
         let [garbler, evaluator] = [Direction::GarblerSends, Direction::EvaluatorSends]
@@ -435,7 +436,7 @@ mod tests {
         let read = |keys: &Forward| match random {
             // They follow from the keys alone.
             true => drawn::<R>(keys.keys(), 3, true).1,
-            // A row is what streams make of choices of 0, and the choices.
+            // A row is the streams' value for choices of 0, plus the choices.
             false => {
                 let zeros = drawn::<R>(keys.keys(), 3, false).0;
                 (0..128).map(|j| (sent[j / 8] ^ zeros[j / 8]) >> (j % 8) & 1).collect()

@@ -7,18 +7,18 @@
 //!                          x~ and t~_0 … t~_127, for a check whose seed is a hash of the rows
 //! ```
 //!
-//! `x` are the receiver's choice bits and a block of 128 random ones. The sender, who got `k_{Δ_i}` from base
-//! OT i, has `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`; column j of these rows is
+//! `x` are the receiver's choice bits and a block of 128 random ones. The sender has `k_{Δ_i}` from base OT
+//! i, and so `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`. Column j of these rows is
 //! its label `R_j`, and column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. 16 bytes an OT, receiver to
 //! sender.
 //!
 //! # The check
 //!
 //! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash
-//! every row with `h`, a sum over its blocks: each times a random element of GF(2^128) that a seed gives, and
-//! the last, random one as it is. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, all in one go and
-//! in constant time. The seed is a hash of the session, of the number of the call's first block and of all
-//! rows, a random oracle's answer (Fiat–Shamir), so that everything is one message.
+//! every row with `h`, a sum over its blocks: each is multiplied by a random element of GF(2^128) from a
+//! seed, and the last, random one is added unchanged. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every
+//! i, all in one go and in constant time. The seed is a hash of the session, of the number of the call's
+//! first block and of all rows, a random oracle's answer (Fiat–Shamir), so that everything is one message.
 //!
 //! **Cheats that survive.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i
 //! ⊕ h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows
@@ -27,7 +27,7 @@
 //! rows have `h(x_i) = x~`. Two different ones of them hash alike with probability 2^-128, as `h` is linear
 //! and was drawn later. Some pair of the 128 rows does so with probability at most 2^[`CHECK_LOG2`], for each
 //! set of rows that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with
-//! probability 2^(q - 115). (Trying does not help it to guess bits of Δ: what it has seen hides Δ, and a
+//! probability 2^(q - 115). (Repeated tries do not help it to guess bits of Δ: earlier messages hide Δ, and a
 //! wrong answer ends the session.) Then they contain one x, which is the receiver's input, and it knows how
 //! far the labels deviate in the g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the
 //! functionality that Roy proves sufficient: correlated OT whose receiver may guess bits of Δ and is caught
@@ -36,8 +36,8 @@
 //! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is
 //! wrong, as Roy shows. Here each row is compared.
 //!
-//! **The information in the answer.** The random block hides x in x~, and `t~_i = h(q_i) ⊕ Δ_i·x~` is what
-//! the sender can compute itself.
+//! **The information in the answer.** The random block hides x in x~, and the sender can compute `t~_i =
+//! h(q_i) ⊕ Δ_i·x~` itself.
 //!
 //! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
 //! refuses to go on.
@@ -78,7 +78,7 @@ fn known(seeds: &[Seed]) -> Forward {
 /// Returns the keys of all streams: the one that makes the row is leaf 1.
 fn both(pairs: &[[Seed; 2]]) -> Forward {
     assert_eq!(pairs.len(), ROWS, "one pair for each bit of the offset");
-    // Made at its full length: what grows leaves copies behind.
+    // Allocated with its full length, because a growing vector leaves copies behind.
     let mut keys = Vec::with_capacity(2 * ROWS);
     pairs.iter().for_each(|[zero, one]| keys.extend([one.bits(), zero.bits()]));
     Forward::of_setup(keys)
@@ -149,7 +149,7 @@ impl Receiver {
         Ok(Receiver { side: ReceiverSide::new(series, 1, both(seeds))? })
     }
 
-    /// Returns what makes the keys again that [`CotReceiver::keys`] makes next.
+    /// Returns the data to compute the next keys of [`CotReceiver::keys`] again.
     pub fn keys_again(&self) -> KeysAgain {
         self.side.keys_again()
     }
@@ -239,8 +239,8 @@ mod tests {
         run_altered(sender, receiver, choices, |_| {}, tamper)
     }
 
-    /// A receiver that alters its rows and knows the check's seed for what it sends, and then alters its
-    /// messages, too.
+    /// Runs a receiver that changes its rows and knows the check's seed for its own messages, and then
+    /// changes its messages, too.
     fn run_altered(
         sender: &mut Sender,
         receiver: &mut Receiver,
@@ -286,7 +286,7 @@ mod tests {
     fn labels_differ_by_the_offset_where_the_choice_is_1() {
         let (mut sender, mut receiver, delta) = deal();
         let mut seen = std::collections::HashSet::new();
-        // With the random block so many fill a chunk.
+        // Together with the random block, this fills a chunk.
         let chunk = BLOCK * (CHUNK - 1);
         for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
             let labels = honest(&mut sender, &mut receiver, delta, &random_choices(count));
@@ -380,7 +380,8 @@ mod tests {
         }
     }
 
-    /// Rows changed after they were hashed: the sender asks about what it got.
+    /// Rows that are changed after they were hashed are detected: the sender's challenge depends on the
+    /// received rows.
     #[test]
     fn row_02_the_question_follows_from_the_rows_that_arrived() {
         for byte in [0, 16 * 64 + 3, 16 * 2 * ROWS - 1] {
@@ -441,7 +442,7 @@ mod tests {
         assert!(refused(run(&mut sender, &mut receiver, &[1; 200], Some(replay)).0));
     }
 
-    /// A sender learns nothing from what two answers about the same choices have in common.
+    /// Two answers about the same choices have nothing in common from which a sender could learn.
     #[test]
     fn row_27_answers_are_masked_afresh() {
         let (mut sender, mut receiver, delta) = deal();
@@ -459,8 +460,8 @@ mod tests {
         assert_eq!(answers.lock().unwrap().len(), 3);
     }
 
-    /// Two calls that give the same labels, from the same base OTs in the same session, give other keys: what
-    /// a sender could know before the rows came does not tell it any.
+    /// Two calls that give the same labels, from the same base OTs in the same session, give other keys: a
+    /// sender can predict none before the rows come.
     #[test]
     fn row_29_no_key_is_known_before_the_rows_are() {
         let (sender, receiver, delta) = deal();
@@ -482,8 +483,8 @@ mod tests {
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
     }
 
-    /// Row 16: who has entered no range makes no OT and no key, and sends nothing; numbers of keys are drawn,
-    /// so that none serves two OTs.
+    /// Row 16: a party without an entered range makes no OT and no key, and sends nothing. Numbers of keys
+    /// are drawn, so none is used for two OTs.
     #[test]
     fn row_16_nothing_is_made_behind_the_end_of_a_range() {
         let (mut sender, mut receiver, delta) = deal();

@@ -1,4 +1,4 @@
-//! How hard LPN over F_2 with regular noise is: what the known attacks cost, as base-2 logarithms.
+//! The hardness of LPN over F_2 with regular noise: the costs of the known attacks, as base-2 logarithms.
 //!
 //! The attacker has n samples `b = A·s + e` with k unknown bits s, and n = t·β positions of which each block
 //! of β has exactly one error. All costs are operations as the papers count them, memory for nothing, each
@@ -78,7 +78,7 @@ fn add(terms: &[f64]) -> f64 {
     most + terms.iter().map(|term| (term - most).exp2()).sum::<f64>().log2()
 }
 
-/// n samples of k unknown bits with t errors anywhere: what is known about exact noise.
+/// n samples of k unknown bits with t errors anywhere: attacks on exact noise.
 #[derive(Clone, Copy)]
 struct Exact {
     n: f64,
@@ -109,7 +109,7 @@ impl Exact {
         (rows * (self.n - self.k)).log2() - rows.log2().log2()
     }
 
-    /// Of p errors half are on each side of k + l positions, the others elsewhere.
+    /// Half of the p errors are on each side of k + l positions, the others elsewhere.
     fn stern_with(self, p: f64, l: f64) -> f64 {
         let side = choose(((self.k + l) / 2.0).floor() + 1.0, p / 2.0);
         let work = add(&[self.elimination(l), side + 1.0, 2.0 * side - l + 1.0]) + self.n.log2();
@@ -177,7 +177,7 @@ impl Lpn {
         Exact { n: self.samples() as f64 - t, k: self.dimension as f64 - t, t }
     }
 
-    /// Lists what the attacks cost.
+    /// Lists the costs of the attacks.
     pub fn attacks(&self) -> Vec<Cost> {
         let exact = self.exact();
         let gauss = exact.pooled_gauss();
@@ -199,7 +199,7 @@ impl Lpn {
         .into()
     }
 
-    /// Returns the base-2 logarithm of what the best attack costs.
+    /// Returns the base-2 logarithm of the cost of the best attack.
     pub fn bits(&self) -> f64 {
         self.attacks().iter().map(|cost| cost.bits).fold(f64::INFINITY, f64::min)
     }
@@ -218,11 +218,11 @@ impl Lpn {
     fn part(&self) -> f64 {
         let (Some(ones), k) = (self.ones, self.dimension as f64) else { return 1.0 };
         let rows = self.samples() as f64 / k;
-        // Of each column: log2 of the sets, and of the probability that so many rows are within.
+        // For each column: log2 of the number of sets, and of the probability that this many rows are within.
         let sets = |p: f64| -p * p.log2() - (1.0 - p) * (1.0 - p).log2();
         let divergence = |a: f64, b: f64| a * (a / b).log2() + (1.0 - a) * ((1.0 - a) / (1.0 - b)).log2();
         let exist = |p: f64| sets(p) >= rows * divergence(p / rows, p.powf(ones as f64));
-        // Of this part any set has them.
+        // This part is in any set.
         let (mut none, mut some) = (0.0, rows.powf(-1.0 / (ones as f64 - 1.0)));
         while some - none > 1e-9 {
             let middle = f64::midpoint(none, some);
@@ -390,8 +390,9 @@ mod tests {
         }
     }
 
-    /// Where the algebraic attack was the best known one on regular noise: it costs what is published, or up
-    /// to five bits less, as the degree is taken here at which all independent equations would suffice.
+    /// Where the algebraic attack was the best known one on regular noise, it costs as much as published or
+    /// up to five bits less, because the smallest degree is taken at which all independent equations would be
+    /// enough.
     #[test]
     fn the_algebraic_attack_costs_what_others_say() {
         for (n, k, t, bits) in [
@@ -416,7 +417,7 @@ mod tests {
         }
     }
 
-    /// The columns and what is left of them, counted for a small system: 3 blocks of 4, 5 unknowns.
+    /// The columns and the remaining ones, counted for a small system: 3 blocks of 4, 5 unknowns.
     #[test]
     fn macaulay_matrices_are_counted_right() {
         let lpn = Lpn { dimension: 5, blocks: 3, block: 4, ones: None };
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!(columns, 1.0 + 8.0 + (2.0 * 6.0 + 9.0));
     }
 
-    /// The guess is what it says: for a few blocks counted out.
+    /// The probability of the guess is right: counted for a few blocks.
     #[test]
     fn a_guess_is_right_as_often_as_blocks_allow() {
         let lpn = Lpn { dimension: 4 + 2 * 4, blocks: 4, block: 8, ones: None };

@@ -6,7 +6,7 @@
 //! tree of streams, which makes a row or several.
 //!
 //! Rows are made in tiles of 512 OTs, in the place of the labels that they will become. When the check's seed
-//! is known, each tile is hashed and transposed, where it stands: a label is written twice and read once.
+//! is known, each tile is hashed and transposed in place: a label is written twice and read once.
 
 use std::ops::Range as Span;
 
@@ -32,8 +32,8 @@ pub mod msg {
 
     /// Receiver: rows of one block for each 128 OTs, and one more; in chunks, and in these tile by tile.
     pub const ROWS: Tag = Tag(24);
-    /// Receiver, at the beginning of a series whose rows come from trees: what their sender completes them
-    /// by.
+    /// Receiver, at the beginning of a series whose rows come from trees: the values that complete the
+    /// sender's trees.
     pub const TREES: Tag = Tag(25);
     /// Receiver: x~, then t~ of each row.
     pub const CHECK: Tag = Tag(26);
@@ -85,14 +85,14 @@ pub(crate) const CHUNK: usize = 128;
 /// try more sets than one before it sends any, at the price of hashing each.
 pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
-/// Makes a key of a label; counts, so that no two OTs share a hash. The hash is another one after each call:
-/// until it has the receiver's rows, a sender cannot know what keys its choices lead to. It could know R_j or
-/// R_j ⊕ Δ before, with an offset of few ones, and so, of what depends on both keys alike, everything; it
-/// would choose among base OTs until it likes that.
+/// Makes a key of a label; counts, so that no two OTs share a hash. The hash changes after each call: until
+/// it has the receiver's rows, a sender cannot know the keys of its choices. Otherwise, with an offset of few
+/// ones, it could know R_j or R_j ⊕ Δ before, and so everything that depends on both keys; it would repeat
+/// base OTs until the result suits it.
 ///
-/// An entry brings new numbers, and leaves the hash as it is: begun anew, it would be one that the sender
-/// knew when it chose the offset, until the entry's first call. So keys depend on all calls of a session so
-/// far, which are the same at both ends, and not on the entry alone.
+/// An entry brings new numbers and does not change the hash. A fresh hash would be one that the sender knew
+/// when it chose the offset, until the entry's first call. So keys depend on all calls of a session so far,
+/// which are the same at both ends, and not on the entry alone.
 struct KeyHash {
     key: [u8; 32],
     numbers: Range,
@@ -135,7 +135,7 @@ pub struct KeysAgain {
 }
 
 impl KeysAgain {
-    /// Returns the keys that these labels stand for, in the place of those from number `skipped` on.
+    /// Returns the keys of these labels, instead of those from number `skipped` on.
     pub fn keys(&self, skipped: usize, labels: &[Label]) -> Vec<Seed> {
         let hash = KeyHash { key: self.key, numbers: KEYS.none() };
         hash.keys(self.first + skipped as u64, labels.iter().copied())
@@ -150,7 +150,7 @@ impl Oracle {
         Oracle(*series.as_bytes())
     }
 
-    /// For a call that begins at this block, of so many rows of corrections.
+    /// Makes room for a call that begins at this block, with this many rows of corrections.
     fn call(&self, first: u64, corrections: usize) -> Question {
         let mut hash = LongHash::derived("brickwork 2026-11 OT extension challenge");
         hash.update(&self.0).update(&first.to_le_bytes()).update(&(corrections as u64).to_le_bytes());
@@ -171,7 +171,7 @@ impl Question {
     }
 }
 
-/// Returns the blocks for so many OTs, the random one included.
+/// Returns the number of blocks for this many OTs, including the random one.
 pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
@@ -181,13 +181,13 @@ pub(super) fn blocks_for(count: usize) -> usize {
 pub(super) struct Flavour {
     /// The first tree chooses in the place of the receiver: its corrections are 0, and are not sent.
     pub random: bool,
-    /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit tells the choice: the
-    /// offset's is 1, so x is what both rows differ by anyway.
+    /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit tells the choice. The
+    /// offset's last bit is 1, so x is the difference of both rows in any case.
     pub last_bits: bool,
 }
 
-/// Where the rows of a call are: the tiles that will be labels whole, and those of which the labels are only
-/// the beginning.
+/// The positions of the rows of a call: the tiles that become whole labels, and those that are only the
+/// beginning of labels.
 struct Rows<'a> {
     whole: &'a mut [Tile],
     part: &'a mut [Label],
@@ -227,7 +227,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The corrections of these tiles, so many rows, in a room.
+    /// Returns the corrections of these tiles, this many rows, in a buffer.
     fn corrections<'r>(&self, room: &'r mut [TileRow], count: usize, tiles: &Span<usize>) -> Corrections<'r> {
         let blocks = TILE_BLOCKS * tiles.start..self.blocks.min(TILE_BLOCKS * tiles.end);
         Corrections { rows: &mut room[..count * tiles.len()], count, blocks }
@@ -248,7 +248,7 @@ impl<'a> Rows<'a> {
             let mut chis = vec![[0; TILE_BLOCKS]; chunk.len()];
             elements.fill(bytemuck::cast_slice_mut(&mut chis));
             for (block, chi) in (TILE_BLOCKS * chunk.start..).zip(chis.as_flattened_mut()) {
-                // The last block goes in as it is, those behind it are none.
+                // The last block is added unchanged, and later ones are absent.
                 *chi = if block < last { *chi } else { u128::from(block == last) };
             }
             if let Some(x) = x.get(chunk.clone()) {
@@ -294,7 +294,7 @@ impl Corrections<'_> {
         (TILE_BLOCKS * full * self.count, self.blocks.len() - TILE_BLOCKS * full)
     }
 
-    /// Puts the blocks of the last tile side by side that the call has. Returns what is sent.
+    /// Puts the blocks of the last tile side by side that the call has. Returns the bytes to send.
     fn narrow(&mut self) -> &mut [u128] {
         let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
@@ -304,7 +304,7 @@ impl Corrections<'_> {
         &mut blocks[..start + self.count * width]
     }
 
-    /// Undoes it: what is missing is 0.
+    /// Reverses it: missing bits are 0.
     fn widen(&mut self) {
         let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
@@ -315,8 +315,8 @@ impl Corrections<'_> {
     }
 }
 
-/// The streams of a series for one entry of a log after the other. Their keys go forward with the entries, so
-/// that nobody draws again what an entry before has drawn, with whatever a store keeps.
+/// The streams of a series for one entry of a log after the other. Their keys advance with the entries, so
+/// nobody can draw the streams of an earlier entry again from the contents of a store.
 struct Streams {
     levels: usize,
     keys: Forward,
@@ -324,13 +324,13 @@ struct Streams {
 }
 
 impl Streams {
-    /// Takes the keys of trees of so many levels.
+    /// Takes the keys of trees with this many levels.
     fn new(levels: usize, keys: Forward) -> Self {
         let trees = Trees::new(Kernel::best(), levels, keys.keys());
         Streams { levels, keys, trees }
     }
 
-    /// Goes on with those of an entry.
+    /// Continues with those of an entry.
     fn enter(&mut self, ranges: &Ranges) -> Result<(), Error> {
         self.keys.go_to(ranges.entry())?;
         self.trees = Trees::new(Kernel::best(), self.levels, self.keys.keys());
@@ -362,7 +362,7 @@ impl Drop for SenderSide {
 }
 
 impl SenderSide {
-    /// Begins a series of trees of so many levels, under keys that are new.
+    /// Begins a series of trees with this many levels, under new keys.
     pub fn new(series: &Series, delta: Delta, levels: usize, keys: Forward) -> Self {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let (streams, counters, blocks) = (Streams::new(levels, keys), counters(series), of_setup(&BLOCKS));
@@ -395,7 +395,7 @@ impl SenderSide {
         std::hint::black_box(Zeroizing::new(std::array::from_fn(mask)))
     }
 
-    /// Does what [`SenderSide::call`] does. Where it fails the place holds nothing secret.
+    /// Does the same as [`SenderSide::call`]. Where it fails the place holds nothing secret.
     pub fn call_in(
         &mut self,
         channel: &mut Channel,
@@ -473,7 +473,7 @@ impl SenderSide {
         self.hash.key
     }
 
-    /// Counts something that the receiver has sent besides among what keys depend on.
+    /// Adds another message of the receiver to the data on which keys depend.
     pub fn follow(&mut self, seed: &Seed) {
         self.hash.follow(seed);
     }
@@ -482,7 +482,7 @@ impl SenderSide {
         let first = self.hash.numbers.draw(labels.len() as u64)?;
         let zero = self.hash.keys(first, labels.iter().copied());
         let one = self.hash.keys(first, labels.iter().map(|&label| label ^ self.delta));
-        // Copied: what is moved out of a list is not erased there.
+        // Copied, because a value that is moved out of a list is not erased there.
         Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
     }
 
@@ -511,7 +511,7 @@ pub(super) struct ReceiverSide {
 }
 
 impl ReceiverSide {
-    /// Does what [`SenderSide::new`] does.
+    /// Does the same as [`SenderSide::new`].
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
@@ -522,7 +522,7 @@ impl ReceiverSide {
         Ok(ReceiverSide { streams, counters, blocks, hash, oracle, rng })
     }
 
-    /// Does what [`SenderSide::restored`] does.
+    /// Does the same as [`SenderSide::restored`].
     ///
     /// # Errors
     /// As [`ReceiverSide::new`].
@@ -532,7 +532,7 @@ impl ReceiverSide {
         Ok(side)
     }
 
-    /// Does what [`SenderSide::behind`] does.
+    /// Does the same as [`SenderSide::behind`].
     pub fn behind(&self) -> Forward {
         self.streams.keys.behind()
     }
@@ -557,9 +557,9 @@ impl ReceiverSide {
         x
     }
 
-    /// Makes OTs of this flavour in the place of `labels`: the labels of the choices, which are `x`, a bit
-    /// each from the lowest one on, and a random block behind them. If a tree chooses, x becomes what it
-    /// chose. Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave
+    /// Makes OTs of this flavour and overwrites `labels`: by the labels of the choices, which are the bits of
+    /// `x` from the lowest one on, and a random block after them. If a tree makes the choices, x becomes
+    /// these. Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave
     /// them alone.
     pub fn call(
         &mut self,
@@ -594,12 +594,12 @@ impl ReceiverSide {
         Ok(())
     }
 
-    /// Does what [`SenderSide::hashed`] does.
+    /// Does the same as [`SenderSide::hashed`].
     pub fn hashed(&self) -> [u8; 32] {
         self.hash.key
     }
 
-    /// Does what [`SenderSide::follow`] does.
+    /// Does the same as [`SenderSide::follow`].
     pub fn follow(&mut self, seed: &Seed) {
         self.hash.follow(seed);
     }
@@ -609,7 +609,7 @@ impl ReceiverSide {
         Ok(self.hash.keys(first, labels.iter().copied()))
     }
 
-    /// Returns what makes the next keys again.
+    /// Returns the data to compute the next keys again.
     pub fn keys_again(&self) -> KeysAgain {
         KeysAgain { key: self.hash.key, first: self.hash.numbers.next() }
     }
@@ -621,7 +621,7 @@ impl ReceiverSide {
     }
 }
 
-/// Makes room for a row x of so many choices.
+/// Makes room for a row x of this many choices.
 pub(super) fn empty_row(count: usize) -> Secrets<TileRow> {
     Secrets::zeros(blocks_for(count).div_ceil(TILE_BLOCKS))
 }

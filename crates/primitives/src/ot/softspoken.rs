@@ -32,8 +32,9 @@
 //!
 //! **The check.** Each leaf gives a proof of 32 bytes beside its stream. The sender computes all proofs, that
 //! of leaf D from their sum, and compares the digest before it uses anything. A receiver whose tree is not
-//! one tree for all D names with it the set of blocks for which the check passes. It is found out if the
-//! sender's is not among them: docs/protocols/ot.md says what it learns, and proves it.
+//! one tree for all D names with it the set of blocks for which the check passes. The cheat is detected
+//! unless the sender's path is among them: docs/protocols/ot.md describes the information that it gains, with
+//! a proof.
 
 use brickwork_base::cheats;
 use brickwork_kernels::{Secrets, TileRow};
@@ -125,7 +126,7 @@ impl Oracle {
         answer
     }
 
-    /// Of a sum that a seed of base OT `bit` masks.
+    /// Returns the mask of a sum by a seed of base OT `bit`.
     fn mask(&self, tree: usize, bit: usize, seed: &Seed) -> u128 {
         self.ask::<1>(Question::Mask, [tree, bit, 0], seed.bits())[0]
     }
@@ -195,7 +196,7 @@ impl Leaves {
     }
 }
 
-/// Grows the receiver's trees. Returns its leaves, and what it sends.
+/// Grows the receiver's trees. Returns its leaves, and the values to send.
 fn grow<const K: usize>(oracle: &Oracle, seeds: &[[Seed; 2]]) -> (Leaves, Vec<Pair>) {
     assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
     let (mut leaves, mut setup) = (Leaves::new::<K>(), vec![[0; 2]; PAIRS]);
@@ -275,12 +276,12 @@ impl<const K: usize> Sender<K> {
         self.side.hashed()
     }
 
-    /// Counts something that it has sent besides among what keys depend on.
+    /// Adds another message of its own to the data on which keys depend.
     pub(super) fn follow(&mut self, seed: &Seed) {
         self.side.follow(seed);
     }
 
-    /// Makes so many OTs of this flavour.
+    /// Makes this many OTs of this flavour.
     fn call(&mut self, channel: &mut Channel, count: usize, flavour: Flavour) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
         self.side.call(channel, &mut labels, flavour)?;
@@ -339,18 +340,18 @@ impl<const K: usize> CotSender for Sender<K> {
 }
 
 impl<const K: usize> Receiver<K> {
-    /// Does what [`Sender::hashed`] does.
+    /// Does the same as [`Sender::hashed`].
     pub(super) fn hashed(&self) -> [u8; 32] {
         self.side.hashed()
     }
 
-    /// Does what [`Sender::follow`] does.
+    /// Does the same as [`Sender::follow`].
     pub(super) fn follow(&mut self, seed: &Seed) {
         self.side.follow(seed);
     }
 
-    /// Makes so many OTs of this flavour, with these choices: if a tree chooses, they become its. Corrections
-    /// are altered before they are sent and hashed: honest parties leave them alone.
+    /// Makes this many OTs of this flavour, with these choices; if a tree makes the choices, they become its.
+    /// Corrections are altered before they are sent and hashed: honest parties leave them alone.
     fn call(
         &mut self,
         channel: &mut Channel,
@@ -393,7 +394,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
         self.call(channel, &mut x, choices.len(), EXTEND, |_| {})
     }
 
-    /// The choices are the first tree's: whoever knows the leaves chooses them, so `rng` is not asked.
+    /// The first tree makes the choices: they follow from its leaves, so `rng` is not used.
     fn random(
         &mut self,
         channel: &mut Channel,
@@ -444,8 +445,8 @@ mod tests {
         (delta.bits() >> (tree * K)) as usize % (1 << K)
     }
 
-    /// Both ends of a series whose setup the receiver alters: it knows all proofs. The sender's is what its
-    /// check says.
+    /// Both ends of a series whose setup the receiver alters: it knows all proofs. The sender's part follows
+    /// from its check.
     struct Dealt<const K: usize> {
         sender: Result<Sender<K>, Error>,
         receiver: Receiver<K>,
@@ -473,7 +474,7 @@ mod tests {
         (sender.unwrap(), receiver, delta)
     }
 
-    /// The request of a call: choices that are given, or so many random ones.
+    /// The request of a call: given choices, or this many random ones.
     #[derive(Clone, Copy)]
     enum Call<'a> {
         Extend(&'a [u8]),
@@ -493,8 +494,9 @@ mod tests {
         }
     }
 
-    /// One call of a receiver that alters its corrections, and knows the check's seed for what it sends, and
-    /// then alters its messages, too. Returns what the sender says, and the receiver's choices and labels.
+    /// Runs one call of a receiver that changes its corrections, knows the check's seed for its own messages,
+    /// and then changes its messages, too. Returns the sender's result, and the receiver's choices and
+    /// labels.
     fn run<const K: usize>(
         sender: &mut Sender<K>,
         receiver: &mut Receiver<K>,
@@ -548,7 +550,7 @@ mod tests {
         }
     }
 
-    /// Within 4.5 standard deviations of what this probability predicts.
+    /// Checks that a frequency is within 4.5 standard deviations of this probability.
     fn as_often(passed: usize, trials: usize, p: f64) {
         let (expected, sigma) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
         assert!((passed as f64 - expected).abs() <= 4.5 * sigma, "{passed} of {trials}, not {expected}");
@@ -577,8 +579,8 @@ mod tests {
         labels_are_correlated::<8>();
     }
 
-    /// A setup and a call cost so much, to the byte: 4128 for every K, and for each begun block of 128 OTs,
-    /// and one more, a row of 16 bytes a tree; one less where choices are random.
+    /// The exact bytes of a setup and a call: 4128 for every K; and for each begun block of 128 OTs, and one
+    /// more, a row of 16 bytes per tree, with one tree less if choices are random.
     fn costs<const K: usize>() {
         let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
         let (mut left, mut right) = memory_pair();
@@ -757,8 +759,8 @@ mod tests {
         assert!(!passes(grow::<4>(&here, &others)));
     }
 
-    /// Keys of one series are of no use in another, of whatever session or direction: the seed of the check
-    /// names the series.
+    /// Keys of one series are useless in another, of any session or direction: the seed of the check names
+    /// the series.
     #[test]
     fn row_16_keys_of_another_series_are_refused() {
         let (sender, receiver, delta) = honest::<4>();
@@ -812,8 +814,8 @@ mod tests {
         wrong_rows::<4>(500);
     }
 
-    /// A deviation in the choices proper is hashed; the offset's lowest bit is 1, so it is seen in the first
-    /// tree whatever the block is. After it nothing works.
+    /// A deviation in the choices themselves is hashed. The offset's lowest bit is 1, so it is detected in
+    /// the first tree for any block. After it nothing works.
     fn any_block<const K: usize>() {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(23) {

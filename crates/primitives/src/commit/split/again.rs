@@ -1,8 +1,8 @@
-//! Commitments made again. All that a sender knows of random commitments, and its shares of any, follow from
-//! its seeds and from where they lie in the streams; so a store keeps only where.
+//! Commitments made again. A sender's data about random commitments, and its shares of any, follow from its
+//! seeds and the positions in the streams; so a store keeps only the positions.
 //!
-//! Those of a stock lie scattered, one in a block of 128: all bits of a coordinate's block cost one AES,
-//! however many of them are asked for.
+//! Those of a stock are scattered, one in a block of 128: all bits of a coordinate's block cost one AES call,
+//! however many of them are needed.
 
 use brickwork_kernels as kernels;
 use zeroize::Zeroizing;
@@ -22,7 +22,7 @@ const BLOCKS_IN_HAND: usize = 16;
 struct Group {
     /// The blocks that they lie in.
     blocks: Vec<u64>,
-    /// Of each its place among those that were asked for, and among the commitments of these blocks.
+    /// For each commitment its index among the requested ones, and among the commitments of these blocks.
     places: Vec<(usize, usize)>,
 }
 

@@ -1,6 +1,6 @@
-//! Values made again. Random ones follow from the seeds like the shares, for a few nanoseconds each. Those of
-//! the sender's choice need the corrections, too, which lie in a temporary file. Corrections are what was
-//! sent, and hide the values from everybody who does not know the seeds.
+//! Values made again. Random ones follow from the seeds like the shares, for a few nanoseconds each.
+//! Commitments to chosen values also need the corrections, which are in a temporary file. The corrections
+//! were sent, and hide the values from everybody who does not know the seeds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use brickwork_base::Error;
 pub(super) struct Origin {
     pub recipe: Arc<Recipe>,
     pub second: Arc<Vec<kernels::Aes128>>,
-    /// Of chosen values: what corrects the first coordinates, chunk after chunk, one row of blocks each.
+    /// For chosen values: the corrections of the first coordinates, chunk after chunk, one row of blocks
+    /// each.
     pub corrections: Option<SpillFile>,
     pub fault: Arc<Fault>,
 }

@@ -87,7 +87,7 @@ impl Receiver {
         &self.budget
     }
 
-    /// Keeps at most so many bytes of corrections in memory from now on.
+    /// Limits the bytes of corrections that are kept in memory from now on.
     #[cfg(test)]
     pub(super) fn keep_in_memory(&mut self, bytes: u64) {
         self.budget = MemoryBudget::new(bytes);
@@ -210,7 +210,7 @@ impl scheme::Receiver for Receiver {
             // alone.
             let bits_agree = if part == 1 { values[0].ct_eq(&sums.values[0]) } else { Choice::from(1) };
             if !bool::from(bits_agree & self.agrees(&sums.shares, shares, values)) {
-                // A lie about a value is often one about a bit, too: the value says more.
+                // A lie about a value is often one about a bit, too; the value is the more informative one.
                 cheat = match part {
                     0 => Some(Cheat::Commitment),
                     1 => cheat.or(Some(Cheat::Indicator)),

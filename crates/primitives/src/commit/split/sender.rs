@@ -116,8 +116,8 @@ impl Sender {
         Ok(Committed { values, shares: Shares::of_recipe(Arc::new(recipe)) })
     }
 
-    /// Sends message `m` of the corrections of a row, which stand in `corrections` then; `values` become
-    /// those of the commitments: what the seeds give, or the target's.
+    /// Sends message `m` of the corrections of a row, which are in `corrections` afterwards. `values` become
+    /// those of the commitments: from the seeds, or of the target.
     fn send_message(
         &self,
         channel: &mut Channel,
@@ -168,7 +168,7 @@ impl Sender {
             Lsb::Zero => second[..blocks].fill(0),
             Lsb::One => second[..blocks].fill(u128::MAX),
         }
-        // `second` becomes the sum of the shares, then what is missing to the codeword.
+        // `second` becomes the sum of the shares, and then the difference to the codeword.
         second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
         let (message, tail) = second.split_at_mut(DIMENSION * blocks);
         let fix = match target {

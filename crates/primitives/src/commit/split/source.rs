@@ -45,11 +45,11 @@ enum Storage {
 }
 
 impl Corrections {
-    /// Receives those of so many blocks, by messages of several chunks, into memory if there is room for
-    /// them.
+    /// Receives the corrections of this many blocks, in messages of several chunks, into memory if there is
+    /// room for them.
     ///
     /// # Errors
-    /// Those of `receive`; [`Error::Resource`] if there is no room for a file.
+    /// Those of `receive`; [`Error::Resource`] if a file has no room.
     pub fn receive(
         corrected: usize,
         blocks: usize,

@@ -26,7 +26,7 @@ fn deal(s: u32) -> (Sender, Receiver) {
     (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &chosen, &watch, u64::MAX).unwrap())
 }
 
-/// A lie about a value and one about a bit are told apart: the value says more.
+/// A lie about a value and one about a bit are distinguished; the value is the more informative one.
 #[test]
 fn row_11_a_value_and_a_bit_that_are_wrong() {
     let (sender, receiver) = deal(40);
@@ -82,8 +82,8 @@ fn row_03_answers_are_checked_on_every_coordinate_and_value() {
     }
 }
 
-/// Row 27: what a proof tells about hidden values is masked. Two proofs over the same commitments give
-/// unrelated answers, and an answer never is the combination itself.
+/// Row 27: the information in a proof about hidden values is masked. Two proofs over the same commitments
+/// give unrelated answers, and an answer never is the combination itself.
 #[test]
 fn row_27_hidden_values_are_combined_under_fresh_masks() {
     let (mut sender, mut receiver) = deal(40);
@@ -153,7 +153,7 @@ fn traffic_is_what_the_documentation_says() {
     });
 }
 
-/// Columns taken apart are those that single claims see, at either side and in whatever form they are kept.
+/// Extracted columns are those that single claims see, at either side and in any form of storage.
 #[test]
 fn parts_are_the_columns() {
     let (mut sender, mut receiver) = deal(40);
@@ -240,8 +240,7 @@ fn corrections_are_kept_in_memory_or_in_a_file() {
     });
 }
 
-/// A row and one of which there is nothing are told apart from all others, so that a proof is about those
-/// that were part of it.
+/// Each row, also an empty one, has its own number, so that a proof is about exactly its rows.
 #[test]
 fn row_03_every_row_has_a_number_of_its_own() {
     let (mut sender, mut receiver) = deal(40);
@@ -352,8 +351,8 @@ fn row_11_claims_that_follow_their_commitments() {
 /// Claims or commitments that one task combines.
 const TASK: usize = COMBINE_BLOCKS * BLOCK;
 
-/// Each of so many claims counts that there are several tasks, whether columns are added up or the claims
-/// follow their commitments.
+/// Each claim counts, also if there are enough for several tasks; columns are added up, or the claims follow
+/// their commitments.
 #[test]
 fn row_11_each_of_many_claims() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -395,7 +394,7 @@ fn row_11_each_of_many_claims() {
     }
 }
 
-/// Each of so many commitments is checked that there are several tasks.
+/// Each commitment is checked, also if there are enough for several tasks.
 #[test]
 fn row_03_each_of_many_commitments() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -479,7 +478,8 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
     }
 }
 
-/// A sender that cannot read what it claims does not answer: the receiver would take it for a cheater.
+/// A sender that cannot read its claimed values does not answer, because the receiver would take it for a
+/// cheater.
 #[test]
 fn nothing_is_proven_from_lost_values() {
     for lost in [false, true] {
@@ -500,8 +500,8 @@ fn nothing_is_proven_from_lost_values() {
     }
 }
 
-/// Row 16: who has entered no range, or one that is used up, commits to nothing and sends nothing; both
-/// parties come to the end at once.
+/// Row 16: a party without a range, or with a used one, commits to nothing and sends nothing; both parties
+/// reach the end at the same time.
 #[test]
 fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     let (mut sender, mut receiver) = deal(40);
@@ -540,7 +540,7 @@ fn origin(row: &Row) -> &Origin {
     row.origin().and_then(|origin| origin.as_any().downcast_ref()).expect("they are many")
 }
 
-/// Two senders of the same seeds; the second holds so many bytes of chosen values.
+/// Makes two senders with the same seeds; the second keeps this many bytes of chosen values.
 fn twins(s: u32, memory: u64) -> [Sender; 2] {
     let code = Code::for_security(s).unwrap();
     let mut rng = Rng::replayable("test dealer");
@@ -548,8 +548,7 @@ fn twins(s: u32, memory: u64) -> [Sender; 2] {
     [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory))
 }
 
-/// A row has the values and the shares that commitments would have which are held, whichever of them are
-/// asked for.
+/// A row has the same values and shares as commitments that are kept in memory, whichever are read.
 fn assert_same(row: &Row, made: &Committed) {
     let count = made.values.len();
     let columns = |shares: &Shares| {
@@ -630,7 +629,7 @@ fn lost_corrections_are_an_error() {
     assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
 }
 
-/// Also what it has lost further on: of a message's chunks, which are made at a time, all are there.
+/// This also holds if later data is lost: all chunks of a message, which are made together, must exist.
 #[test]
 fn corrections_lost_further_on_are_an_error() {
     let [_, mut sender] = twins(40, 0);
@@ -680,7 +679,7 @@ fn held_values_take_their_part_of_the_budget() {
     assert_eq!(held(chosen), [true, false]);
 }
 
-/// The rows of a chunk are the same in whatever form shares are kept.
+/// The rows of a chunk are the same in any form of the shares.
 #[test]
 fn every_form_of_shares_has_the_same_rows() {
     let [_, mut sender] = twins(40, 0);
@@ -724,7 +723,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
         Shares::weighted(lists, &mut sums);
         sums
     };
-    // So many single ones that several tasks make their weights.
+    // Enough single ones that several tasks make their weights.
     for (each, count) in [(1, 17_000), (5, 700)] {
         let items = (0..count).map(|k| k * 3 % count).collect();
         let picked = row.shares().in_place(&Arc::new(Selection::new(items, each)));
@@ -743,7 +742,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
             (&columns, Box::new(weigh(third))),
         ]);
         assert!(where_they_lie == apart && where_they_lie.iter().any(|&sum| sum != 0));
-        // And a single one is what it is among the columns.
+        // A single one is the same as in the columns.
         let column = |shares: &Shares, k: usize| {
             let mut sum = Column::default();
             shares.add(k, &mut sum);
@@ -753,7 +752,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
     }
 }
 
-/// Values and shares that are made again are the same as before, wherever they lie.
+/// Values and shares that are computed again are the same as before, at any position.
 #[test]
 fn commitments_made_again_are_the_same() {
     for s in [40, 80] {

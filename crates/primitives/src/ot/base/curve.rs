@@ -13,17 +13,17 @@
 //!
 //! **Privacy of the choice** is perfect: `r_0` and `r_1` are uniform and independent for either choice. **The
 //! sender's other key** is the Diffie–Hellman value of `A` and of a point that contains the oracle's answer
-//! on the other `r`: whichever of the two `H` is asked last is out of the receiver's hands. As one `A` serves
+//! on the other `r`: the receiver cannot control the one of the two `H` that is asked last. As one `A` serves
 //! every OT of a direction, this rests on the gap Diffie–Hellman assumption, with `H` and `KDF` random
 //! oracles.
 //!
-//! **Before the session has a name.** Both messages leave together with the greetings, so the receiver's `H`
-//! can only be bound to what the receiver knows then: its own greeting, with a nonce of its own. The
+//! **Before the session has a name.** Both messages are sent together with the greetings, so the receiver's
+//! `H` can only be bound to values that the receiver knows then: its own greeting, with its own nonce. The
 //! session's identifier, a hash over both greetings, enters `KDF`. That is enough. Privacy of the choice
-//! needs nothing of `H`. The sender's keys are safe whatever receivers asked `H` before, in this or any other
-//! session: they are Diffie–Hellman values of *this* `A`, which an honest sender draws anew, and of a point
-//! that contains an answer of the oracle. A receiver that chooses its nonce, or repeats its greeting and
-//! points, brings points that it had anyway; to learn a key from them it must solve Diffie–Hellman for a
+//! needs nothing of `H`. The sender's keys are secure whatever receivers asked `H` before, in this or any
+//! other session: they are Diffie–Hellman values of *this* `A`, which an honest sender draws freshly, and of
+//! a point that contains an answer of the oracle. A receiver that chooses its nonce, or repeats its greeting
+//! and points, brings points that it had anyway; to learn a key from them it must solve Diffie–Hellman for a
 //! fresh `A`.
 
 use std::convert::Infallible;
@@ -169,7 +169,7 @@ impl Receiver {
                 Ok(())
             });
         let message = draws.iter().flat_map(|draw| draw.pair).collect();
-        // Copied: what is moved out of a list is not erased there.
+        // Copied, because a value that is moved out of a list is not erased there.
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(points(1, Direction::GarblerSends), series[0]);
     }
 
-    /// One series by hand, with what the receiver's message becomes on its way.
+    /// Runs one series by hand, with a change of the receiver's message.
     fn run(
         choices: &[u8],
         alter: impl Fn(&mut [u8; 32], &mut Vec<u8>),

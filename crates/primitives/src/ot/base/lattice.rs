@@ -12,19 +12,19 @@
 //!
 //! An encapsulation key is a seed ρ, which the matrix A is expanded from, and t = A·s + e, 768 numbers below
 //! q = 3329 in the transformed domain, where they add up as vectors of the module do. The receiver's message
-//! is 2 336 bytes an OT, the sender's answer 2 176. The answer needs the receiver's message, so it leaves a
-//! flight later: with whatever the sender has to say next.
+//! is 2 336 bytes an OT, the sender's answer 2 176. The answer needs the receiver's message, so it is sent
+//! one flight later, together with the sender's next message.
 //!
 //! **Privacy of the choice** rests on module LWE: t looks like a random vector, and then both `r` are uniform
 //! for either choice. **The sender's other key**: one of the two `H` is asked last and is out of the
 //! receiver's hands, so the other t is a uniform vector, under which a ciphertext looks random by module LWE,
 //! too. The probability that such a vector has a short secret at all is about 2^-5000. ρ may be ground by the
 //! receiver: A is SHAKE128's answer on it. **Chosen ciphertexts**: each key decapsulates one ciphertext, and
-//! ML-KEM answers a bad one with a key that nobody knows, so what follows fails as if the sender had used
-//! another key of its own.
+//! ML-KEM answers a bad one with a key that nobody knows. So the later messages fail, as if the sender had
+//! used another key of its own.
 //!
-//! `H` takes 128 bits a number and reduces them, which takes the same time whatever they are (that of
-//! rejecting would tell which slot was hashed); its distance from uniform is below 2^-98 for all numbers of
+//! `H` takes 128 bits per number and reduces them, which takes the same time for all values (with rejection,
+//! the time would reveal which slot was hashed). Its distance from uniform is below 2^-98 for all numbers of
 //! 128 OTs.
 
 use std::convert::Infallible;
@@ -139,8 +139,8 @@ fn parts(keys: &[u8; msg::KEYS]) -> (&[u8; msg::SEED], [&[u8; msg::VECTOR]; 2]) 
 /// the two keys of each OT.
 ///
 /// # Errors
-/// [`Cheat::UnexpectedMessage`] if `keys` is no whole number of OTs, [`Cheat::BaseOtVector`] if there is no
-/// vector in it where one belongs.
+/// [`Cheat::UnexpectedMessage`] if `keys` does not have whole OTs, [`Cheat::BaseOtVector`] if a vector in it
+/// is invalid.
 pub fn answer(
     instance: &Instance,
     session: &[u8; 32],
@@ -235,7 +235,7 @@ impl Receiver {
             Ok(())
         });
         let message = draws.iter().flat_map(|draw| draw.keys).collect();
-        // Copied: what is moved out of a list is not erased there.
+        // Copied, because a value that is moved out of a list is not erased there.
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
@@ -247,7 +247,7 @@ impl Receiver {
     /// Returns the chosen key of each OT.
     ///
     /// # Errors
-    /// [`Cheat::UnexpectedMessage`] if the answer is not one of so many OTs.
+    /// [`Cheat::UnexpectedMessage`] if the answer does not fit this number of OTs.
     pub fn finish(
         self,
         instance: &Instance,
@@ -287,7 +287,7 @@ mod tests {
         Instance::new(&GREETINGS[1], Direction::GarblerSends)
     }
 
-    /// One series by hand, with what both messages become on their way.
+    /// Runs one series by hand, with changes of both messages.
     fn run(choices: &[u8], alter: impl Fn(&mut Vec<u8>, bool)) -> Result<(Vec<[Seed; 2]>, Vec<Seed>), Cheat> {
         let mut rng = Rng::replayable("test");
         let receiver = Receiver::new(&series(), choices, &mut rng, 2);

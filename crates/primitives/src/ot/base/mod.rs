@@ -25,9 +25,9 @@ pub use shared::Instance;
 /// The keys of both series.
 #[derive(Debug)]
 pub struct Keys {
-    /// Of the OTs that this party sent: both keys of each.
+    /// For the OTs in which this party is the sender: both keys of each.
     pub sent: Vec<[Seed; 2]>,
-    /// Of the OTs that this party received: the chosen key of each.
+    /// For the OTs in which this party is the receiver: the chosen key of each.
     pub received: Vec<Seed>,
 }
 
@@ -88,8 +88,8 @@ impl Begun {
     /// is received.
     ///
     /// # Errors
-    /// [`Error::Peer`] if a message has another length or holds what is no point or vector, or the identity,
-    /// [`Error::Io`] if the connection fails, [`Error::Resource`] without randomness.
+    /// [`Error::Peer`] if a message has another length or contains an invalid point or vector, or the
+    /// identity; [`Error::Io`] if the connection fails; [`Error::Resource`] without randomness.
     pub fn receive(
         self,
         channel: &mut Channel,
@@ -130,7 +130,7 @@ mod tests {
     use brickwork_wire::memory_pair;
 
     pub(super) const SESSION: [u8; 32] = [3; 32];
-    /// Of the garbler and of the evaluator.
+    /// The greetings of the garbler and of the evaluator.
     pub(super) const GREETINGS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 
     fn garbler(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
@@ -156,7 +156,8 @@ mod tests {
         sent.iter().zip(received).zip(choices).filter(|((pair, key), c)| pair[**c as usize] == **key).count()
     }
 
-    /// Both series of a session, with so many OTs each way; and what the garbler and the evaluator sent.
+    /// Runs both series of a session, with this many OTs in each direction; also returns the messages of the
+    /// garbler and of the evaluator.
     fn both_ways(garblers: &[u8], evaluators: &[u8], lattice: bool) -> [u64; 2] {
         let (mut a, mut b) = memory_pair();
         let (garbled, evaluated) = std::thread::scope(|scope| {

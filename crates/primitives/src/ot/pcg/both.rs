@@ -6,7 +6,7 @@ use brickwork_wire::Channel;
 use super::{Receiver, Sender};
 
 /// Makes OTs both ways until this party has `count` choices left: the peer does the same. Both directions
-/// send at once. Then so many random bits are there without a message.
+/// send at once. Then this many random bits exist without a message.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails; then no call succeeds any more.

@@ -52,7 +52,7 @@ impl Iterations {
         Ok(taken)
     }
 
-    /// Makes ready what the iterations have made that were begun, and keeps the OTs of the next one.
+    /// Adds the results of the iterations in progress, and keeps the OTs for the next one.
     pub fn end(&mut self, made: impl IntoIterator<Item = Secrets<Label>>) {
         made.into_iter().for_each(|labels| self.pool.put(labels));
         self.reserve = self.pool.take(self.parameters.reserve());
@@ -64,7 +64,7 @@ impl Iterations {
         self.pool.draw(to);
     }
 
-    /// Forgets all of them: what comes next begins with OTs from outside.
+    /// Forgets all of them: the next iteration begins with OTs from outside.
     pub fn forget(&mut self) {
         (self.reserve, self.pool) = (Secrets::default(), Pool::default());
     }

@@ -12,12 +12,12 @@
 //! ```
 //!
 //! **Trees.** The sender grows t trees of d levels, each of which adds up to Δ on every level. For a level
-//! the receiver has an OT, key K and mac M = K ⊕ r·Δ. Of the first level K is the left node, so M is the left
-//! node for r = 0 and the right one for r = 1. Of the others the sender sends `c = K ⊕ (sum of the left
-//! nodes)`; `c ⊕ M` is the sum of the left nodes or of the right ones. So the receiver learns all nodes of a
-//! level but the one whose path takes the other child each time. Of the last level it learns all leaves v but
-//! that of a path α, and there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α and 0
-//! elsewhere: `w = v ⊕ e·Δ`, e with one 1 a tree. All last bits are written: 0 at the sender, e at the
+//! the receiver has an OT, key K and mac M = K ⊕ r·Δ. On the first level K is the left node, so M is the left
+//! node for r = 0 and the right one for r = 1. For the other levels the sender sends `c = K ⊕ (sum of the
+//! left nodes)`; `c ⊕ M` is the sum of the left nodes or of the right ones. So the receiver learns all nodes
+//! of a level but the one whose path takes the other child each time. On the last level it learns all leaves
+//! v except that of a path α, and there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α
+//! and 0 elsewhere: `w = v ⊕ e·Δ`, e with one 1 a tree. All last bits are written: 0 at the sender, e at the
 //! receiver.
 //!
 //! Several iterations are made at once where enough OTs are left to begin them, so that crossings are few.
@@ -76,7 +76,7 @@ pub mod msg {
     pub const CHALLENGE: Tag = Tag(28);
     /// Sender: the hash of V.
     pub const PROOF: Tag = Tag(29);
-    /// Receiver, where choices are given: by what they differ from the random ones, packed.
+    /// Receiver, if choices are given: their difference to the random ones, packed.
     pub const DIFFERENCES: Tag = Tag(30);
 }
 
@@ -91,9 +91,9 @@ cheats! {
 
 /// The key of an iteration: a hash of all that was sent before.
 struct Keys {
-    /// Of each tree.
+    /// The keys of the trees.
     trees: Vec<Aes128>,
-    /// Of the code's places.
+    /// The key of the code's positions.
     code: Aes128,
     proof: [u8; 32],
 }
@@ -105,7 +105,7 @@ impl Keys {
         let mut keys = [0u128; 2];
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 PCG trees and code");
         hasher.update(&hashed).finalize_xof().fill(bytemuck::cast_slice_mut(&mut keys));
-        // Of a tree's key as few calls are made as it has leaves.
+        // A tree's key is used for only as many calls as the tree has leaves.
         let of_trees: Vec<u128> =
             (0..parameters.trees as u128).map(|tree| keys[0].wrapping_add(tree)).collect();
         let mut trees = Vec::new();

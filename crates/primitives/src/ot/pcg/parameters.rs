@@ -16,7 +16,7 @@ pub const LEAST_BITS: f64 = 128.0;
 /// Iterations that are made at once, at most.
 const AT_ONCE: usize = 8;
 
-/// An iteration: trees, each of which gives samples with one error, and what is multiplied by the code.
+/// An iteration: trees, each of which gives samples with one error, and the vector that the code multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Levels of a tree below its root.
@@ -38,7 +38,7 @@ impl Parameters {
         self.trees << self.depth
     }
 
-    /// Returns how many OTs an iteration takes: so many of the iteration before are kept for it.
+    /// Returns the number of OTs that an iteration needs: the previous iteration keeps this many for it.
     pub const fn reserve(&self) -> usize {
         self.dimension + self.levels() + CHECK
     }
@@ -48,8 +48,8 @@ impl Parameters {
         self.samples() - self.reserve()
     }
 
-    /// Returns how many iterations are made at once to have `count` OTs where so many are left: any but one
-    /// takes its OTs from these.
+    /// Returns the number of iterations that are made together to have `count` OTs, if `left` are left: all
+    /// but one take their OTs from these.
     ///
     /// # Panics
     /// If there are enough.
@@ -89,19 +89,20 @@ impl Parameters {
     }
 }
 
-/// Returns the base-2 logarithm of what the best known attack on an iteration costs: estimated once.
+/// Returns the base-2 logarithm of the cost of the best known attack on an iteration, which is estimated
+/// once.
 pub fn lpn_bits() -> f64 {
     static BITS: OnceLock<f64> = OnceLock::new();
     *BITS.get_or_init(|| PARAMETERS.lpn().bits())
 }
 
-/// Returns the base-2 logarithm of the probability that in an iteration two errors of one tree look alike to
-/// the check although what they lead to is different: 2^-128 for each pair of places of each tree.
+/// Returns the base-2 logarithm of the probability that the check of an iteration cannot distinguish two
+/// errors of one tree with different effects: 2^-128 for each pair of positions of each tree.
 pub fn check_log2() -> f64 {
     (PARAMETERS.trees as f64).log2() + 2.0 * PARAMETERS.depth as f64 - 1.0 - 128.0
 }
 
-/// Returns how many iterations it takes, at most, to make so many OTs.
+/// Returns the largest number of iterations for this many OTs.
 pub fn iterations(ots: u64) -> u64 {
     ots.div_ceil(PARAMETERS.yields() as u64)
 }

@@ -46,7 +46,7 @@ impl Receiver {
         self.iterations.left()
     }
 
-    /// Does what [`Sender::begin`](super::Sender::begin) does.
+    /// Does the same as [`Sender::begin`](super::Sender::begin).
     pub(crate) fn begin(
         &mut self,
         channel: &mut Channel,
@@ -59,8 +59,8 @@ impl Receiver {
         })
     }
 
-    /// Receives what completes the trees of all iterations, does so, and sends the challenges; these are
-    /// altered before: honest parties leave them alone.
+    /// Receives the corrections of the trees of all iterations, completes the trees, and sends the
+    /// challenges. `alter` may change these; honest parties do not.
     pub(crate) fn complete(
         &mut self,
         channel: &mut Channel,
@@ -127,7 +127,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Makes iterations until there are so many OTs.
+    /// Makes iterations until there are this many OTs.
     fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
         while self.iterations.left() < count {
             let reserves = self.begin(channel, count)?;
@@ -165,7 +165,7 @@ impl CotReceiver for Receiver {
         Receiver::over(Base::set_up(channel, series, seeds)?, PARAMETERS)
     }
 
-    /// Nothing of what was stretched is kept: each entry begins anew.
+    /// No stretched OTs are kept: each entry begins freshly.
     fn restored(series: &Series, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
         Receiver::over(Base::restored(series, keys)?, PARAMETERS)
@@ -181,7 +181,7 @@ impl CotReceiver for Receiver {
         self.base.enter(ranges)
     }
 
-    /// Random OTs, and by what their choices differ from these.
+    /// Makes random OTs, and sends the differences to the given choices.
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         let mut labels = Secrets::zeros(choices.len());
         self.provide(channel, labels.len())?;
@@ -192,7 +192,7 @@ impl CotReceiver for Receiver {
         Ok(labels)
     }
 
-    /// The choices are what the iterations gave: `rng` is not asked.
+    /// The choices are those of the iterations, so `rng` is not used.
     fn random(
         &mut self,
         channel: &mut Channel,

@@ -48,8 +48,8 @@ impl Sender {
         iterations.begin(count, |reserve| base.random_bits(channel, reserve))
     }
 
-    /// Grows the trees of all iterations, and sends what completes them; that is altered before: honest
-    /// parties leave it alone.
+    /// Grows the trees of all iterations, and sends their corrections. `alter` may change these; honest
+    /// parties do not.
     pub(crate) fn offer(
         &mut self,
         channel: &mut Channel,
@@ -79,7 +79,7 @@ impl Sender {
         let mut lefts = vec![0; depth];
         for (key, ((leaves, corrections), levels)) in keys.trees.iter().zip(of_trees) {
             stop::look();
-            // Of the first level the receiver has what it is to know.
+            // On the first level the receiver already has its part.
             let left = levels[0].bits();
             let leaves = bytemuck::cast_slice_mut(leaves);
             grow_tree(Kernel::best(), key, [left, left ^ delta], leaves, &mut lefts);
@@ -120,7 +120,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Makes iterations until there are so many OTs.
+    /// Makes iterations until there are this many OTs.
     fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
         while self.iterations.left() < count {
             let reserves = self.begin(channel, count)?;
@@ -134,8 +134,7 @@ impl Sender {
 impl CotSender for Sender {
     const KEYS: usize = Base::KEYS;
 
-    /// That of the first OTs; what the check of an iteration leaves is
-    /// [`check_log2`](super::check_log2).
+    /// The error of the first OTs; that of the check of an iteration is [`check_log2`](super::check_log2).
     const CHECK_LOG2: f64 = Base::CHECK_LOG2;
 
     /// Rounds: half of one.
@@ -144,7 +143,7 @@ impl CotSender for Sender {
         Ok(Sender::over(Base::set_up(channel, series, offset, seeds)?, PARAMETERS))
     }
 
-    /// Nothing of what was stretched is kept: each entry begins anew.
+    /// No stretched OTs are kept: each entry begins freshly.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
         Ok(Sender::over(Base::restored(series, offset, keys)?, PARAMETERS))

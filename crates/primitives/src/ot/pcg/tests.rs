@@ -1,4 +1,4 @@
-//! Iterations with small trees: what honest parties get, and what cheaters do.
+//! Iterations with small trees: the results of honest parties, and the actions of cheaters.
 
 use brickwork_base::Error;
 use brickwork_base::label::Delta;
@@ -40,8 +40,8 @@ type Offers<'a> = &'a mut dyn FnMut(&mut [u128]);
 type Answers<'a> = &'a mut dyn FnMut(&Elements, u128) -> u128;
 
 impl Ends {
-    /// One round of iterations towards so many OTs, both ends in this thread: each message is there before it
-    /// is asked for.
+    /// Runs one round of iterations towards this many OTs, with both ends in this thread: each message is
+    /// sent before it is read.
     fn round(
         &mut self,
         count: usize,
@@ -62,7 +62,7 @@ impl Ends {
         self.round(count, &mut |_| {}, &mut |_| {}, &mut |_, v| v).unwrap();
     }
 
-    /// Draws so many at both ends.
+    /// Draws this many at both ends.
     fn draw(&mut self, count: usize) -> [Vec<Label>; 2] {
         let (mut keys, mut macs) = (vec![Label::ZERO; count], vec![Label::ZERO; count]);
         self.sender.random_bits(&mut self.left, &mut keys).unwrap();
@@ -82,8 +82,8 @@ fn refused(result: Result<(), Error>) -> bool {
     }
 }
 
-/// Over rounds of one and of several iterations: M = K ⊕ r·Δ, K ends in 0, M in r, no word twice; as many as
-/// the parameters say.
+/// Over rounds of one and of several iterations: M = K ⊕ r·Δ, K ends in 0, M in r, no word occurs twice; and
+/// the numbers are those of the parameters.
 #[test]
 fn iterations_give_what_was_said() {
     let mut ends = ends(&mut Rng::replayable("test"), Parameters { depth: 6, ..SMALL });
@@ -169,9 +169,9 @@ fn view(
     leaves
 }
 
-/// A sender that alters a word of a level names the paths for which its trees look as it says: it passes just
-/// if the receiver's is one of them, so with the exact rate. That is one path but for its last bit, whichever
-/// level it is: two leaves beside each other are wrong by the same, whichever of them is not known.
+/// A sender that changes a word of a level names the paths for which its trees look right: it passes exactly
+/// if the receiver's path is one of them. That is one path except for its last bit, on any level: two
+/// adjacent leaves have the same error, whichever of them is unknown.
 #[test]
 fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     let depth = SMALL.depth;
@@ -253,7 +253,7 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
     assert!(refused(ends.round(1, &mut |_| {}, &mut |_| {}, &mut |_, v| v ^ 1 << 127)));
 }
 
-/// Of iterations that are made at once each one is checked.
+/// Among iterations that are made together each one is checked.
 #[test]
 fn row_02_the_second_of_several_iterations_is_checked_too() {
     for bad in 0..2 {
@@ -273,7 +273,7 @@ fn row_02_the_second_of_several_iterations_is_checked_too() {
 }
 
 /// A receiver that answers with another x' has another W than the sender's V, by the difference times Δ: it
-/// would have to know Δ to tell what it was sent a hash of. It finds itself out.
+/// would have to know Δ to produce the right hash. It finds itself out.
 #[test]
 fn row_02_a_receiver_that_lies_about_its_errors_learns_a_hash_of_the_offset() {
     let mut ends = ends(&mut Rng::replayable("test"), SMALL);
