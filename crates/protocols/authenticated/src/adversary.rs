@@ -18,7 +18,7 @@ use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
-/// Does what [`super::garbler`] does, with its hands in the machine.
+/// Does the same as [`super::garbler`], with hooks.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -26,7 +26,7 @@ pub fn garbler(channel: Channel, job: &Job, cot: Cot, input: &[bool], hooks: Hoo
     garbler_with(channel, job, cot, input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`super::evaluator`] does, with its hands in the machine.
+/// Does the same as [`super::evaluator`], with hooks.
 ///
 /// # Errors
 /// As [`super::evaluator`].
@@ -40,7 +40,7 @@ pub fn evaluator(
     evaluator_with(channel, job, cot, input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`Stocked::open`] does, with its hands in the machine.
+/// Does the same as [`Stocked::open`], with hooks.
 ///
 /// # Errors
 /// As [`Stocked::open`].
@@ -62,14 +62,14 @@ impl Played for Authenticated {
     /// The evaluator's shares of the masks of the garbler's outputs: the garbler has its outputs by them.
     const OUTPUT_LABELS: Tag = msg::OUTPUT_MASKS;
 
-    /// Nothing is recovered: who cheats is found out.
+    /// Nothing is recovered, because cheats are detected.
     fn recovered(&(): &()) -> bool {
         false
     }
 }
 
-/// Makes a·b·c as two slots of one AND gate each, of which the second has `a·b` and `c`; x is a, y is b and
-/// c, and the product goes to this party.
+/// Makes a·b·c as two slots of one AND gate each; the second has the operands `a·b` and `c`. x is a, y is b
+/// and c, and this party gets the product.
 ///
 /// # Panics
 /// Never: the program is right.
@@ -177,13 +177,13 @@ impl Case {
         self
     }
 
-    /// Compares so many bits of leaky ANDs, instead of 48.
+    /// Compares this many bits of leaky ANDs, instead of 48.
     pub fn comparing(mut self, bits: u32) -> Case {
         self.common.level.compared = bits;
         self
     }
 
-    /// Takes tags of so many bytes, instead of 8.
+    /// Uses tags of this many bytes, instead of 8.
     pub fn tagging(mut self, bytes: usize) -> Case {
         self.common.level.tag = bytes;
         self

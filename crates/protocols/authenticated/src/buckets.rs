@@ -24,7 +24,7 @@ pub(super) struct Triples {
     pool: Pool,
     /// Leaky ANDs of a portion.
     each: usize,
-    /// Of each layer, how far it is shifted.
+    /// The shift of each layer.
     shifts: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Triples {
         Ok(Triples { drawn: room, pool, each: draws.portion, shifts })
     }
 
-    /// Takes these leaky ANDs, so many in a portion, shifted so: for measuring.
+    /// Takes these leaky ANDs with these portions and shifts, for measuring.
     pub fn of(drawn: Drawn, each: usize, pool: Pool, shifts: Vec<usize>) -> Self {
         Triples { drawn, pool, each, shifts }
     }
@@ -69,8 +69,8 @@ impl Triples {
         self.drawn.others()
     }
 
-    /// Goes through masks of a layer that sit in these buckets: `each` is given some that lie together, and
-    /// where they are among the buckets.
+    /// Visits the masks of a layer in these buckets: `each` gets adjacent ones, and their position among the
+    /// buckets.
     fn each(
         &self,
         of: Of,
@@ -109,7 +109,7 @@ impl Triples {
         }
     }
 
-    /// Goes through what is opened to join some buckets: of each layer but the first the differences of y.
+    /// Visits the openings for joining some buckets: for each layer except the first, the differences of y.
     pub fn differences(&self, buckets: Range<usize>, list: List, each: &mut dyn FnMut(&[Label])) {
         let mut room = Secrets::with_capacity(STRIP);
         for layer in 1..self.layers() {
@@ -133,8 +133,8 @@ impl Triples {
         self.put(Of::Y, 0, buckets, list, to);
     }
 
-    /// Puts words of the products behind others, by the opened differences: of each layer but the first those
-    /// of these buckets.
+    /// Appends words of the products, from the opened differences: for each layer except the first, those of
+    /// these buckets.
     pub fn z<'d>(
         &self,
         buckets: Range<usize>,
@@ -154,7 +154,7 @@ impl Triples {
     }
 }
 
-/// Buckets that are gone through at a time: what is made of them stays in the cache.
+/// The number of buckets that are processed at a time: their results stay in the cache.
 pub(super) const STRIP: usize = 1 << 10;
 
 /// Returns some places, strip after strip.
@@ -168,8 +168,9 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// Bets that were all won, one in each layer, fill a bucket with probability N^-(B-1): all shifts are as
-    /// likely, so it does not matter which ones. (`parameters::tests` has what follows for all strategies.)
+    /// If a cheater has won one bet in each layer, they fill one bucket with probability N^-(B-1): all shifts
+    /// are equally likely, so it does not matter which bets. (`parameters::tests` computes the consequence
+    /// for all strategies.)
     #[test]
     fn row_04_every_shift_is_as_likely() {
         const RUNS: usize = 12_000;

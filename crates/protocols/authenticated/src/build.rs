@@ -37,7 +37,7 @@ pub(super) struct Connected<'m, C> {
 }
 
 impl<'m, C: Copies> Connected<'m, C> {
-    /// Takes what the program needs. Returns beside it the first of its fresh inputs.
+    /// Takes the items of the program. Returns beside it the first of its fresh inputs.
     fn new(layout: &Layout, made: &'m mut Made<C>, keep: &Keep) -> Result<(Self, usize), Error> {
         let (waves, first) = made.take(layout)?;
         let made: &'m Made<C> = made;
@@ -62,7 +62,7 @@ impl<'m, C: Copies> Connected<'m, C> {
 
 /// The evaluator's state of a program once its components are connected.
 pub(super) struct Soldered {
-    /// Of each port S.
+    /// S of each port.
     pub solderings: Secrets<Label>,
     /// Masks of its own inputs.
     pub masks: Secrets<u8>,
@@ -74,7 +74,7 @@ fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize>
 }
 
 /// Solders all slots, and says its shares of the masks of the evaluator's inputs. Returns the labels of the
-/// program's wires, for the masked value 0, beside what is connected.
+/// program's wires for masked value 0, and the connections.
 pub(super) fn garbler<'m>(
     member: &mut Member,
     layout: &Layout,
@@ -116,7 +116,7 @@ pub(super) fn garbler<'m>(
 }
 
 /// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's
-/// inputs. Returns the solderings and the masks of its own inputs, beside what is connected.
+/// inputs. Returns the solderings and the masks of its own inputs, and the connections.
 pub(super) fn evaluator<'m>(
     member: &mut Member,
     layout: &Layout,

@@ -7,7 +7,7 @@ cheats! {
     pub enum Cheat of "authenticated" {
         /// A message out of its place, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Leaky ANDs: what the parties have of them does not agree.
+        /// Leaky ANDs: the parties' words do not match.
         Equality = "leaky ANDs: the parties' words do not agree",
         /// The coin that the evaluator opens is not the one that it announced.
         Coin = "the coin is not the one that was announced",

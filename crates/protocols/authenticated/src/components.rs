@@ -31,7 +31,7 @@ pub(super) struct Garbled {
     pub output_labels: Secrets<Label>,
     /// Labels of the outputs of AND gates: c bytes each, and spare ones behind them.
     pub labels: Shelved<u8>,
-    /// Of each AND gate M_a, M_b and M_μ, likewise.
+    /// For each AND gate M_a, M_b and M_μ.
     pub macs: Shelved<u8>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Received {
     pub first: u32,
     pub ports: Shares,
     pub outputs: Shares,
-    /// Of each AND gate W0 and W1.
+    /// For each AND gate W0 and W1.
     pub tables: Shelved<Label>,
     /// W2.
     pub words: Shelved<Label>,
@@ -77,21 +77,21 @@ pub(super) struct Made<C> {
     pub inputs: Shares,
     /// Labels of the masked value 0 of the program's inputs, at the garbler.
     pub input_labels: Secrets<Label>,
-    /// Of each component its copies, in the order in which slots take them; of those that compute the same,
-    /// of the first one.
+    /// The copies of each component, in the order in which slots take them; components that compute the same
+    /// share those of the first one.
     pub copies: Vec<Vec<C>>,
-    /// Of each component how it is walked through.
+    /// The evaluation order of each component.
     pub schedules: Vec<Schedule>,
     /// The digest of each component.
     digests: Vec<[u8; 32]>,
-    /// Of each component the list of copies that is being used, and how many of it are.
+    /// For each component the list of copies in use, and the number of used ones.
     used: Vec<(usize, usize)>,
     /// How many inputs are used.
     inputs_used: usize,
 }
 
 impl<C: Copies> Made<C> {
-    /// Makes lists of nothing yet, with room for so many inputs.
+    /// Makes empty lists with room for this many inputs.
     pub fn new<'c>(components: impl Iterator<Item = (&'c Circuit, [u8; 32])>, inputs: usize) -> Self {
         let (circuits, digests): (Vec<&Circuit>, Vec<[u8; 32]>) = components.unzip();
         Made {
@@ -119,7 +119,7 @@ impl<C: Copies> Made<C> {
     /// Refuses a program for which there is not enough left.
     ///
     /// # Errors
-    /// [`Error::Stock`] that names what is lacking.
+    /// [`Error::Stock`] that names the missing items.
     pub fn suffices(&self, layout: &Layout) -> Result<(), Error> {
         let lacks = |wanted: usize, name: &str, left: usize| match wanted > left {
             true => Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {left}"))),
@@ -132,7 +132,7 @@ impl<C: Copies> Made<C> {
         lacks(layout.all_inputs(), "input masks", self.inputs.len() - self.inputs_used)
     }
 
-    /// Takes what a program needs: which copies go to which slots, and the first of its inputs.
+    /// Takes the items of a program: the assignment of copies to slots, and the first of its inputs.
     ///
     /// # Errors
     /// As [`Made::suffices`].
@@ -154,8 +154,7 @@ impl<C: Copies> Made<C> {
         &self.schedules[wave.component]
     }
 
-    /// Puts slots behind those of waves, or begins others: slots take the copies of a component one after
-    /// the other.
+    /// Adds slots to waves, or begins new waves: slots take the copies of a component one after another.
     fn waves(&mut self, layout: &Layout) -> Vec<Wave> {
         let mut waves: Vec<Wave> = Vec::new();
         let places: Vec<Option<usize>> = layout.digests.iter().map(|digest| self.place(digest)).collect();
@@ -186,8 +185,8 @@ impl<C: Copies> Made<C> {
     }
 }
 
-/// Slots that follow each other and take copies of the same component that were made together; none of them
-/// has what another one gives. They go side by side.
+/// Consecutive slots whose copies belong to the same component and were made together; none of them needs an
+/// output of another. They go side by side.
 #[derive(Clone, Debug)]
 pub(super) struct Wave {
     pub slots: Range<usize>,
@@ -198,7 +197,7 @@ pub(super) struct Wave {
 }
 
 impl Wave {
-    /// Returns where what belongs to its copies is, in lists that have so much for each.
+    /// Returns the range of its copies' data in a list with `count` values per copy.
     pub fn each(&self, count: usize) -> Range<usize> {
         self.copies.start * count..self.copies.end * count
     }

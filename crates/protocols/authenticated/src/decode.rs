@@ -1,5 +1,5 @@
-//! Masks of outputs are opened, to those who learn them: the evaluator's first, once it has seen that every
-//! gate is AND.
+//! Masks of outputs are opened to the parties that learn them: the evaluator's first, after it has checked
+//! that every gate is AND.
 
 use brickwork_base::{Error, Party};
 
@@ -28,7 +28,7 @@ pub(super) fn open(
         Party::Evaluator => {
             let values = member.hear(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
             member.say(Opening::OUTPUTS, of_garblers, garblers.all())?;
-            // The garbler has its outputs whatever this party does next.
+            // The garbler has its outputs independent of this party's next action.
             member.run.channel.flush()?;
             values
         }

@@ -7,7 +7,7 @@
 //!   E -> G   the hash of its own keys; its coin
 //! ```
 //!
-//! The coins are drawn by both, before either knows what all that is compared was.
+//! Both parties contribute to the coins before either knows the compared values.
 
 use brickwork_base::label::Label;
 use brickwork_base::random::{SEED_BYTES, Seed};
@@ -114,7 +114,8 @@ pub(super) fn compare(
             member.require(expected[..].ct_eq(told), Cheat::Equality)?;
             let known = hash_of_keys(member, Purpose::Known, place, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
-            // And this party sees that the garbler won its bets when it goes on to the first opening.
+            // This party sees that the garbler won its bets when the garbler continues with the first
+            // opening.
             member.run.expose()?;
             member.run.channel.send(msg::COIN, &[&known[..], &own].concat())?;
             Ok(coin(member, place, theirs, &own))

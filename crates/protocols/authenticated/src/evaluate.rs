@@ -41,7 +41,7 @@ fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Sec
     words
 }
 
-/// Masked values of the operands of AND gates, those of several copies in one word.
+/// Masked values of the operands of AND gates, with those of several copies in one word.
 struct Operands(Secrets<[u16; 2]>);
 
 impl Operands {
@@ -51,14 +51,14 @@ impl Operands {
     }
 }
 
-/// Walks masked values through the copies of a wave, from what is reported of them: `[copy][port, then AND
+/// Propagates masked values through the copies of a wave, from the reported ones: `[copy][port, then AND
 /// gate]`. Returns those of operands, and of outputs, `[copy][output]`.
 fn walk(connected: &Connected<'_, Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
     let schedule = connected.made.schedule(wave);
     walked(schedule, wave.copies.len(), reported)
 }
 
-/// As [`walk`], of so many copies.
+/// Does the same as [`walk`] for this many copies.
 fn walked(
     schedule: &brickwork_primitives::garbling::Schedule,
     copies: usize,
@@ -80,7 +80,7 @@ fn walked(
     (Operands(operands), outputs)
 }
 
-/// Gives the active labels of all inputs, checks what the evaluator reports, and answers. Returns the masked
+/// Sends the active labels of all inputs, checks the evaluator's report, and answers. Returns the masked
 /// values of the program's wires.
 pub(super) fn garbler(
     member: &mut Member,

@@ -11,7 +11,7 @@ pub const HASH: usize = 32;
 /// Bytes that are hashed between two looks whether this party is to stop: some milliseconds.
 const BETWEEN_LOOKS: usize = 16 << 20;
 
-/// The counter of places: whatever is hashed has one, and both parties draw them in the same order.
+/// The counter of positions: each hash has one, and both parties draw them in the same order.
 pub const PLACES: Counter = Counter::new("places of hashes", 40);
 
 /// The place of a hash, or of several for different purposes, in all that a session says.
@@ -57,11 +57,11 @@ pub enum Purpose {
     OutputMasks,
 }
 
-/// A hash in the making: of what is secret, mostly. It is erased when dropped.
+/// A hash that is being computed, mostly of secrets. It is erased when dropped.
 pub struct Hasher(LongHash);
 
 impl Hasher {
-    /// Begins the hash of what a party says for a purpose, at this place.
+    /// Begins the hash of a party's message for a purpose, at this position.
     pub fn new(key: &[u8; 32], purpose: Purpose, place: Place, from: Party) -> Self {
         let mut hash = LongHash::keyed(key);
         hash.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());
@@ -81,7 +81,7 @@ impl Hasher {
         self.0.finish()
     }
 
-    /// Returns the hash of these bytes alone, behind what names it.
+    /// Returns the hash of these bytes, after its name.
     pub fn of(mut self, bytes: &[u8]) -> [u8; HASH] {
         self.update(bytes);
         self.finish()

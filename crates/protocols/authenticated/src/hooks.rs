@@ -112,7 +112,7 @@ mod cheating {
         pub pool: Option<Pool>,
         /// Sizes of lots, groups and portions instead of the large ones.
         pub sizes: Option<Sizes>,
-        /// Says that it goes on where a check shows it its own lie.
+        /// True if it continues after a check shows it its own lie.
         pub looks_away: bool,
         /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
         /// runs.

@@ -73,7 +73,7 @@ impl Lot {
         }
     }
 
-    /// Returns what it counts in a bound, of masks that come of these OTs.
+    /// Returns its part of a bound, if its masks come from these OTs.
     pub fn origin(&self, sizes: Sizes, cot: Cot) -> Origin {
         let draws = self.draws(sizes);
         let calls = counted_calls(cot, draws.count(), draws.total());
@@ -116,9 +116,9 @@ pub(super) fn lots<'c>(
 /// A program, as a run goes through it.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
-    /// Of each component what names it.
+    /// The digest of each component.
     pub digests: Vec<[u8; 32]>,
-    /// Of each component the first one that computes the same: they have their copies in common.
+    /// For each component the first one that computes the same: they share copies.
     pub kinds: Vec<usize>,
     /// How many copies of each component the slots take, of those that come first.
     pub copies: Vec<usize>,
@@ -126,7 +126,7 @@ pub(super) struct Layout<'p> {
     pub ports: usize,
     /// AND gates of all slots.
     pub ands: usize,
-    /// Of each input wire where its mask and its label come from.
+    /// For each input wire the source of its mask and its label.
     pub sources: Vec<Source>,
     /// The input wires for which the garbler and the evaluator give a bit.
     given: [Vec<usize>; 2],
@@ -172,7 +172,7 @@ impl Forced {
         self.sizes.unwrap_or(SIZES)
     }
 
-    /// Returns the pool for so many triples, of which any number leaks with probability at most 2^-`bits`.
+    /// Returns the pool for this many triples, of which any number leaks with probability at most 2^-`bits`.
     pub fn pool(&self, triples: usize, bits: f64) -> Pool {
         match self.pool {
             Some(pool) if triples > 0 => Pool { size: pool.size.max(triples), ..pool },
@@ -222,7 +222,7 @@ impl<'p> Layout<'p> {
         Ok(layout)
     }
 
-    /// Lays out a step of a session: what it carries on takes no fresh masks.
+    /// Lays out a step of a session: kept values need no fresh masks.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -249,7 +249,7 @@ impl<'p> Layout<'p> {
         Ok(layout)
     }
 
-    /// Returns all components: their circuits, and what names them.
+    /// Returns all components: their circuits and digests.
     pub fn components(&self) -> impl Iterator<Item = (&'p Circuit, [u8; 32])> {
         self.circuits().zip(self.digests.iter().copied())
     }
@@ -305,7 +305,7 @@ impl Making {
         Making::forced(layout, security, cot, &Forced::default())
     }
 
-    /// Does what [`Making::of`] does, with what a cheater has instead.
+    /// Does the same as [`Making::of`], with a cheater's values.
     ///
     /// # Errors
     /// As [`Making::of`].
@@ -323,7 +323,7 @@ impl Making {
         Ok(making)
     }
 
-    /// Refuses what would exceed the promise.
+    /// Refuses a layout that exceeds the promise.
     ///
     /// # Errors
     /// [`Error::Limit`] if a cheater achieves more than 2^-s, by everything together.
@@ -338,13 +338,13 @@ impl Making {
         )))
     }
 
-    /// Returns what a cheater achieves at most.
+    /// Returns the bound on a cheater's success.
     pub fn budget(&self) -> Budget {
         let origins = self.lots.iter().map(|lot| lot.origin(self.sizes, self.cot));
         Budget::of(self.level, origins, OPENINGS_OF_A_RUN)
     }
 
-    /// Returns a digest of what both must agree on, of this program.
+    /// Returns a digest of everything about this program that both must agree on.
     pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
@@ -364,7 +364,7 @@ mod tests {
         Making::forced(&Layout::new(program).unwrap(), security, cot, &forced).unwrap()
     }
 
-    /// The promise is a refusal, not a figure: buckets that leak more are not used, whoever chose them.
+    /// The promise is enforced: buckets that leak more are refused, whoever chose them.
     #[test]
     fn what_exceeds_the_promise_is_refused() {
         let program = aes::aes_128().unwrap();

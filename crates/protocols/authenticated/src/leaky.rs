@@ -1,7 +1,7 @@
 //! Leaky ANDs (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018): masks x, y and z with z = x·y, of
 //! which a cheater can bet on the other's share of x, and loses with probability 1/2.
 //!
-//! Of random ⟨x⟩, ⟨y⟩ and ⟨r⟩, with the words of this table and a hash H_P of either party:
+//! For random ⟨x⟩, ⟨y⟩ and ⟨r⟩, with the words of this table and a hash H_P of either party:
 //!
 //! ```text
 //!        k                m     Y            Z            Θ
@@ -23,9 +23,9 @@
 //!   step k, both ways     choices of portion k + 1, ciphertexts of portion k, bits of portion k - 1
 //! ```
 //!
-//! So choices leave before the ciphertexts and bits of the portions before are there, and nobody waits for a
-//! crossing but in the first steps. docs/protocols/authenticated.md says why they may. The hash of a portion
-//! is drawn when the peer's choices for it are checked.
+//! So choices are sent before the ciphertexts and bits of earlier portions have arrived, and nobody waits for
+//! a crossing except in the first steps. docs/protocols/authenticated.md explains why this is secure. The
+//! hash of a portion is drawn when the peer's choices for it are checked.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -87,7 +87,7 @@ impl Portion {
         first + leaky.start..first + leaky.end
     }
 
-    /// Where all of these are.
+    /// Returns the range of all of these.
     fn all(&self, of: Of) -> Range<usize> {
         self.places(of, 0..self.draw.leaky)
     }
@@ -108,8 +108,8 @@ impl Portion {
     }
 }
 
-/// All masks of a lot. They lie in two long lists, which the next lot writes anew: pages that are touched for
-/// the first time take longer than what is written to them.
+/// All masks of a lot. They are in two long lists, which the next lot overwrites: touching new pages for the
+/// first time takes longer than writing to them.
 #[derive(Default)]
 pub(super) struct Drawn {
     portions: Vec<Portion>,
@@ -122,7 +122,7 @@ impl Drawn {
         self.portions = Portion::of(draws);
         let count = draws.total();
         if self.shares.len() < count {
-            // The former contents go before more is asked for.
+            // The old contents are freed before more memory is requested.
             self.shares = Shares::default();
             self.shares = Shares::zeros(count);
         }
@@ -155,14 +155,14 @@ fn as_words(some: View<'_>) -> MaskWords<'_> {
     MaskWords { keys: cast_slice(some.keys), macs: cast_slice(some.macs) }
 }
 
-/// Words of leaky ANDs as they travel: so many bytes of each, and [`SPARE`] ones behind them.
+/// Words of leaky ANDs in their sent form: this many bytes of each, and [`SPARE`] bytes at the end.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<B> {
     pub bytes: usize,
     pub list: B,
 }
 
-/// Writes g_P of each leaky AND, and what the party keeps: H_P(k) + Z.
+/// Writes g_P of each leaky AND, and the part that the party keeps: H_P(k) + Z.
 pub(super) fn half(
     own: &Owner,
     pads: &Pads,
@@ -184,7 +184,7 @@ pub(super) fn half(
     });
 }
 
-/// Makes S_P of each leaky AND, all bits, of what was kept, and in its place.
+/// Computes S_P of each leaky AND, all bits, and overwrites the kept part with it.
 pub(super) fn sums(
     own: &Owner,
     pads: &Pads,
@@ -201,7 +201,7 @@ pub(super) fn sums(
     });
 }
 
-/// A portion whose masks are there, and what this party keeps of it.
+/// A portion whose masks exist, and this party's kept part of it.
 struct Halved {
     portion: Portion,
     kept: Secrets<Label>,

@@ -10,7 +10,7 @@ pub const BITS: Tag = Tag(129);
 pub const COMPARE: Tag = Tag(130);
 /// Garbler: the hash of the keys that the masked digest asks for, and its coin.
 pub const COMPARED: Tag = Tag(131);
-/// Evaluator: the hash of its keys, its coin and what hides it.
+/// Evaluator: the hash of its keys, its coin and the blinding value.
 pub const COIN: Tag = Tag(132);
 /// Both: shares of masks that are opened, and the hash of their macs.
 pub const OPENED: Tag = Tag(133);
@@ -18,7 +18,7 @@ pub const OPENED: Tag = Tag(133);
 pub const TABLES: Tag = Tag(134);
 /// Garbler: of each AND gate the bit that makes its output's label end in 0.
 pub const COLOURS: Tag = Tag(135);
-/// Garbler: solderings, and the hash of the macs of what is soldered.
+/// Garbler: solderings, and the hash of the MACs of the soldered masks.
 pub const SOLDERINGS: Tag = Tag(136);
 /// Either: its shares of the masks of the other's inputs, and the hash of their macs.
 pub const INPUT_MASKS: Tag = Tag(137);

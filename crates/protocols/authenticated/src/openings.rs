@@ -39,7 +39,7 @@ impl Opening {
         Opening { purpose: Purpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
 }
 
-/// A party's shares of masks, and what shows that they are no others.
+/// A party's shares of masks, and the proof that they are right.
 pub(super) struct Shown {
     pub bits: Secrets<u8>,
     hash: [u8; HASH],
@@ -49,7 +49,7 @@ pub(super) struct Shown {
 type Words<'a> = &'a dyn Fn(&mut dyn FnMut(&[Label]));
 
 impl Member {
-    /// Returns what this party says of masks, so many, whose macs these are.
+    /// Returns this party's message about this many masks with these MACs.
     pub fn shown(&self, opening: Opening, place: Place, count: usize, macs: Words<'_>) -> Shown {
         let mut bits = Secrets::with_capacity(count);
         let mut hash = Hasher::new(&self.key, opening.purpose, place, self.own.role);

@@ -4,8 +4,8 @@
 //!   H_P(v) = AES(q) + q,    q = σ(v) + (j+1)·ρ_P in GF(2^128)
 //! ```
 //!
-//! ρ_P is drawn when the OTs that v comes of are checked. A party that chose those could otherwise choose two
-//! inputs whose hashes cancel, whatever the offset.
+//! ρ_P is drawn when the OTs that v comes of are checked. Otherwise a party that chooses them could choose
+//! two inputs whose hashes cancel for any offset.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use brickwork_kernels::{Aes128, Kernel, LeakyHash};
 /// Leaky ANDs under one key: two calls each at the party whose hash it is.
 const UNDER_A_KEY: usize = 1 << 14;
 
-/// Leaky ANDs that are hashed at a time: what they fill stays in the cache.
+/// The number of leaky ANDs that are hashed at a time: their data stays in the cache.
 pub(super) const STRIP: usize = 512;
 
 /// Twice this element of GF(2^128), modulo x^128 + x^7 + x^2 + x + 1.
@@ -26,8 +26,8 @@ fn twice(x: u128) -> u128 {
 struct Multiples {
     /// Those of the numbers 1 to 511.
     low: [u128; STRIP],
-    /// (2^(k+1) - 1)·512·ρ: what leads from the multiple of 512·i, where i has k ones behind its last 0, to
-    /// the next.
+    /// (2^(k+1) - 1)·512·ρ: the step from the multiple of 512·i, where i has k ones after its last 0, to the
+    /// next.
     steps: [u128; 64],
     strip: u64,
     multiple: u128,

@@ -1,6 +1,6 @@
 //! How long words and tags are, and how many leaky ANDs make a triple.
 //!
-//! A cheater who wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is
+//! A cheater that wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is
 //! lost with probability 1/2, and then the run ends; with N buckets of B in layers that are shifted against
 //! each other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater
 //! succeeds with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <=
@@ -17,8 +17,8 @@ use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
 use serde::{Deserialize, Serialize};
 
-/// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks
-/// follows from its size.
+/// How much is made, sent and kept at a time. It does not affect security: the leak of a pool follows from
+/// its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// AND gates of the components that share a pool of triples, about, unless one component has more.
@@ -33,13 +33,13 @@ pub struct Sizes {
 /// The sizes of every honest run.
 pub const SIZES: Sizes = Sizes { lot: 1 << 19, part: 1 << 15, portion: 1 << 16 };
 
-/// Pools may leak all of 2^-s but this share, in bits: so much is left to all other checks.
+/// The part of 2^-s, in bits, that is left to all checks other than pools.
 const OF_OTHER_CHECKS: f64 = 0.1;
 
 /// OTs by which digests of as many bits are compared.
 pub(super) const COMPARED: usize = 128;
 
-/// Base-2 logarithm of what an offset of 127 unknown bits gives away to a guess, with 2^15 calls a key.
+/// Base-2 logarithm of the probability to guess an offset of 127 unknown bits, with 2^15 calls per key.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// Lengths that follow from the statistical security.
@@ -70,12 +70,13 @@ impl Level {
         Ok(Level { security, compared: security + 8, tag })
     }
 
-    /// Returns the number of bytes of what is compared of a leaky AND.
+    /// Returns the number of compared bytes of a leaky AND.
     pub fn compared_bytes(&self) -> usize {
         self.compared as usize / 8
     }
 
-    /// Returns the bytes of so many AND gates that wait for their program, of the garbler and the evaluator.
+    /// Returns the bytes of this many AND gates that wait for their program, at the garbler and the
+    /// evaluator.
     pub fn waiting_bytes(&self, ands: u64) -> [u64; 2] {
         let tag = self.tag as u64;
         [4 * tag * ands, 3 * (LABEL + tag) * ands]
@@ -100,8 +101,8 @@ impl Pool {
     /// None at all.
     pub const NONE: Pool = Pool { size: 0, bucket: 0 };
 
-    /// Returns the cheapest pool of at least `triples` buckets of which any number together leak with
-    /// probability at most 2^-`bits`, less what other checks take of it.
+    /// Returns the cheapest pool of at least `triples` buckets, of which any number together leaks with
+    /// probability at most 2^-`bits`, minus the part of other checks.
     pub fn choose(triples: usize, bits: f64) -> Pool {
         if triples == 0 {
             return Pool::NONE;
@@ -129,13 +130,13 @@ impl Pool {
     }
 }
 
-/// Returns the base-2 logarithm of how much better any number of pools is for a cheater than one, with so
-/// many leaky ANDs in a bucket: 1 / (1 - 2^-B).
+/// Returns the base-2 logarithm of a cheater's advantage with any number of pools over one pool, if a bucket
+/// has this many leaky ANDs: 1 / (1 - 2^-B).
 pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
 }
 
-/// How a lot was made: what it counts in a bound.
+/// The way in which a lot was made, which determines its part of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The pool that its triples were made of.
@@ -168,16 +169,16 @@ fn compared_log2(level: Level) -> f64 {
     -f64::from(level.compared - 1)
 }
 
-/// Contradict oneself in one of so many calls of the OT extension.
+/// The probability of passing with a contradiction in one of this many calls of the OT extension.
 fn calls_log2(calls: u64) -> f64 {
     (calls as f64).log2() - CALL_BITS
 }
 
-/// A receiver contradicts itself in a call of the OT extension with probability 2 to the minus so many.
+/// A receiver's contradiction in a call of the OT extension passes with probability 2 to the minus this.
 const CALL_BITS: f64 = 115.0;
 
-/// Returns what a lot counts, in calls of the OT extension: of so many portions of its masks, and of so
-/// many masks. An iteration of a PCG has a check that lets more pass than that of a call.
+/// Returns a lot's part of the bound in calls of the OT extension: for its portions of masks, and for its
+/// number of masks. An iteration of a PCG has a check that lets more pass than that of a call.
 pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     match cot {
         Cot::Pcg => {
@@ -188,7 +189,8 @@ pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     }
 }
 
-/// Guess an offset, which a mac or a digest of 128 bits asks for, in one of so many openings of both.
+/// The probability of guessing an offset, which a MAC or a digest of 128 bits requires, in one of this many
+/// openings of both.
 fn openings_log2(openings: u64) -> f64 {
     (openings as f64).log2() - 126.0
 }
@@ -200,8 +202,8 @@ fn openings_log2(openings: u64) -> f64 {
 pub struct Budget(Vec<(&'static str, f64)>);
 
 impl Budget {
-    /// Returns that of all that is made and used with the same offsets: lots of these origins, and so many
-    /// openings besides.
+    /// Returns the bound of everything that uses the same offsets: lots of these origins, and this many other
+    /// openings.
     pub fn of(level: Level, origins: impl IntoIterator<Item = Origin>, openings: u64) -> Self {
         let (mut worst, mut repeated, mut calls, mut opened) = (f64::NEG_INFINITY, 0.0, 0, openings);
         for Origin { pool, calls: more, openings } in origins {
@@ -218,7 +220,7 @@ impl Budget {
             ("calls of the OT extension", calls_log2(calls)),
             ("macs of opened masks", openings_log2(opened)),
         ];
-        // Of components without AND gates there is less to get away with.
+        // Components without AND gates give a cheater fewer chances.
         parts.retain(|(_, log2)| log2.is_finite());
         Budget(parts)
     }
@@ -335,8 +337,8 @@ mod tests {
         assert_eq!(Pool::choose(0, 40.0), Pool::NONE);
     }
 
-    /// A cheater that tries one pool after the other, as long as all bets are won, has no more than the sum
-    /// says.
+    /// A cheater that attacks one pool after another, as long as it wins all bets, gains no more than this
+    /// sum.
     #[test]
     fn many_pools_are_nearly_one() {
         for bucket in 3..9 {
@@ -378,7 +380,7 @@ mod tests {
             let (sets, shifts) = ((1_usize << size) - 1, size.pow(bucket as u32 - 1));
             let mut best = 0.0_f64;
             for way in 0..sets.pow(bucket as u32) {
-                // Of each layer which of its leaky ANDs are bet on: at least one.
+                // For each layer the leaky ANDs on which it bets: at least one.
                 let layer = |k: usize| way / sets.pow(k as u32) % sets + 1;
                 let is_bet = |k: usize, i: usize| layer(k) >> (i % size) & 1 == 1;
                 let shift =

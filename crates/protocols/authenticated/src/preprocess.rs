@@ -76,8 +76,8 @@ pub(super) struct Half<'b> {
     x: Shares,
 }
 
-/// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ. In
-/// the place of a key is the word of which the peer's mac is the other half: A at the garbler, C at the
+/// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ.
+/// Instead of a key there is the word whose other half is the peer's MAC: A at the garbler, C at the
 /// evaluator.
 pub(super) struct GateMasks {
     operands: Shares,
@@ -107,13 +107,13 @@ impl<'b> Half<'b> {
         Half { part, ports, outputs, operands, results, x }
     }
 
-    /// Returns what this party says of the masks that are opened.
+    /// Returns this party's message about the opened masks.
     fn shown(&self, member: &Member, triples: &Triples, place: Place) -> Shown {
         let count = (triples.layers().saturating_sub(1) + 2) * self.part.ands.len();
         member.shown(Opening::TRIPLES, place, count, &|each| self.opened(triples, List::Macs, each))
     }
 
-    /// Hears what the peer says of them, where this party's shares are `own`. Returns their values.
+    /// Receives the peer's message about them; this party's shares are `own`. Returns their values.
     fn seen(
         &self,
         member: &mut Member,
@@ -124,8 +124,8 @@ impl<'b> Half<'b> {
         member.see(Opening::TRIPLES, place, &|each| self.opened(triples, List::Keys, each), own)
     }
 
-    /// Goes through what is opened: the differences that join triples, then those of both operands of a gate
-    /// to its triple's.
+    /// Visits the openings: the differences that join triples, then those of both operands of a gate to its
+    /// triple's.
     pub fn opened(&self, triples: &Triples, list: List, each: &mut dyn FnMut(&[Label])) {
         let Part { ands, .. } = self.part;
         triples.differences(ands.clone(), list, each);
@@ -140,7 +140,7 @@ impl<'b> Half<'b> {
         }
     }
 
-    /// Multiplies masks, by what was opened: μ = λ_a·λ_b + λ_c of each gate.
+    /// Multiplies masks, using the openings: μ = λ_a·λ_b + λ_c of each gate.
     pub fn multiplied(&mut self, own: &Owner, triples: &Triples, values: &[u8]) -> GateMasks {
         let (count, buckets) = (self.part.ands.len(), &self.part.ands);
         let (joins, differences) = values.split_at(values.len() - 2 * count);
@@ -303,8 +303,8 @@ pub(super) fn evaluator(
     Ok(made)
 }
 
-/// Receives a lot. It says its shares of a part before it hears those of the one before, so that nobody
-/// waits for a crossing.
+/// Receives a lot. It sends its shares of a part before it receives those of the previous part, so that
+/// nobody waits for a crossing.
 ///
 /// # Errors
 /// As [`garble`].

@@ -1,4 +1,4 @@
-//! The work of a role with lots and programs, where it is not said role by role.
+//! The work with lots and programs that both roles share.
 
 use brickwork_base::{Error, Party};
 
@@ -32,7 +32,7 @@ pub(super) trait Role: Copies + Sized {
         made: &mut Made<Self>,
     ) -> Result<(), Error>;
 
-    /// Runs a program on what is made. Returns this party's outputs, and all wires of the program.
+    /// Runs a program with the made items. Returns this party's outputs, and all wires of the program.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is too little; [`Error::Peer`] if the peer cheats, [`Error::Io`] if it goes

@@ -1,9 +1,9 @@
-//! Sessions in memory: all that the steps may take is made at the beginning, and then step after step runs on
-//! what the ones before left. Values that a step keeps stay garbled, and later ones carry them on.
+//! Sessions in memory: all items of the steps are made at the beginning, and then the steps run one after
+//! another. Values that a step keeps stay garbled, and later ones carry them on.
 //!
-//! A step is crossings 7 to 12, behind an agreement on what it is. None of its outputs' masks moves before
-//! its digest; what it keeps is opened in no step. Every call consumes the session, so an error destroys it,
-//! and all that was made with its offsets.
+//! A step is crossings 7 to 12, after an agreement on the step. No mask of its outputs is sent before its
+//! digest; a kept value is opened in no step. Every call consumes the session, so an error destroys it, and
+//! all that was made with its offsets.
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
@@ -87,13 +87,13 @@ impl Session {
         }))
     }
 
-    /// Runs a step, or a program that is one. `input` are the bits that this party gives. Returns what it
-    /// gave, and the session for the next step.
+    /// Runs a step, or a program that is one. `input` are the bits that this party gives. Returns its result,
+    /// and the session for the next step.
     ///
     /// # Errors
-    /// As [`Session::begin`]; [`Error::Mismatch`] if the peer means another step, [`Error::Stock`] if too
-    /// little is left for it, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if it
-    /// carries on what was forgotten or is of another session.
+    /// As [`Session::begin`]; [`Error::Mismatch`] if the peer means another step, [`Error::Stock`] if too few
+    /// items are left for it, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a kept
+    /// value was forgotten or belongs to another session.
     pub fn run(self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
         self.run_step(&step.into(), input)
     }
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         match &self.0 {
             Of::Garbler(standing) => standing.member.keep.last(),
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Forgets what a step kept; no step can carry it on any more.
+    /// Forgets a kept secret; no step can use it any more.
     pub fn forget(&mut self, secret: &Secret) {
         match &mut self.0 {
             Of::Garbler(standing) => standing.member.keep.forget(secret),
@@ -121,7 +121,7 @@ impl Session {
         }
     }
 
-    /// Ends the session. Returns what each phase took.
+    /// Ends the session. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -133,7 +133,7 @@ impl Session {
     }
 }
 
-/// Sets a session up and makes what is asked for.
+/// Sets a session up and makes the requested items.
 fn begin<C: Role>(
     run: Metered,
     terms: &Terms,
@@ -159,7 +159,7 @@ fn begin<C: Role>(
     Ok(Standing { member, made, cot, pools, budget })
 }
 
-/// Returns the bound on a cheater's success in all steps together, which is no more than the security allows.
+/// Returns the bound on a cheater's success in all steps together, which is within the requested security.
 fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Result<Budget, Error> {
     let budget = Budget::of(level, steps.iter().map(|step| step.origin(cot)), OPENINGS_OF_STEPS);
     let small = forced.level.is_some() || forced.pool.is_some();

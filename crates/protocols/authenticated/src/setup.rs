@@ -20,7 +20,7 @@ use crate::parameters::Level;
 use crate::report::Authenticated;
 use crate::share::Owner;
 
-/// Either party of a session: what lasts as long as its offset.
+/// A party's state of a session, which has the lifetime of its offset.
 pub(super) struct Member {
     pub run: Metered,
     pub rng: Rng,
@@ -44,7 +44,7 @@ impl Member {
         self.run.finish()
     }
 
-    /// Returns the place of what is hashed next; the peer draws the same.
+    /// Returns the position of the next hash; the peer draws the same.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none left.
@@ -52,18 +52,19 @@ impl Member {
         Place::next(&mut self.places)
     }
 
-    /// Makes OTs beforehand, where they are made so, that this many masks come of. The peer does the same,
-    /// and no message waits to be read.
+    /// Makes OTs beforehand for this many masks, for kinds that do so. The peer does the same, and no message
+    /// waits to be read.
     pub fn provide(&mut self, count: usize) -> Result<(), Error> {
         chosen::provide(&mut self.run.channel, &mut self.sender, &mut self.receiver, count)
     }
 
-    /// Chooses the bits of masks at random, writes their macs, and sends what the peer's keys follow from.
+    /// Chooses the bits of masks at random, writes their MACs, and sends the data from which the peer's keys
+    /// follow.
     pub fn choose(&mut self, macs: &mut [Label]) -> Result<(), Error> {
         self.receiver.random_bits(&mut self.run.channel, &mut self.rng, macs)
     }
 
-    /// Receives what the peer has sent as it chose, checks it, and writes the keys of its masks.
+    /// Receives the peer's message about its choices, checks it, and writes the keys of its masks.
     pub fn accept(&mut self, keys: &mut [Label]) -> Result<(), Error> {
         self.sender.random_bits(&mut self.run.channel, keys)
     }
@@ -76,7 +77,7 @@ impl Member {
         if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
     }
 
-    /// Keeps what nobody learns of a step whose wires these are.
+    /// Keeps the outputs of a step that no party learns; these are its wires.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is no number left for it.
@@ -84,7 +85,7 @@ impl Member {
         self.keep.keep(&self.id, layout.program, |output| wires.some(&output.wires))
     }
 
-    /// Returns what its masks are made of.
+    /// Returns the OTs of its masks.
     pub fn cot(&self) -> Cot {
         self.sender.cot()
     }
@@ -134,7 +135,7 @@ fn base_ots(
     Ok((keys, answer.session))
 }
 
-/// Sets up a party: both do the same, and agree on what `digests` are of.
+/// Sets up a party: both do the same, and agree on the data of `digests`.
 pub(super) fn member(
     mut run: Metered,
     terms: &Terms,
@@ -169,7 +170,7 @@ fn key_of(id: &SessionId) -> [u8; 32] {
 /// Version of the secrets.
 const VERSION: u32 = 1;
 
-/// The state with which a session goes on in another process, besides the keys of its OTs.
+/// The state from which another process resumes a session, besides the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct Fixed {
     version: u32,
@@ -180,7 +181,7 @@ struct Fixed {
 }
 
 impl Member {
-    /// Returns what [`Member::restored`] needs.
+    /// Returns the secrets for [`Member::restored`].
     pub fn secrets(&self) -> Secrets {
         let (cot, offset) = (self.cot(), self.sender.offset().bits());
         let fixed = Fixed { version: VERSION, session: self.id, cot, offset };

@@ -84,12 +84,12 @@ impl<'a> View<'a> {
 }
 
 impl Shares {
-    /// Makes an empty list with room for so many.
+    /// Makes an empty list with this capacity.
     pub fn with_capacity(count: usize) -> Self {
         Shares { keys: Secrets::with_capacity(count), macs: Secrets::with_capacity(count) }
     }
 
-    /// Returns so many shares of nothing, to be added to or written.
+    /// Makes this many zero shares, for adding or overwriting.
     pub fn zeros(count: usize) -> Self {
         Shares { keys: Secrets::zeros(count), macs: Secrets::zeros(count) }
     }
@@ -127,7 +127,7 @@ impl Shares {
         Share { key: self.keys[place], mac: self.macs[place] }
     }
 
-    /// Returns those at these places, which are so many.
+    /// Returns those at these `count` positions.
     pub fn gathered(&self, count: usize, places: impl Iterator<Item = usize>) -> Shares {
         let mut shares = Shares::with_capacity(count);
         places.for_each(|place| shares.push(self.at(place)));
@@ -188,8 +188,8 @@ impl Owner {
         key ^ self.delta.times(bit)
     }
 
-    /// Returns a word of which the peer's mac is the other half: both add up to the mask times this offset
-    /// (A, or C).
+    /// Returns the word whose other half is the peer's MAC: both add up to the mask times this offset (A, or
+    /// C).
     pub fn own(&self, share: Share) -> Label {
         share.key ^ self.delta.times(share.mac.colour())
     }

@@ -19,7 +19,7 @@ const IN_HAND: usize = 1 << 18;
 /// Bytes of a block of the cipher: lists begin at whole ones.
 const BLOCK: usize = 16;
 
-/// A file, and the key of what is in it: in counter mode, block `k` of the file with counter `k`.
+/// A file, encrypted under a key in counter mode: block `k` of the file has counter `k`.
 pub(super) struct Encrypted {
     file: SpillFile,
     key: Aes128,
@@ -63,7 +63,7 @@ impl Encrypted {
 pub(super) struct Shelf(Option<Arc<Encrypted>>);
 
 impl Shelf {
-    /// Makes room for lists of about so many bytes in all: in memory, if they are no more than these.
+    /// Makes room for lists of about this many bytes in all: in memory, if they are not more than the limit.
     ///
     /// # Errors
     /// [`Error::Resource`] if there can be no file.
@@ -100,7 +100,7 @@ impl Shelf {
 /// A list on a shelf.
 pub(super) enum Shelved<T: Pod + Default> {
     Memory(Secrets<T>),
-    /// From this byte on, so many values.
+    /// This many values, from this byte on.
     File {
         file: Arc<Encrypted>,
         first: u64,

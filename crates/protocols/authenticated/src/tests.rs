@@ -19,7 +19,7 @@ pub(super) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] 
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Random gates, none of which has a constant operand, on so many inputs.
+/// Makes random gates without constant operands, on this many inputs.
 fn random_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Component {
     loop {
         let component = any_component(rng, name, inputs, outputs);

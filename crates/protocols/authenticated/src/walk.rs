@@ -25,10 +25,10 @@ pub(super) fn walk<W: Copy + BitXor<Output = W>>(
     }
 }
 
-/// Returns the number of the first AND gate with an operand that is constant, whatever the inputs: as a sum
-/// in which every input and every output of an AND gate comes an even number of times. Such an operand has no
-/// mask, and two copies of its gate would give away the offset. Each of those wires is given a random word: a
-/// constant operand is never missed.
+/// Returns the number of the first AND gate with a constant operand: a sum in which every input and every
+/// output of an AND gate occurs an even number of times. Such an operand has no mask, and two copies of its
+/// gate would give away the offset. Each of those wires is given a random word: a constant operand is never
+/// missed.
 pub(super) fn constant_operand(circuit: &Circuit) -> Option<usize> {
     let mut words = blake3::Hasher::new_derive_key("brickwork 2026-11 forms of wires").finalize_xof();
     let mut next = move || {

@@ -72,7 +72,7 @@ pub fn colours(words: &[Label]) -> impl Iterator<Item = u8> + '_ {
     words.iter().map(|word| word.colour())
 }
 
-/// Bytes that are kept behind lists of shorter words, so that each can be written and read as a whole word.
+/// Bytes after lists of shorter words, so that each can be written and read as a whole word.
 pub const SPARE: usize = 16;
 
 /// Packs the lower `bytes` bytes of each of these words into a list, which has [`SPARE`] bytes more than they
@@ -83,14 +83,14 @@ pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item
     }
 }
 
-/// Writes word number `k` of those of so many bytes each. The bytes behind it, up to a whole word, are
+/// Writes word number `k` in a list of words of this many bytes. The following bytes, up to a whole word, are
 /// overwritten.
 #[inline]
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
     *to[k * bytes..].first_chunk_mut().expect("there are spare bytes") = word.to_bytes();
 }
 
-/// Reads word number `k` of those of so many bytes each; what is behind it comes along.
+/// Reads word number `k` in a list of words of this many bytes; the result includes following bytes.
 #[inline]
 pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
     Label::from_bytes(*from[k * bytes..].first_chunk().expect("there are spare bytes"))

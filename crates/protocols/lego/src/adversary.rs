@@ -19,8 +19,7 @@ use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
-/// Does what [`super::garbler`] does, with its hands in the machine. It proposes the cuts of its hooks, if
-/// there are some.
+/// Does the same as [`super::garbler`], with hooks. It proposes the cuts of its hooks, if there are some.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -29,7 +28,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
     garbler_with(channel, job, &parameters, input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`super::evaluator`] does, with its hands in the machine.
+/// Does the same as [`super::evaluator`], with hooks.
 ///
 /// # Errors
 /// As [`super::evaluator`].
@@ -37,7 +36,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> R
     evaluator_with(channel, job, input, Box::new(Unobserved), hooks)
 }
 
-/// Does what [`Stocked::open`] does, with its hands in the machine.
+/// Does the same as [`Stocked::open`], with hooks.
 ///
 /// # Errors
 /// As [`Stocked::open`].
@@ -60,8 +59,8 @@ fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
     }
 }
 
-/// Returns the items that a challenge which tests know leaves in buckets, bucket after bucket, of so many
-/// buckets and of this size with so many opened.
+/// Returns the items in buckets for the challenge that tests know, bucket after bucket: with this many
+/// buckets, this bucket size and this number of opened items.
 pub fn chosen(slots: u32, [bucket, opened]: [u32; 2]) -> Vec<usize> {
     let cut = Bucketing { slots, bucket, opened };
     let assigned = Assignment::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &cut);
@@ -153,8 +152,7 @@ pub fn toy() -> Program {
     program.finish().unwrap()
 }
 
-/// Lists the items that such a challenge opens, each with the colours at which it is asked for, `each` of
-/// them.
+/// Lists the opened items for that challenge, each with its challenged colours, `each` of them.
 pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize, Vec<u8>)> {
     let (cut, seed) = (Bucketing { slots, bucket, opened }, Seed::from_bytes([SEED; SEED_BYTES]));
     let asked = colours(&seed, each * opened as usize);
@@ -254,13 +252,13 @@ impl Case {
         self
     }
 
-    /// Changes what one party wants to run, and with which cuts.
+    /// Changes the job and the cuts of one party.
     pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Bucketings>)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
         self
     }
 
-    /// Gives each party so many threads.
+    /// Gives each party this many threads.
     pub fn threads(mut self, threads: usize) -> Case {
         self.jobs.iter_mut().for_each(|job| job.threads = threads);
         self

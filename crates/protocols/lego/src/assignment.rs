@@ -16,7 +16,7 @@ pub(super) struct Assignment {
     pub chosen: Vec<u32>,
     /// Items in a bucket.
     pub size: usize,
-    /// Of each item its number among the opened ones or, behind these, among the chosen ones.
+    /// For each item its number among the opened ones or, after these, among the chosen ones.
     places: Vec<u32>,
 }
 
@@ -87,7 +87,7 @@ impl Assignment {
         self.chosen.iter().copied().step_by(self.size).collect()
     }
 
-    /// Returns, of a chosen item, which one it is of those that are no heads; none if it is one.
+    /// Returns the number of a chosen item among those that are no heads; none if it is a head.
     #[inline]
     pub fn other(&self, chosen: usize) -> Option<usize> {
         let (bucket, k) = (chosen as u32 / self.size as u32, chosen as u32 % self.size as u32);

@@ -6,11 +6,11 @@
 //!                           claims: all of them
 //! ```
 //!
-//! A soldering takes the sum of some sources, by XOR gates, and perhaps its negation. With one offset the
-//! labels of the sum are the sums of labels, and the commitment to it the sum of commitments, in which
-//! `base|σ` stands for `base` and `σ` alike; a negation flips σ, which everybody knows. So XOR and INV cost
-//! nothing. Of a proof's combination each commitment needs its weight, the sum over all solderings that it is
-//! part of: they are found in one walk from the outputs to the inputs.
+//! A soldering takes the sum of some sources, by XOR gates, and perhaps its negation. With one offset, the
+//! labels of a sum are the sums of labels, and its commitment is the sum of commitments; this holds for both
+//! parts of `base|σ`. A negation flips σ, which everybody knows. So XOR and INV cost nothing. In a proof's
+//! combination each commitment needs its weight, the sum over all solderings of which it is a part. One pass
+//! from the outputs to the inputs computes all weights.
 
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +41,7 @@ pub(super) struct Wires<'a> {
 pub(super) struct ProgramClaims {
     /// s of each soldering.
     flips: Bits,
-    /// Of each soldering whether its sum is negated; the garbler needs none.
+    /// For each soldering whether its sum is negated; the garbler needs none.
     negated: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ impl ProgramClaims {
                 let found = sources.get_or_init(|| {
                     layout.weigh(|k| {
                         let left = layout.solderings() - k;
-                        // There is no weight behind the last claim.
+                        // There is no weight after the last claim.
                         (left > 0).then(|| weights.from(solderings, k).take(left)).into_iter().flatten()
                     })
                 });

@@ -26,7 +26,7 @@ cheats! {
         OtBinding = "the OT offset: a label that the OT did not give",
         /// A checked wire authenticator refuses the label of the challenged colour.
         WireAuthenticator = "a checked wire authenticator refuses its label",
-        /// A checked input authenticator is not what its offset makes it.
+        /// A checked input authenticator does not follow from its offset.
         InputAuthenticator = "a checked input authenticator does not authenticate itself",
         /// An offset of an input authenticator whose lowest bit is 0.
         OffsetColour = "an offset ends in 0",

@@ -1,7 +1,7 @@
 //! The claims about gates and wire authenticators after their challenges. Each of their wires is in one claim
-//! of its own: an opened one is what it was opened to, another differs by its soldering from the wire of the
-//! head of its bucket. So claims follow the commitments in the order in which they were made, and only the
-//! heads are weighted.
+//! of its own: an opened wire has the opened value, and another one differs by its soldering from the wire of
+//! the head of its bucket. So claims follow the commitments in the order in which they were made, and only
+//! the heads are weighted.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ pub(super) struct GateClaims {
 
 /// The items that the evaluator received after its challenge.
 pub(super) struct OpenedItems {
-    /// Of opened gates, `[gate][side]`, and what therefore their outputs must be.
+    /// For opened gates, `[gate][side]`; these determine their outputs.
     pub inputs: Vec<Label>,
     pub outputs: Vec<Label>,
-    /// Of opened authenticators.
+    /// The wires of opened authenticators.
     pub wires: Vec<Label>,
-    /// Of each gate that is no head: left, right, output.
+    /// For each gate that is no head: left, right, output.
     pub gate_solderings: Vec<[Soldering; 3]>,
-    /// Of each authenticator in a bucket.
+    /// For each authenticator in a bucket.
     pub wire_solderings: Vec<Soldering>,
 }
 
@@ -43,7 +43,7 @@ impl GateClaims {
         [self.shares[0].pick(&selected(2)), self.shares[1].pick(&selected(1))]
     }
 
-    /// States the claims; `heads` are what [`GateClaims::heads`] picked.
+    /// Makes the claims; `heads` are those that [`GateClaims::heads`] selected.
     pub fn claim<'a>(
         &'a self,
         offset: &'a Shares,

@@ -13,8 +13,8 @@
 //! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. E's acceptance does not
 //! depend on y: it compares with a function of f, R and V (docs/concepts/security.md, section 7).
 //!
-//! E sends nothing from its seed on before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
-//! what there may be to recover is recovered (`decode`).
+//! After its seed, E sends nothing before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
+//! recovery is done (`decode`).
 
 use zeroize::Zeroizing;
 
@@ -167,7 +167,7 @@ impl ReceivedLabels {
 pub(super) struct Evaluated {
     /// The labels that the garbler gave for its inputs, on the heads of authenticators.
     pub given: Labels,
-    /// Of each output a valid label, and σ.
+    /// For each output a valid label, and σ.
     pub outputs: Labels,
     pub sigma: Vec<u8>,
     /// Δ if two valid labels of one wire came out of a bucket; else zero.

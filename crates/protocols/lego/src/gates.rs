@@ -35,7 +35,7 @@ impl Gates {
         self.garble_these(&numbers, delta, inputs)
     }
 
-    /// Garbles the gates of these numbers, likewise.
+    /// Garbles the gates with these numbers in the same way.
     pub fn garble_these(&self, numbers: &[u32], delta: Delta, inputs: &[Label]) -> (Labels, Vec<Table>) {
         let count = numbers.len();
         let (mut outputs, mut tables) =
@@ -59,7 +59,7 @@ impl Gates {
         outputs
     }
 
-    /// Returns what evaluates them, for who has room of its own.
+    /// Returns the evaluator of gates, for callers with their own buffers.
     pub fn ands(&self) -> &AndGates {
         &self.0
     }

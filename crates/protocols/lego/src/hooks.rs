@@ -29,9 +29,9 @@ pub enum Point {
     InputHashes,
     /// Garbler: its OT labels, before they are committed to.
     OtLabels,
-    /// Garbler: what is opened of gates: both inputs of each, 32 bytes.
+    /// Garbler: the openings of gates: both inputs of each, 32 bytes.
     OpenedGates,
-    /// Garbler: what is opened of wire authenticators.
+    /// Garbler: the openings of wire authenticators.
     OpenedAuthenticators,
     /// Garbler: the offsets of opened input authenticators.
     OpenedInputs,
@@ -51,7 +51,7 @@ pub enum Point {
     Indicators,
     /// Evaluator: the seeds of its challenges.
     Challenge,
-    /// Evaluator: what it reveals of the OTs.
+    /// Evaluator: its message about the OTs.
     OtBinding,
     /// Evaluator: colours of the garbler's outputs, packed, then the hash.
     OutputLabels,
@@ -101,7 +101,7 @@ mod cheating {
     /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
-    /// Of each kind the items in a bucket, and the opened ones.
+    /// For each kind the bucket size, and the number of opened items.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Bucketings {
         /// AND gates.

@@ -14,8 +14,8 @@
 //!
 //! A label of the garbler's is given on the head of a bucket of authenticators, whose majority accepts it,
 //! and carried to the wire of the input. Each authenticator has an offset of its own, from which its false
-//! label follows, `H(Δ_j)`. So whoever learns Δ learns every Δ_j by `S_j = Δ_j ⊕ Δ`, and from the label that
-//! the garbler gave the bit that it stands for. An opened one is checked completely (DUPLO, section 5.2).
+//! label follows, `H(Δ_j)`. So a party that learns Δ learns every Δ_j by `S_j = Δ_j ⊕ Δ`, and from the
+//! garbler's label the bit for which it stands. An opened one is checked completely (DUPLO, section 5.2).
 
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ impl GarblerInputs {
         }
     }
 
-    /// Puts others behind these, of whichever batch.
+    /// Appends others of any batch.
     pub fn append(&mut self, others: &Self) {
         self.heads = Zeroizing::new([&self.heads[..], &others.heads].concat());
         crate::ots::join(&mut self.wires, &others.wires);
@@ -153,17 +153,17 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
 /// The claims about input authenticators, on either side.
 pub(super) struct InputClaims {
     assigned: Assignment,
-    /// s of the solderings in buckets, of each authenticator in a bucket that is no head; then of those to
+    /// s of the solderings in buckets, for each authenticator in a bucket that is no head; then of those to
     /// the wires of inputs.
     flips: Bits,
 }
 
 /// The input authenticators that the evaluator received after its challenge.
 pub(super) struct OpenedInputs {
-    /// Of opened ones: offset, and the wire that follows.
+    /// For opened ones: the offset, and the wire that follows.
     offsets: Vec<Label>,
     wires: Vec<Label>,
-    /// Of those in buckets.
+    /// For those in buckets.
     delta_differences: Vec<Label>,
     /// In buckets, then to the wires of the inputs.
     solderings: Vec<Soldering>,
@@ -215,7 +215,7 @@ impl InputClaims {
     }
 }
 
-/// Opens what the challenge asks for, and joins the others into buckets and to the wires of inputs.
+/// Opens the challenged items, and joins the others into buckets and to the wires of inputs.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
     made: &GarblerAuthenticators,
@@ -292,7 +292,7 @@ impl ReceivedAuthenticators<Pending> {
         [&self.offsets, &self.wires, &self.inputs]
     }
 
-    /// Returns what was received, now that it is proven: claims name single commitments.
+    /// Returns the received data after the proof: claims name single commitments.
     pub fn accept(self, proof: &Proof) -> ReceivedAuthenticators<Shares> {
         let ReceivedAuthenticators { made, hashes, offsets, wires, inputs } = self;
         let [offsets, wires, inputs] =
@@ -307,7 +307,7 @@ pub(super) struct ClaimedInputs {
     opened: Claimed<OpenedInputs>,
 }
 
-/// Receives what the challenge asks for, and looks at it.
+/// Receives the openings, and checks them.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     received: &ReceivedAuthenticators<Shares>,
@@ -376,7 +376,7 @@ impl ReceivedAuthenticators<Shares> {
 pub(super) struct InputBuckets {
     pub hasher: Hasher,
     pub size: usize,
-    /// Of each authenticator `[bucket][authenticator]`.
+    /// The number of each authenticator, `[bucket][authenticator]`.
     pub numbers: Vec<u32>,
     pub hashes: Vec<Authenticator>,
     pub delta_differences: Vec<Label>,
@@ -486,8 +486,8 @@ mod tests {
 
     const SESSION: [u8; 32] = [3; 32];
 
-    /// A bucket of so many authenticators of a session with this offset, and the labels of 0 and 1 on its
-    /// head.
+    /// Makes a bucket of this many authenticators of a session with this offset, and the labels of 0 and 1 on
+    /// its head.
     fn bucket(size: usize, delta: Delta, rng: &mut Rng) -> (InputBuckets, [Label; 2]) {
         let hasher = Hasher::new(&SESSION, AuthenticatorKind::Input);
         let differences: Vec<Label> = (0..size).map(|_| rng.label().with_colour(0)).collect();
@@ -535,8 +535,8 @@ mod tests {
         }
     }
 
-    /// A bit is recovered as 1 where more than half of the authenticators have the label of 1, and not where
-    /// half have it, whichever they are: each by its own offset.
+    /// A bit is recovered as 1 if more than half of the authenticators have the label of 1, and not if half
+    /// have it, whichever they are: each by its own offset.
     #[test]
     fn row_14_a_bit_is_recovered_by_more_than_half_of_a_bucket() {
         let mut rng = Rng::replayable("test buckets");

@@ -8,7 +8,7 @@ use brickwork_primitives::ot::extension;
 /// The commitments.
 pub(super) type Commitments = split::Split;
 
-/// The garbler's commitments, which it makes again of what a stock keeps.
+/// The garbler's commitments, which it computes again for items of a stock.
 pub(super) type CommitmentSender = <Commitments as commit::Scheme>::Sender;
 
 /// The correlated OTs of the party that chooses the offset: the garbler.
@@ -17,7 +17,7 @@ pub(super) type CotSender = extension::Sender;
 /// The correlated OTs of the party that chooses the bits: the evaluator.
 pub(super) type CotReceiver = extension::Receiver;
 
-/// Returns what the commitments take at a level of security.
+/// Returns the level of the commitments for this security.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such level.

@@ -16,7 +16,7 @@ pub(super) struct Output {
     pub wire: Wire,
     /// The recipient.
     pub to: Recipient,
-    /// Of an output that the garbler alone learns, the input of the garbler's that masks it.
+    /// For an output that only the garbler learns, the garbler's input that masks it.
     pub mask: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Layout<'p> {
     pub evaluator: usize,
     /// AND gates of all slots.
     pub ands: usize,
-    /// Of each slot the number of its first AND gate.
+    /// For each slot the number of its first AND gate.
     pub first_and: Vec<usize>,
     /// Wires that somebody learns, port after port.
     pub outputs: Vec<Output>,
@@ -111,8 +111,8 @@ impl<'p> Layout<'p> {
     }
 
     /// Walks through all gates with values of the inputs. `and` is told the number of the AND gate and both
-    /// operands. Returns the values of the outputs. The garbler walks with what it has committed to, so no
-    /// value stays in memory: there is room for all from the start, and it is zeroised.
+    /// operands. Returns the values of the outputs. The garbler evaluates on its committed values, which must
+    /// not stay in memory: the buffer has its full size from the start, and is zeroised.
     pub fn walk<T: Copy + Zeroize>(
         &self,
         inputs: &[T],

@@ -1,9 +1,9 @@
 //! LEGO (Nielsen and Orlandi 2009; TinyLEGO of Frederiksen, Jakobsen, Nielsen and Trifiletti 2015, as
-//! Nielsen, Schneider and Trifiletti implemented it in 2017): secure against a malicious party, from single
-//! AND gates that are garbled, checked and put into buckets before anybody knows what they will compute.
+//! Nielsen, Schneider and Trifiletti implemented it in 2017). It is secure against a malicious party, and
+//! uses single AND gates that are garbled, checked and put into buckets before the program is known.
 //!
 //! All wires have one offset Δ, so XOR and INV are free also between buckets. An opened gate is shown at one
-//! row only, and a bucket holds wire authenticators besides gates, of which all together decide by majority.
+//! row only. A bucket holds gates and wire authenticators, which decide together by majority.
 //! docs/protocols/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole
 //! protocol in one run, and beside their calls stand the crossings of the link:
 //!
@@ -20,8 +20,8 @@
 //!   12     E -> G  colours and hash of the garbler's outputs
 //! ```
 //!
-//! Its three phases can lie apart, each on disk ([`Stocked`]): gates, inputs and OTs depend on no program
-//! (1 to 7), solderings on no input (7), and what is left takes 8 to 12 (`online`).
+//! Its three phases can be separate in time, each stored on disk ([`Stocked`]). Gates, inputs and OTs depend
+//! on no program (1 to 7), solderings depend on no input (7), and the rest is 8 to 12 (`online`).
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "adversary"))]
@@ -126,7 +126,8 @@ pub fn parameters(program: &Program, security: u32) -> Result<Parameters, Error>
     Parameters::choose(layout.ands as u64, layout.garbler as u64, security)
 }
 
-/// Runs the protocol as the garbler, who proposes [`parameters`]. `input` holds the bits of its input ports.
+/// Runs the protocol as the garbler, which proposes [`parameters`]. `input` holds the bits of its input
+/// ports.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
@@ -140,7 +141,7 @@ pub fn garbler(
     Lego::garbler(channel, job, &parameters(&job.program, job.security)?, input, Box::new(observer))
 }
 
-/// Runs the protocol as the evaluator, who accepts whatever parameters keep the bound. Everything as for
+/// Runs the protocol as the evaluator, which accepts all parameters that keep the bound. Everything as for
 /// [`garbler`].
 ///
 /// # Errors

@@ -13,10 +13,10 @@
 //! ```
 //!
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
-//! z)^K`. Those of neighbouring t follow from each other by a recurrence of three terms, which all are
-//! positive as far as it is used. So floating point errs by a relative 2^-53 for each step and no more, and
-//! the result is raised by far more than that. Where the terms are not positive, in small batches, the bad
-//! items are dealt out one after the other, which needs no recurrence.
+//! z)^K`. Those of adjacent t follow from each other by a recurrence of three terms, which are all positive
+//! in the used range. So floating point adds a relative error of at most 2^-53 per step, and the result is
+//! raised by far more than that. Where the terms are not positive, in small batches, the bad items are dealt
+//! out one after the other, which needs no recurrence.
 
 use std::cell::OnceCell;
 
@@ -64,7 +64,7 @@ struct Odds {
     all: f64,
     /// C(B, x), for x from 0 to B.
     ways: Vec<f64>,
-    /// A_x likewise, where somebody has looked: most searches look at few numbers of bad items.
+    /// A_x, computed on demand: most searches need only few numbers of bad items.
     bad: Vec<OnceCell<Box<[f64]>>>,
 }
 
@@ -88,7 +88,7 @@ fn unseen(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Opti
     None
 }
 
-/// Does what [`unseen`] does for any batch: deals the bad items out one after the other.
+/// Does the same as [`unseen`] for any batch: deals the bad items out one after another.
 fn dealt(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
@@ -120,7 +120,7 @@ fn binomial(n: u32, k: u32) -> f64 {
 }
 
 impl Odds {
-    /// Of numbers of bad items up to the first one that survives with no more than a floor, or up to `most`.
+    /// For numbers of bad items up to the first one that survives with at most a floor, or up to `most`.
     fn new(cut: &Bucketing, until: (f64, usize)) -> Option<Self> {
         let (all, kept, size) = (cut.copies(), cut.kept(), cut.bucket);
         let opened = u64::from(cut.opened);
@@ -137,7 +137,7 @@ impl Odds {
             let mut here = 1.0;
             let of = |(x, ways): (usize, &f64)| {
                 let Some(rest) = t.checked_sub(x) else { return 0.0 };
-                // The rest is no more likely than the last that was looked at.
+                // The rest is no more likely than the last computed one.
                 let probability = ways * self.elsewhere[rest.min(self.elsewhere.len() - 1)] * here;
                 here *= rest as f64 / (self.all - rest as f64 + 1.0);
                 probability
@@ -152,8 +152,8 @@ struct Game {
     slots: f64,
     gates: Odds,
     authenticators: Odds,
-    /// Of each number of bad authenticators, and of bad gates in a given bucket: with which probability it
-    /// has enough of the former to be ruined. Where somebody has looked.
+    /// For each number of bad authenticators, and of bad gates in a given bucket, the probability that enough
+    /// of the former are in it to spoil it. Where somebody has looked.
     ruined: Vec<OnceCell<Box<[f64]>>>,
 }
 
@@ -234,8 +234,8 @@ impl Game {
 }
 
 impl Mixed {
-    /// Returns the probability with which a garbler succeeds at most, however many items it makes bad;
-    /// `floor`, if it is less than that; 1 for sizes that nobody would choose, and what takes too long.
+    /// Returns the bound on a garbler's success with any number of bad items; `floor` if it is less than
+    /// that; 1 for implausible sizes, and for those that take too long.
     pub fn bound(&self, floor: f64) -> f64 {
         if !self.is_sensible() {
             return 1.0;
@@ -309,13 +309,13 @@ mod tests {
         assert!(!sensible(|mixed| (mixed.gates.slots, mixed.authenticators.slots) = (0, 0)));
         assert!(!sensible(|mixed| mixed.gates.bucket = 0));
         assert!(!sensible(|mixed| mixed.authenticators.bucket = MOST_IN_BUCKET + 1));
-        // 441 copies are in buckets, and so many more can be numbered.
+        // 441 copies are in buckets, and this many more can be numbered.
         const MOST: u32 = u32::MAX / 2 - 441;
         assert!(sensible(|mixed| mixed.gates.opened = MOST));
         assert!(!sensible(|mixed| mixed.gates.opened = MOST + 1));
     }
 
-    /// Does what [`dealt`] does, without leaving anything out.
+    /// Does the same as [`dealt`] without leaving anything out.
     fn dealt_slowly(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
         let (c, k, l) = (opened as f64, kept as f64, all as f64);
         let (mut sums, mut opened_bad) = (vec![1.0], vec![1.0]);

@@ -13,10 +13,10 @@
 //! To build a program takes the solderings and a proof of their own, and no input. E then knows all that it
 //! evaluates with but the labels of inputs, and G needs only the wires of inputs and outputs.
 //!
-//! f and the solderings are worth nothing to a peer whose log stands elsewhere. f is the input masked with
-//! choice bits that nobody else knows, and solderings are sums of labels of which the other party has none.
-//! Taken items are not used again. Everything else is said behind the peer's word that it has burned it, too,
-//! and before the one proof, so that the gate before the first output is the only one.
+//! f and the solderings are useless to a peer whose log differs. f is the input masked with choice bits that
+//! nobody else knows, and solderings are sums of labels of which the other party knows none. Taken items are
+//! not used again. All other messages come after the peer's confirmation that it has burned the items, too,
+//! and before the single proof. So only this proof must be waited for before the first output.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _
 use brickwork_session::Metered;
 use brickwork_session::stock::Stand;
 
-/// Sends what is to be sent, and hears that the peer's log stands where this party's does.
+/// Sends the waiting messages, and receives the position of the peer's log, which must be this party's.
 fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
     run.phase("build");
     run.channel.flush()?;
@@ -135,7 +135,7 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
     program.claim(layout, &offset.shares, wires, None, &mut claims);
     sender.prove(&mut run.channel, &[New::from(&outputs)], &claims)?;
     drop(claims);
-    // They are kept as they are, where they were made again before.
+    // They are stored unchanged if they were computed again before.
     let mut outputs = outputs;
     outputs.shares = std::mem::take(&mut outputs.shares).gathered();
     Ok(GarblerReady { heads, ots, outputs })
@@ -268,7 +268,7 @@ impl EvaluatorMaterial {
     }
 }
 
-/// Returns the places of the values of some items, of which each has so many.
+/// Returns the indices of the values of some items, with `each` values per item.
 pub(super) fn values(items: &Range<usize>, each: usize) -> Range<usize> {
     items.start * each..items.end * each
 }

@@ -30,17 +30,17 @@ const PROOFS: f64 = 3.0;
 /// Calls of the OT extension in a run: for the watch bits, and for the evaluator's input.
 const EXTENSIONS: f64 = 2.0;
 
-/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half
-/// as many entries, and each has at most two proofs and one of the others.
+/// The largest number of proofs of a session with stock, and also of OT extensions and of batches of OTs. Its
+/// log has less than half as many entries, and each entry has at most two proofs and one of the others.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
-/// The part of what the fixed checks leave of 2^-s that the buckets of gates may take.
+/// The part of the probability that the fixed checks leave of 2^-s, which the buckets of gates may use.
 const OF_GATES: f64 = 0.75;
 
 /// The greatest α and β that are tried.
 const MOST: u32 = 24;
 
-/// So many input authenticators cost the evaluator next to nothing, whatever the program.
+/// This many input authenticators cost the evaluator almost nothing, in any program.
 const FEW_INPUTS: u64 = 1 << 13;
 
 /// How many times as many input authenticators may be proposed as the evaluator would choose itself.
@@ -54,11 +54,11 @@ pub(super) const PROPOSAL_BYTES: usize = 24;
 pub struct Parameters {
     /// s.
     pub security: u32,
-    /// Of the AND gates; without slots if there are none.
+    /// The cut of the AND gates; without slots if there are none.
     pub gates: Bucketing,
-    /// Of the wire authenticators, of the same buckets.
+    /// The cut of the wire authenticators, in the same buckets.
     pub authenticators: Bucketing,
-    /// Of the input authenticators: the garbler's inputs and what masks its own outputs.
+    /// The cut of the input authenticators: for the garbler's inputs and the masks of its own outputs.
     pub inputs: Bucketing,
     /// OTs of random choices that bind the others to their commitments.
     pub ot_binding: usize,
@@ -87,7 +87,7 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
         .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
-/// Returns the budget of a session with stock, likewise.
+/// Returns the budget of a session with stock.
 pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
     checks(security, STOCK_PROOFS, STOCK_PROOFS)
 }
@@ -102,20 +102,21 @@ fn rest(checks: &Budget, security: u32) -> Result<f64, Error> {
     }
 }
 
-/// Returns what the checks of a budget leave to chance.
+/// Returns the remaining probability of the checks of a budget.
 pub(super) fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
 }
 
-/// Returns the base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
+/// Returns the base-2 logarithm of a part of the probability that the fixed checks of a session with stock
+/// leave of 2^-s.
 pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
     let spent: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
     Ok((rest * share).log2() - f64::from(security))
 }
 
-/// Returns what a garbler gains by each setup or step that it breaks off before the challenge, in units of
+/// Returns a garbler's gain from each setup or step that it breaks off before the challenge, in units of
 /// 2^-128. It may see that false claims survive their combinations, or that another offset of the OTs does
 /// not show in their sums.
 pub(super) fn early_risk(security: u32) -> Result<u128, Error> {
@@ -123,7 +124,7 @@ pub(super) fn early_risk(security: u32) -> Result<u128, Error> {
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
-/// Returns what is not worth telling from 0 at a level: a part of 2^-s that no sum shows.
+/// Returns the probability that counts as 0 at a level: a part of 2^-s that no sum shows.
 pub(super) fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
@@ -145,7 +146,8 @@ pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
 pub(super) const NOTHING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 impl Parameters {
-    /// Chooses those with the fewest bytes for so many AND gates and input authenticators' wires.
+    /// Chooses the parameters with the fewest bytes for this many AND gates and wires of input
+    /// authenticators.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
@@ -197,8 +199,8 @@ impl Parameters {
         match *cuts {}
     }
 
-    /// Chooses those of a step that fills a stock with so many gates and inputs, and takes a part of the
-    /// [share](STOCK_SHARE) of one preprocessing for each: the fewest bytes.
+    /// Chooses the parameters with the fewest bytes for a step that makes this many gates and inputs, and
+    /// uses a part of the [share](STOCK_SHARE) of one preprocessing for each.
     ///
     /// # Errors
     /// As [`Parameters::choose`].
@@ -255,7 +257,7 @@ impl Parameters {
         digest.done()
     }
 
-    /// Returns what the garbler proposes, as it is sent.
+    /// Returns the garbler's proposal in its sent form.
     pub(super) fn proposal(&self) -> [u8; PROPOSAL_BYTES] {
         let mut bytes = [0; PROPOSAL_BYTES];
         let cuts = [self.gates, self.authenticators, self.inputs];
@@ -264,7 +266,7 @@ impl Parameters {
         bytes
     }
 
-    /// Reads what the garbler proposes, with its exact bound.
+    /// Reads the garbler's proposal, and computes its exact bound.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if it exceeds 2^-s, or is nothing that an honest garbler would propose.
@@ -439,8 +441,8 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
     is_modest(&mixed).then_some(mixed)
 }
 
-/// Returns whether an honest garbler may propose this cut. A greater one is not less safe, but what is made
-/// of it takes memory and time of the evaluator's, as much as the peer likes.
+/// Returns whether an honest garbler may propose this cut. A larger one is not less secure, but it takes
+/// memory and time of the evaluator, as much as the peer likes.
 fn is_modest(mixed: &Mixed) -> bool {
     let Mixed { gates, authenticators } = mixed;
     let most = most_opened(gates.slots).saturating_mul(2);
@@ -468,8 +470,8 @@ fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(4).saturating_add(400)
 }
 
-/// The fewest opened items, up to so many, that pass, or up to a 512th more; more of them always do where
-/// fewer do.
+/// Returns the fewest opened items, up to `most`, that pass, or up to a 512th more; opening more always
+/// passes, too.
 fn least(most: u32, passes: impl Fn(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;

@@ -1,5 +1,5 @@
-//! Preprocess: AND gates and wire authenticators, whatever the program will be. They are committed to,
-//! checked by cut-and-choose and put into buckets.
+//! Preprocess: AND gates and wire authenticators for any program. They are committed to, checked by
+//! cut-and-choose and put into buckets.
 //!
 //! ```text
 //!   garbler -> evaluator    start of the hash keys, tables of all gates;
@@ -13,13 +13,13 @@
 //!                           claims: all of it
 //! ```
 //!
-//! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would give away, so
-//! an opened gate is not garbled again: E evaluates it once, at one row of its four, which the challenge
-//! draws when all is fixed, and claims that the committed output is what comes out, for the conjunction of
-//! the bits. For any tables the outputs of the four rows add up to Δ (of each hash two equal ones cancel, of
-//! `T_G` and `T_E` as well, and of the left labels that go with `T_E` both remain), as do the right ones. So
-//! a gate that is wrong at one row is wrong at another, too, and is noticed with probability 1/2. That needs
-//! `lsb(Δ) = 1`.
+//! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would reveal, so an
+//! opened gate is not garbled again. Instead, E evaluates it once, at one of its four rows, which the
+//! challenge draws after everything is fixed. E claims that the committed output is the result, for the
+//! conjunction of the bits. For any tables the outputs of the four rows add up to Δ (of each hash two equal
+//! ones cancel, of `T_G` and `T_E` as well, and of the left labels that go with `T_E` both remain), as do the
+//! right ones. So a gate that is wrong at one row is wrong at another, too, and is noticed with probability
+//! 1/2. That needs `lsb(Δ) = 1`.
 //!
 //! The opening of a wire at a colour is `C ⊕ colour·D`: the label of that colour, with its bit in place of
 //! the lowest bit.
@@ -146,7 +146,7 @@ impl GarblerHeads {
         GarblerHeads { at, start: 0, made: 0, inputs, outputs }
     }
 
-    /// Puts others behind these, of whichever batch.
+    /// Appends others of any batch.
     pub fn append(&mut self, others: &Self) {
         crate::ots::join(&mut self.inputs, &others.inputs);
         crate::ots::join(&mut self.outputs, &others.outputs);
@@ -158,7 +158,7 @@ impl GarblerHeads {
     }
 }
 
-/// Opens what the challenge asks for, and joins the others into buckets.
+/// Opens the challenged items, and joins the others into buckets.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
     made: GarblerGates,
@@ -333,16 +333,16 @@ pub(super) struct Buckets {
     pub gates: Gates,
     /// β and α.
     pub sizes: [usize; 2],
-    /// Of each gate in a bucket its number, and its table, `[bucket][gate]`.
+    /// For each gate in a bucket its number, and its table, `[bucket][gate]`.
     pub numbers: Vec<u32>,
     pub tables: Vec<Table>,
-    /// Of each authenticator in a bucket likewise.
+    /// The same for each authenticator in a bucket.
     pub guards: Vec<u32>,
     pub hashes: Vec<Authenticator>,
     pub hasher: Hasher,
-    /// Of each gate that is no head: left, right, output.
+    /// For each gate that is no head: left, right, output.
     pub gate_solderings: Vec<[Soldering; 3]>,
-    /// Of each authenticator in a bucket.
+    /// For each authenticator in a bucket.
     pub guard_solderings: Vec<Soldering>,
 }
 
@@ -388,12 +388,12 @@ pub(super) struct ClaimedGates {
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
     gates: Gates,
-    /// Of all of them.
+    /// The tables of all gates.
     tables: SpilledVec<Table>,
     hashes: SpilledVec<Authenticator>,
 }
 
-/// Receives what the challenge asks for, and looks at it.
+/// Receives the openings, and checks them.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     received: ReceivedGates,
@@ -418,7 +418,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
         let gate = gate as usize;
         flips[0].add(2 * gate, colours[0]);
         flips[0].add(2 * gate + 1, colours[1]);
-        // VerGate: the committed output, at the colour of what came out, is that with the right bit.
+        // VerGate: the committed output, at the colour of the result, is the one with the right bit.
         let bit = opened_inputs[2 * k].colour() & opened_inputs[2 * k + 1].colour();
         flips[1].add(gate, opened_outputs[k].colour());
         opened_outputs[k] = opened_outputs[k].with_colour(bit);

@@ -14,9 +14,9 @@
 //!   both ways               proof: the committed ones are the same
 //! ```
 //!
-//! Δ is the offset of the OTs, too, which binds it: what the evaluator gets of them is what the commitments
-//! say ([`crate::ots`]). That it ends in 1 is claimed in the session's first proof; were it 0, both labels of
-//! a wire would have one colour. A run proves all its other commitments with it. A session that fills a stock
+//! Δ is the offset of the OTs, too, which binds it: the evaluator's labels from them match the commitments
+//! ([`crate::ots`]). That it ends in 1 is claimed in the session's first proof; were it 0, both labels of a
+//! wire would have one colour. A run proves all its other commitments with it. A session that fills a stock
 //! proves and binds it at once, as nobody knows which of its steps will make OTs. That the garbler does not
 //! choose the labels of wire authenticators rests on an offset that is fixed before the commitments' seeds
 //! (docs/protocols/lego.md).
@@ -79,7 +79,7 @@ pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
 /// The terms that a session is set up with.
 #[derive(Clone, Copy)]
 pub(super) enum For<'a> {
-    /// A run of a program, whose OTs are made at once; the garbler names what it proposes.
+    /// A run of a program, whose OTs are made immediately; the garbler has a proposal.
     Run(&'a Layout<'a>, Option<&'a Parameters>),
     /// A stock, for programs that nobody knows yet.
     Stock,
@@ -202,7 +202,7 @@ pub(super) struct Begun<C: commit::Scheme> {
     pub offset: Pending,
     /// OTs: those of a run, and those that bind.
     pub ots: EvaluatorRandomOts,
-    /// Of a run what the garbler proposed.
+    /// In a run, the garbler's proposal.
     pub proposed: Option<Parameters>,
 }
 
@@ -260,7 +260,7 @@ pub(super) fn garbler_of_stock(run: Metered, terms: &Terms, hooks: Hooks) -> Res
     Ok(party)
 }
 
-/// Sets up the evaluator's likewise. Returns its share of the commitment to Δ, too.
+/// Sets up the evaluator in the same way. Returns its share of the commitment to Δ, too.
 pub(super) fn evaluator_of_stock(
     run: Metered,
     terms: &Terms,
@@ -280,7 +280,7 @@ pub(super) fn evaluator_of_stock(
     Ok((party, offset))
 }
 
-/// Receives the garbler's proposal, and finds out what it is worth; tests accept what nobody should.
+/// Receives the garbler's proposal, and computes its bound; tests accept insecure ones.
 fn accept(
     run: &mut Metered,
     terms: &Terms,
@@ -302,8 +302,8 @@ fn accept(
     Ok(parameters)
 }
 
-/// States what the session's first proof says of the offset: it ends in 1. (That a commitment ends in 1 could
-/// be built into it, but one guessed watch bit gets around that.)
+/// Makes the claim about the offset in the session's first proof: it ends in 1. (That a commitment ends in 1
+/// could be built into it, but one guessed watch bit gets around that.)
 pub(super) fn offset_claim<'a>(
     claims: &mut Claims<'a>,
     offset: &'a commit::Shares,
@@ -316,7 +316,8 @@ pub(super) fn offset_claim<'a>(
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// Proves that these are commitments and, in the first proof of a session, what the offset is. Rounds: 1.
+    /// Proves that these are valid commitments and, in the first proof of a session, the claim about the
+    /// offset. Rounds: 1.
     pub fn proves_new<'n>(
         &mut self,
         new: impl IntoIterator<Item = New<'n>>,

@@ -1,5 +1,5 @@
-//! The evaluator's work with labels in a bucket, by itself, for those who time it. Only in builds with the
-//! feature `adversary`.
+//! The evaluator's work with labels in a bucket, separately for timing. Only in builds with the feature
+//! `adversary`.
 
 use zeroize::Zeroizing;
 
@@ -23,7 +23,7 @@ pub struct Vote {
 }
 
 impl Vote {
-    /// Makes so many buckets of β gates and α authenticators, with labels of random bits. If one lies, the
+    /// Makes this many buckets of β gates and α authenticators, with labels of random bits. If one lies, the
     /// second gate of each bucket gives the label of the other bit.
     pub fn new(count: usize, [beta, alpha]: [usize; 2], lies: bool, rng: &mut Rng) -> Vote {
         let delta = rng.delta();
@@ -96,8 +96,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Makes buckets of so many input authenticators, one for each of these bits. If Δ is not known, another
-    /// offset stands in its place.
+    /// Makes buckets of this many input authenticators, one for each of these bits. If Δ is not known,
+    /// another offset is used instead.
     pub fn new(bits: &[u8], size: usize, known: bool, rng: &mut Rng) -> Recovery {
         let delta = rng.delta();
         let deltas: Vec<Delta> = (0..bits.len() * size).map(|_| rng.delta()).collect();

@@ -4,8 +4,8 @@
 //! Each of the β gates gives a label, carried to the output of the head. A label has the votes of the gates
 //! that gave it and of the authenticators that accept it, and is valid if these are more than half of all.
 //!
-//! The label of each gate is judged by itself, whichever are the same: what is done does not depend on
-//! whether the gates of a bucket agree, which may depend on the evaluator's input where one of them is bad.
+//! The label of each gate is judged by itself, even if some are equal. So the steps do not depend on whether
+//! the gates of a bucket agree, which may depend on the evaluator's input if one of them is bad.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Makes room for so many buckets of these sizes. Old contents may be lost, but no copy of them stays.
+    /// Makes room for this many buckets of these sizes. Old contents may be lost, but no copy of them stays.
     pub fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
         let fit = |labels: &mut Labels, length: usize| {
             if labels.capacity() < length {
@@ -103,7 +103,7 @@ impl Buckets {
         (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))
     }
 
-    /// Puts the buckets into another order, in place: they are most of what the evaluator holds.
+    /// Brings the buckets into another order, in place: they are most of the evaluator's memory.
     pub fn ordered(mut self, order: &[u32]) -> Buckets {
         let [beta, alpha] = self.sizes;
         let Buckets { numbers, tables, guards, hashes, gate_solderings, guard_solderings, .. } = &mut self;
@@ -122,8 +122,8 @@ impl Buckets {
     }
 }
 
-/// Puts the values of some items, which have so many each, into another order, which names each item once.
-/// Each cycle of the order is followed once around.
+/// Brings the values of some items, `each` per item, into another order, which names each item once. Each
+/// cycle of the order is followed once around.
 fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
     let mut done = Bits::zeros(order.len());
     let mut held = Vec::with_capacity(each);
@@ -144,8 +144,8 @@ fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
     }
 }
 
-/// Returns what a bucket's gates, of these labels, and its authenticators, of these votes about each label,
-/// decide together, and how many labels are refused.
+/// Returns the decision of a bucket's gates with these labels and its authenticators with these votes about
+/// each label, and the number of refused labels.
 fn decided(candidates: &[Label], votes: &[u8]) -> (Result<Verdict, Cheat>, u64) {
     let (beta, alpha) = (candidates.len(), votes.len() / candidates.len());
     let valid = |k: usize| {
@@ -159,7 +159,7 @@ fn decided(candidates: &[Label], votes: &[u8]) -> (Result<Verdict, Cheat>, u64) 
     (found.map_err(Cheat::from), refused)
 }
 
-/// Picks the values of some items that have so many each.
+/// Selects the values of some items, with `each` values per item.
 pub(super) fn picked<T: Copy>(values: &[T], items: &[u32], each: usize) -> Vec<T> {
     let mut some = Vec::with_capacity(items.len() * each);
     items.iter().for_each(|&item| some.extend_from_slice(&values[item as usize * each..][..each]));

@@ -93,7 +93,7 @@ struct Chunk {
 struct Order {
     /// Chunks that do not depend on each other, level after level.
     levels: Vec<Vec<Chunk>>,
-    /// Of each component that is used.
+    /// The stages of each used component.
     stages: Vec<Option<Stages>>,
     /// The program's AND gates.
     ands: Vec<u32>,
@@ -151,7 +151,7 @@ pub(super) struct Ordered {
     material: Material,
     to_outputs: Vec<Soldering>,
     pub inputs: Vec<InputBuckets>,
-    /// Room for the labels of the program's wires, and what threads work on.
+    /// Buffers for the labels of the program's wires, and for threads.
     wires: Labels,
     desks: Mutex<Vec<Desk>>,
 }
@@ -160,7 +160,7 @@ pub(super) struct Ordered {
 struct Material {
     order: Order,
     gates: Vec<Buckets>,
-    /// Of each AND gate the batch that its bucket is of, and its number there; empty if all are of one.
+    /// For each AND gate the batch of its bucket, and its number there; empty if there is one batch.
     buckets: Vec<[u32; 2]>,
     /// To both inputs of each AND gate.
     solderings: Vec<[Soldering; 2]>,
@@ -258,7 +258,7 @@ impl Ordered {
 struct Desk {
     /// Labels of the wires of each slot.
     local: Labels,
-    /// Labels of the inputs of a stage's buckets, and what came out of them.
+    /// Labels of the inputs of a stage's buckets, and the results.
     labels: Labels,
     verdicts: Zeroizing<Vec<Verdict>>,
     room: Room,
@@ -279,7 +279,7 @@ impl Desk {
         desk
     }
 
-    /// Makes room for so many labels of wires, and AND gates.
+    /// Makes room for this many labels of wires, and AND gates.
     fn fit(&mut self, local: usize, ands: usize) {
         resize(&mut self.local, local);
         resize(&mut self.labels, 2 * ands);
@@ -355,7 +355,7 @@ impl Material {
         Ok(done)
     }
 
-    /// Evaluates the gates of a stage in all slots of a chunk, each of so many wires.
+    /// Evaluates the gates of a stage in all slots of a chunk, each with this many wires.
     fn stage(
         &self,
         stage: &Stage,
@@ -434,7 +434,7 @@ fn judged(
     Ok(refused)
 }
 
-/// Gives labels another length; what they were may be lost, but no copy stays in memory.
+/// Changes the number of labels; old contents may be lost, but no copy stays in memory.
 fn resize(labels: &mut Labels, length: usize) {
     if labels.capacity() < length {
         *labels = Labels::new(Vec::with_capacity(length));

@@ -27,7 +27,7 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{Job, Unobserved};
 
-/// The kinds of work of this protocol, besides those of the primitives.
+/// Measures this protocol's own kinds of work.
 impl Measure for Authenticated {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL

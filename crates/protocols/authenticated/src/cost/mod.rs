@@ -26,7 +26,7 @@ use crate::stored::Request;
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
 
-/// Returns what a run of a program costs on these machines, both alike, over this link; and what it promises.
+/// Returns the cost of a run of a program on two equal machines over this link, and its promise.
 ///
 /// # Errors
 /// As [`script`].
@@ -83,8 +83,8 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     script
 }
 
-/// Returns what a run of a program costs that takes all from both parties' stores, which share so many epochs
-/// that are not used up.
+/// Returns the cost of a run of a program that takes everything from both parties' stores, which share this
+/// many unused epochs.
 ///
 /// # Errors
 /// As [`script_from_stock`].
@@ -98,11 +98,11 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, security, epochs)?, machine, link))
 }
 
-/// Returns the steps of a run that takes all from stock, where the last run was not broken off: otherwise
-/// the parties tell each other a little more of where they stand.
+/// Returns the script of a run that takes everything from stock, if the last run was not interrupted:
+/// otherwise the parties send slightly more about their positions.
 ///
 /// # Errors
-/// [`Error::Limit`] if no store gives so much to one program, or as [`script`].
+/// [`Error::Limit`] if no store can give so much to one program, or as [`script`].
 pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Result<Script, Error> {
     let (layout, level) = (Layout::new(program)?, Level::of(security)?);
     let _ = Request::of_layout(&layout)?;
@@ -132,7 +132,7 @@ fn online(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// So many bits, and a hash of their macs.
+/// Adds this many bits, and a hash of their MACs.
 fn opened(script: &mut Script, from: Party, count: u64) {
     script.message(from, count.div_ceil(8) + HASH as u64);
 }
@@ -157,7 +157,7 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
     let portions: Vec<Draw> = draws.all().collect();
     let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
-    // Of each portion how many messages its choices are.
+    // For each portion the number of messages with its choices.
     let mut choices = Vec::new();
     for step in 0..portions.len() + 2 {
         for k in if step == 0 { 0..2 } else { step + 1..step + 2 } {
@@ -236,7 +236,7 @@ fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2]
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
     let wires = program.wires() as u64;
     let (ports, ands) = (layout.ports as u64, layout.ands as u64);
-    // All masks of a lot, what waits of the portions under way, and a part between both openings.
+    // All masks of a lot, the waiting data of the portions in progress, and a part between both openings.
     let lot = lots.iter().map(|lot| {
         let draws = lot.draws(sizes);
         let portion = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;

@@ -1,12 +1,11 @@
-//! Components and masks made beforehand: a connection between two parties with stores. Meeting, filling and
-//! taking are the same for all protocols ([`brickwork_session::stock`]); here is what is kept of copies and
-//! of input masks, and what a program takes.
+//! Components and masks made beforehand: a connection between two parties with stores. All protocols share
+//! the code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of
+//! copies and of input masks, and the items of programs.
 //!
 //! A session's offsets are those of all that is made in its epoch, and of all programs that take from it. A
-//! check that fails has told the peer something about an offset, or about masks: so the epoch is burned
-//! before the connection closes, whichever check it was, and nobody is told which. Steps that a peer breaks
-//! off are given up, and count in the bound of every program from the epoch
-//! (docs/protocols/authenticated.md).
+//! failed check has given the peer information about an offset or about masks. So the epoch is burned before
+//! the connection closes, for any check, and the peer is not told which one. Steps that a peer breaks off are
+//! given up, and count in the bound of every program from the epoch (docs/protocols/authenticated.md).
 
 mod needs;
 mod records;
@@ -43,7 +42,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Authenticated::NAME, role, terms }
 }
 
-/// Returns whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has enough for a program, among the items that both parties may still
+/// use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -64,12 +64,12 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
     Ok(if part.is_lost() { 0 } else { needs.suffices(&Batches::of(store, &part.id)?) })
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
-/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. Returns how many epochs both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -79,7 +79,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns what a program is promised that takes all from what one preprocessing made for it.
+/// Returns the promise of a program that takes everything from one preprocessing for it.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, or as [`Request::of`].
@@ -88,7 +88,7 @@ pub fn stock_promise(program: &Program, security: u32, cot: Cot) -> Result<Promi
     needs::promise(&layout, &Request::of_layout(&layout)?, level, cot)
 }
 
-/// Returns what a store holds of this protocol, oldest first; burned epochs too.
+/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -145,8 +145,8 @@ impl From<Line<Received>> for Of {
 }
 
 impl Stocked {
-    /// Greets the peer and compares both stores. A new epoch is made of these OTs; one that is there goes on
-    /// with those that it was begun with.
+    /// Greets the peer and compares both stores. A new epoch uses these OTs; an existing one keeps its own
+    /// kind.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
@@ -192,7 +192,7 @@ impl Stocked {
         }
     }
 
-    /// Forgets what a program kept: no later one can carry it on.
+    /// Forgets a kept secret: no later program can use it.
     pub fn forget(&mut self, secret: &Secret) {
         match &mut self.of {
             Of::Garbler(line) => line.standing_mut().into_iter().for_each(|session| session.forget(secret)),
@@ -200,11 +200,11 @@ impl Stocked {
         }
     }
 
-    /// Makes what is asked for, a batch after the other; what an interrupted run for the same has made is not
-    /// made again.
+    /// Makes the requested stock, one batch after another; batches that an interrupted run for the same
+    /// request has completed are not made again.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for, [`Error::Input`] if a gate cannot be
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested, [`Error::Input`] if a gate cannot be
     /// masked; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         let Stocked { of, forced } = self;
@@ -215,8 +215,8 @@ impl Stocked {
         Ok((done, Stocked { of, forced }))
     }
 
-    /// Runs a step, or a program that is one, on what is in the store. `input` are the bits that this party
-    /// gives. As long as something is kept, all steps of the connection take from the same epoch.
+    /// Runs a step, or a program that is one, on stock. `input` are this party's input bits. As long as
+    /// something is kept, all steps of the connection take from the same epoch.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
@@ -240,7 +240,7 @@ impl Stocked {
         Ok((done, Stocked { of, forced }))
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Ends it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -279,7 +279,7 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Runs a program, and makes what it lacks.
+/// Runs a program, and makes its missing items.
 fn run<C: Recorded>(
     line: Line<C>,
     step: &Step,

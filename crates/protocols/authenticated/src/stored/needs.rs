@@ -24,12 +24,12 @@ pub(super) const MASKS: u8 = 1;
 /// Input masks that are made at a time.
 const MASKS_OF_A_STEP: usize = 1 << 20;
 
-/// The pool of a lot may leak 2^-s less so many bits. A cheater can guess other things in a lot,
+/// The leak of a lot's pool is at most 2^-s minus this many bits. A cheater can guess other things in a lot,
 /// too: 64 lots that are given up take three fourths of 2^-s.
 const ATTEMPTS_LOG2: f64 = 8.0;
 
-/// The share of 2^-s that lots may have spent which were given up, for another one to be begun in the same
-/// epoch: beyond it, what is made would soon be of use to no program.
+/// The part of 2^-s that given-up lots may have used in an epoch in which another one begins. Beyond it, new
+/// stock would soon be useless to programs.
 const GIVEN_UP_SHARE: f64 = 0.75;
 
 /// Openings of masks in all programs that an epoch has entries for.
@@ -54,7 +54,7 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns what a program takes.
+    /// Returns the items of a program.
     ///
     /// # Errors
     /// [`Error::Input`] if it has a gate that cannot be masked, [`Error::Limit`] if it is too large.
@@ -63,8 +63,8 @@ impl Request {
         Self::of_layout(&layout)
     }
 
-    /// Returns what a program takes, as [`Request::of`]. A program with neither a slot nor an input takes one
-    /// mask, which hides nothing, because a log entry that takes nothing would burn nothing.
+    /// Returns the items of a program, as [`Request::of`]. A program with neither a slot nor an input takes
+    /// one mask, which hides nothing, because a log entry that takes nothing would burn nothing.
     pub(crate) fn of_layout(layout: &Layout) -> Result<Self, Error> {
         let components = layout.program.components().iter().zip(&layout.copies);
         let components = components.filter(|(_, copies)| **copies > 0);
@@ -79,7 +79,7 @@ impl Request {
         }
     }
 
-    /// Returns the circuits of the components, and what names them.
+    /// Returns the circuits and digests of the components.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&Circuit, [u8; 32])> {
         self.components.iter().map(|(component, _)| (&*component.circuit, component.digest()))
     }
@@ -94,7 +94,7 @@ impl Request {
         }
     }
 
-    /// Returns whether nothing is asked for.
+    /// Returns whether nothing is requested.
     pub fn is_empty(&self) -> bool {
         self.inputs == 0 && self.components.iter().all(|(_, count)| *count == 0)
     }
@@ -121,13 +121,13 @@ impl Request {
         Ok(all.into_iter().map(|lot| Filling { request: self, lot, sizes, level }).collect())
     }
 
-    /// Lists what it names: the components in their order, then the input masks.
+    /// Lists the requested items: the components in order, then the input masks.
     fn wanted(&self) -> Vec<Wanted<'_>> {
         let rest = Wanted { kind: MASKS, component: [0; 32], name: "input masks", count: self.inputs };
         Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
-    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is too little.
@@ -135,7 +135,7 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
+    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
     /// others are made.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
@@ -148,7 +148,7 @@ impl Request {
         if missing.is_empty() { self.clone() } else { missing }
     }
 
-    /// Returns how often what is there suffices for this.
+    /// Returns for how many programs the existing items are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
@@ -161,8 +161,8 @@ pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<Orig
     known.into_values().collect()
 }
 
-/// Returns what a cheater achieves at most with all that was made in an epoch, and in all programs from it
-/// together: who cheats in one of them ends them all, unless it is not noticed.
+/// Returns the bound on a cheater's success with all stock of an epoch, and in all programs from it together:
+/// a detected cheat ends them all.
 ///
 /// # Errors
 /// [`Error::Stock`] if a header is malformed.
@@ -189,12 +189,12 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
     )))
 }
 
-/// Returns whether an epoch in which so much was given up has room for another lot.
+/// Returns whether an epoch with these given-up lots has room for another one.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
     Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) + GIVEN_UP_SHARE.log2())
 }
 
-/// Returns what may fail in an epoch in which nothing is made, in units of 2^-128.
+/// Returns the risk of an epoch in which nothing is made, in units of 2^-128.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such level.
@@ -203,8 +203,8 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(Upper::exp2(budget.log2()).to_fixed())
 }
 
-/// Returns what a party gains by each setup or lot that it breaks off before the comparison, in units of
-/// 2^-128: not more than by an iteration of a PCG each way.
+/// Returns a party's gain from each setup or lot that it breaks off before the comparison, in units of
+/// 2^-128: at most that of an iteration of a PCG in each direction.
 pub(super) fn early_risk() -> u128 {
     Upper::exp2(1.0 + pcg::check_log2()).to_fixed()
 }
@@ -228,7 +228,7 @@ impl Filling<'_> {
         digest.done()
     }
 
-    /// Returns what it counts in a bound, made of such OTs.
+    /// Returns its origin with such OTs, for a bound.
     pub fn origin(&self, cot: Cot) -> Origin {
         self.lot.origin(self.sizes, cot)
     }
@@ -262,7 +262,7 @@ impl Asked for Filling<'_> {
     }
 }
 
-/// A program, what it takes, and this party's input.
+/// A program, its items, and this party's input.
 pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub layout: &'j Layout<'j>,
@@ -272,7 +272,7 @@ pub(super) struct Execution<'j> {
     pub promise: Option<Level>,
 }
 
-/// Returns what a program is promised that takes all from what one preprocessing made for it.
+/// Returns the promise of a program that takes everything from one preprocessing for it.
 ///
 /// # Errors
 /// As [`Request::steps`].

@@ -26,7 +26,7 @@ pub(super) struct Header {
     /// The first batch of the lot: those that were made together have a pool in common.
     pub step: Serial,
     pub origin: Origin,
-    /// Of copies those whose hash keys begin together, in order.
+    /// For copies: those whose hash keys begin together, in order.
     pub parts: Vec<Keys>,
 }
 
@@ -84,12 +84,12 @@ impl Header {
 pub(super) struct Shape(pub Vec<usize>);
 
 impl Shape {
-    /// Makes that of words: so many in each list.
+    /// Makes a shape of words: this many in each list.
     pub fn of_words(words: impl IntoIterator<Item = usize>) -> Self {
         Shape(words.into_iter().map(|count| count * LABEL_BYTES).collect())
     }
 
-    /// Adds lists of so many tags of `c` bytes for an AND gate.
+    /// Adds lists of this many tags of `c` bytes per AND gate.
     #[must_use]
     pub fn and_tags(mut self, circuit: &Circuit, c: usize, tags: impl IntoIterator<Item = usize>) -> Self {
         self.0.extend(tags.into_iter().map(|count| count * c * circuit.and_gates()));
@@ -162,7 +162,7 @@ impl Items {
         })
     }
 
-    /// Returns what a list has of these items, and room for `spare` values behind it.
+    /// Returns the values of a list for these items, with room for `spare` values after them.
     pub fn list<T: Pod + Default>(&self, number: usize, items: Range<usize>, spare: usize) -> Secrets<T> {
         let each = self.shape.0[number];
         let mut all = Secrets::<T>::zeros(items.len() * each / size_of::<T>() + spare);
@@ -209,7 +209,7 @@ impl Records for Items {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        // Nothing grows where it lies, which would leave copies behind.
+        // No buffer grows in place, which would leave copies behind.
         self.chunks.extend(others.chunks);
         Ok(())
     }

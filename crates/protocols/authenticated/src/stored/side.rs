@@ -28,14 +28,14 @@ use crate::setup::{self, Member};
 use crate::shelf::Shelf;
 use crate::words::SPARE;
 
-/// A role whose copies and masks can be records of a store: what a party keeps of them.
+/// A role whose copies and masks have records in a store.
 pub(super) trait Recorded: Role {
-    /// Returns what is kept of a copy, for tags of `c` bytes.
+    /// Returns the shape of the records of a copy, for tags of `c` bytes.
     fn shape(circuit: &Circuit, c: usize) -> Shape;
-    /// Returns what is kept of an input's mask.
+    /// Returns the shape of the records of an input's mask.
     fn shape_of_masks() -> Shape;
     fn lists(self) -> Result<Vec<List>, Error>;
-    /// Takes masks of inputs, and what belongs to them, for a store.
+    /// Takes masks of inputs with their data, for a store.
     fn lists_of_masks(made: &mut Made<Self>) -> Vec<List>;
     fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>);
     /// Returns the start of the hash keys of these copies.
@@ -160,7 +160,7 @@ pub(super) struct OnDisk<C: Recorded> {
     member: Member,
     /// The OTs of the masks in a new session.
     wanted: Cot,
-    /// Most bytes of what waits for evaluation that are held in memory.
+    /// The largest number of bytes of data that waits for evaluation in memory.
     memory: u64,
     /// The result of the current step.
     made: Option<Made<C>>,
@@ -180,7 +180,7 @@ fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
     hooks.forced().level_of(terms.security.whole()?)
 }
 
-/// Reads what an entry took. The slots of a component take its copies in the order of the entry, at both
+/// Reads the items of an entry. The slots of a component take its copies in the order of the entry, at both
 /// parties. Returns the pools, too, that it comes of.
 fn read<C: Recorded>(
     items: &TakenItems,
@@ -240,7 +240,7 @@ impl<C: Recorded> OnDisk<C> {
         self.member.keep.wires(secret).is_ok()
     }
 
-    /// Forgets what a step kept.
+    /// Forgets a kept secret.
     pub fn forget(&mut self, secret: &Secret) {
         self.member.keep.forget(secret);
     }
@@ -250,7 +250,7 @@ impl<C: Recorded> Side for OnDisk<C> {
     const PROTOCOL: &'static str = Authenticated::NAME;
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "build";
-    /// A cheat in a lot that is made has passed the comparison: what was to be won by it is won.
+    /// A cheat in a completed lot has passed the comparison, so it has already had its full effect.
     const COUNTED: Counted = Counted::BrokenOff;
     type Carried = Carried;
     type FillStep<'s> = Filling<'s>;
@@ -300,7 +300,7 @@ impl<C: Recorded> Side for OnDisk<C> {
         (run, Carried { cot, hooks })
     }
 
-    /// This holds whatever ran from it, because later masks and triples are independent of earlier ones. But
+    /// This holds for any runs from it, because later masks and triples are independent of earlier ones. But
     /// not where much was given up.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         Ok(may_begin(state.given_up(), terms.security.whole()?))
@@ -380,7 +380,7 @@ impl<C: Recorded> Side for OnDisk<C> {
     /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
-        // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.
+        // Solderings and shares follow from the taken items, so nothing is sent before both have burned them.
         stand.confirm(self.run())?;
         let (outputs, wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
         self.member.keep_of(job.layout, &wires)?;

@@ -108,7 +108,7 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
+    /// Runs on random inputs; outputs are those of the plaintext. Returns the evaluator's result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -124,7 +124,7 @@ impl Folders {
     }
 }
 
-/// So many times as much.
+/// Returns this many times the request.
 fn times(program: &Program, count: usize) -> Request {
     let Request { components, inputs } = Request::of(program).unwrap();
     let components = components.into_iter().map(|(c, n)| (c, count * n)).collect();
@@ -178,8 +178,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Every byte is known beforehand; online goes what a run without stock sends online, as nothing of it
-    // depends on where components come from.
+    // Every byte is predicted. Online, a run sends the same as a run without stock, because the source of
+    // components does not matter there.
     let did = folders.runs(&small, Lacking::Refuse, &mut rng);
     let predicted = |script| {
         let machine = brickwork_plan::Machine::known("portable", 1);
@@ -273,8 +273,8 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// A filling that is interrupted, wherever, goes on; what one of its steps made is not made again, what
-/// another began is never used, and it counts.
+/// A filling that is interrupted anywhere can continue; completed steps are not made again, incomplete ones
+/// are never used, and they count.
 #[test]
 fn an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
@@ -306,8 +306,8 @@ fn an_interrupted_filling_goes_on() {
     }
 }
 
-/// Lots that are given up count: nothing more is begun in an epoch where three fourths of 2^-s went so, and
-/// what is made in it stays of use.
+/// Given-up lots count: nothing more is begun in an epoch in which they used three fourths of 2^-s, and its
+/// existing items stay usable.
 #[test]
 fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -318,7 +318,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
         let origin = asked.steps(level, &Forced::default()).unwrap()[0].origin(Cot::default());
         origin.bound(level).log2()
     };
-    // The one whose pool leaks most: what is asked for is hardly more than the smallest pool of its bucket.
+    // The request whose pool leaks most: it is just above the smallest pool of its bucket size.
     let all = (2..60).map(|count| times(&small, count));
     let asked = all.max_by(|one, other| risk_of(one).total_cmp(&risk_of(other))).unwrap();
     let risk = risk_of(&asked);
@@ -359,14 +359,14 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     }
 }
 
-/// Wherever a party dies, what the program took is gone at both, no two programs have a copy or a mask in
-/// common, and the next ones are right.
+/// Wherever a party dies, the items that the program took are gone at both, no two programs share a copy or a
+/// mask, and the next programs are right.
 #[test]
 fn row_20_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let inputs = Request::of(&program).unwrap().inputs;
-    // Inputs are 0, so that what is sent of them are masks.
+    // Inputs are 0, so that the sent values are masks.
     const NOTED: &[Tag] = &[msg::SOLDERINGS, msg::MASKED_INPUTS, msg::INPUT_LABELS];
     for (tag, count, party) in [
         (STAND, 2, Party::Garbler),
@@ -437,8 +437,8 @@ fn lie(at: Point, byte: usize) -> Alter {
     })
 }
 
-/// Every check that fails, whichever it is, burns the epoch at the honest party, durably and before the
-/// connection closes; nobody is told which it was, and what the other one has of the epoch is of no use.
+/// Every failed check burns the epoch at the honest party, durably and before the connection closes. The peer
+/// is not told which one it was, and its part of the epoch is useless.
 #[test]
 fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let program = library::millionaires().unwrap();
@@ -472,7 +472,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
         (hooks[cheater].alter, hooks[cheater].looks_away) = (Some(lie(point, byte)), true);
         let results = folders.with(memory_pair(), hooks, what);
         assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{case:?}");
-        // It is told nothing: what the honest party sends ends where it stood.
+        // It is told nothing: the honest party's messages end at that point.
         assert!(matches!(results[cheater], Err(Error::Io(_))), "{case:?}");
         let parts = folders.parts(BOTH[1 - cheater]);
         assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{case:?}");
@@ -484,7 +484,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     }
 }
 
-/// An epoch may be added to while something of it is kept: its session goes on, and so does what it keeps.
+/// An epoch may be added to while a value of it is kept: its session continues, and so does the kept value.
 /// The next kept value has another name, also if the first was forgotten.
 #[test]
 fn what_is_kept_stays_while_stock_is_made() {
@@ -518,8 +518,8 @@ fn what_is_kept_stays_while_stock_is_made() {
     }
 }
 
-/// Stock whose masks come of a PCG: each entry begins with first OTs of its own, and trees that are not what
-/// they should be burn the epoch as any other failed check does, with nothing that tells which it was.
+/// Stock whose masks come from a PCG: each entry begins with its own first OTs. Wrong trees burn the epoch
+/// like any other failed check, and nothing tells which it was.
 #[test]
 fn altered_trees_of_a_pcg_burn_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -585,7 +585,7 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
             assert!(bound <= -f64::from(security) - 6.41, "{bound}");
             assert!(security > 40 || step.lot.pool.bucket == 4);
         }
-        // Sizes change what both must mean, too.
+        // Sizes are part of the agreement, too.
         let other = Forced {
             sizes: Some(Sizes { lot: 1 << 21, part: 1 << 14, portion: 1 << 16 }),
             ..Forced::default()

@@ -76,8 +76,8 @@ fn programs_of_many_lots_are_computed() {
     }
 }
 
-/// A program folds a component that has a gate with a constant operand. Of a component without a program,
-/// such a gate is refused before a word is said.
+/// A program folds a component that has a gate with a constant operand. In a component without a program,
+/// such a gate is refused before any message.
 #[test]
 fn row_21_a_constant_operand_is_never_garbled() {
     let mut rng = Rng::replayable("test components");
@@ -98,7 +98,7 @@ fn row_21_a_constant_operand_is_never_garbled() {
     is_right(&Arc::new(program.finish().unwrap()), 40, Cot::default(), &mut rng);
 }
 
-/// The offset of a sender ends in 1 whatever it chose: both write the last bit.
+/// The offset of a sender always ends in 1, because both parties set the last bit.
 #[test]
 fn an_offset_that_ends_in_0_is_none() {
     let mut rng = Rng::replayable("test offset");

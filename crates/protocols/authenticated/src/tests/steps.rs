@@ -1,4 +1,4 @@
-//! Steps of a session: what they keep flows on, at either party, in memory and from stock.
+//! Steps of a session: kept values can be used later, at either party, in memory and from stock.
 
 use super::*;
 use crate::hooks::Point;
@@ -33,7 +33,7 @@ fn some_program(rng: &mut Rng) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// A step of a script: what it carries on are places among all that was kept before.
+/// A step of a script: its kept inputs are indices among all earlier kept values.
 struct Planned {
     program: Arc<Program>,
     carried: Vec<(Party, &'static str, usize)>,
@@ -106,7 +106,7 @@ fn request(script: &[Planned]) -> Request {
     request
 }
 
-/// A party that plays a script, with these hooks. Returns what was kept.
+/// A party that plays a script, with these hooks. Returns the kept values.
 fn play(
     party: Party,
     channel: Channel,
@@ -154,7 +154,7 @@ fn steps_give_what_they_give_in_the_clear() {
     }
 }
 
-/// The same from stock, one step after the other, and what is kept is gone with the connection.
+/// The same from stock, one step after another; kept values are lost with the connection.
 #[test]
 fn steps_from_stock_give_what_they_give_in_the_clear() {
     let (mut rng, folder) = (Rng::replayable("test steps"), tempfile::tempdir().unwrap());
@@ -216,7 +216,7 @@ fn what_no_step_can_have_is_refused() {
     });
     let says = |why: &str| why.contains("forgotten");
     assert!(forgotten.iter().all(|result| matches!(result, Err(Error::Usage(why)) if says(why))));
-    // A step of wires alone, which shows what was kept: parties that mean different ones do not go on.
+    // A step of wires alone that shows a kept value: parties that mean different ones do not continue.
     let ports = |name: &str| vec![Port::new(name, Type::Uint(3))];
     let mut shows = ProgramBuilder::new("shows", ports("x"), vec![]).unwrap();
     shows.output(Port::new("z", Type::Uint(3)), Recipient::Both, vec![0, 1, 2]).unwrap();

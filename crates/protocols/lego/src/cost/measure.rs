@@ -11,10 +11,10 @@ use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, over_loopback};
 use brickwork_session::{Job, Unobserved};
 
-/// Security of what is measured, in bits.
+/// Statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;
 
-/// The kinds of work of this protocol, besides those of the primitives.
+/// Measures this protocol's own kinds of work.
 impl Measure for Lego {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL

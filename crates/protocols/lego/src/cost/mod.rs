@@ -23,7 +23,7 @@ use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use work::{BEYOND, GROWS};
 
-/// Returns what a run of a program costs on these machines, both alike, over this link.
+/// Returns the cost of a run of a program on two equal machines over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -45,8 +45,8 @@ pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2]
     Ok(script(program, parameters)?.sent_bytes(1))
 }
 
-/// Where a run that has a store takes its gates from: both parties share so many epochs that are not used up,
-/// and nothing was broken off.
+/// The source of gates of a run with a store: both parties share this many unused epochs, and nothing was
+/// given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stock {
     /// Gates, inputs and OTs are there.
@@ -61,7 +61,7 @@ pub enum Stock {
     },
 }
 
-/// Returns what a run from stock costs on these machines, both alike, over this link.
+/// Returns the cost of a run from stock on two equal machines over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -93,7 +93,7 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
     meet(&mut writer.script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     agree_to_take(&mut writer.script, "build");
     let ([garbler, evaluator, outputs], solderings) = (writer.wires(), writer.layout.solderings() as u64);
-    // That it is burned; nobody waits to hear it before it says more.
+    // The message that the items are burned; nobody waits for it before the next message.
     writer.script.message(Garbler, DIGEST);
     if from_gates {
         writer.again(3 * ands + 2 * garbler + 2 * evaluator);
@@ -300,11 +300,11 @@ impl Writer<'_> {
         let wires = program.wires() as u64;
         let common = PROCESS_BYTES + circuits * GATE_BYTES + 8 * wires;
         let (made, wires_made) = (gates.copies(), authenticators.copies());
-        // Places of the challenge, and what was drawn.
+        // The assignment of the challenge, and its random values.
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
         let solderings = LABEL * self.layout.solderings() as u64;
-        // Values that are kept, all of them when some are opened, and what waits to be sent.
+        // Kept values, all of them when some are opened, and data that waits to be sent.
         let values = LABEL * (3 * made + wires_made);
         let garbler = values * 5 / 4 + values.min(commit::values_memory(TABLE_MEMORY)) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
@@ -324,7 +324,7 @@ impl Writer<'_> {
         let (made, guards) = (gates.copies(), authenticators.copies());
         let n = self.commitments.ots();
         let (mut left, mut corrections) = (TABLE_MEMORY, [0, 0]);
-        // A row goes to a file if it does not fit into what is left.
+        // A row goes to a file if it does not fit into the remaining memory.
         let rows = [
             (2 * made, n - DIMENSION),
             (made, n),

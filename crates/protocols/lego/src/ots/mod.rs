@@ -68,7 +68,7 @@ impl GarblerCommittedOts {
         [&self.committed, &self.wires].map(New::from)
     }
 
-    /// Receives what E reveals and checks all of it: nothing may be opened before.
+    /// Receives and checks E's sums: nothing may be opened before that.
     pub fn checks_revealed<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -180,7 +180,7 @@ impl EvaluatorOts {
         }
     }
 
-    /// Puts others behind these. Growing leaves copies behind; so the list is made anew.
+    /// Puts others behind these. A growing list leaves copies behind, so a new one is allocated.
     pub fn append(&mut self, others: &Self) {
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
@@ -200,7 +200,7 @@ impl GarblerOts {
         }
     }
 
-    /// Puts others behind these, of whichever batch.
+    /// Appends others of any batch.
     pub fn append(&mut self, others: &Self) {
         self.labels = Labels::new([&self.labels[..], &others.labels].concat());
         self.committed.append(&others.committed);
@@ -208,7 +208,7 @@ impl GarblerOts {
     }
 }
 
-/// Puts other commitments behind these. Growing leaves copies behind; so the list is made anew.
+/// Puts other commitments behind these. A growing list leaves copies behind, so a new one is allocated.
 pub(super) fn join(these: &mut Committed, others: &Committed) {
     let mut values = Labels::new([&these.values[..], &others.values].concat());
     std::mem::swap(&mut these.values, &mut *values);

@@ -11,7 +11,7 @@ use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, invent
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
-/// Returns what a store holds of this protocol, oldest first; burned epochs too.
+/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -67,9 +67,8 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program that a part of a store makes: those that are built, and those that
-/// there are gates, inputs and OTs for; leaving aside what the bound allows. None while a part of it is
-/// missing.
+/// Counts the executions of a program for which a part of a store is enough: built ones, and those for which
+/// there are gates, inputs and OTs; without regard to the bound. None while a part of it is missing.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

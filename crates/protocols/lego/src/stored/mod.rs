@@ -1,10 +1,10 @@
 //! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are
-//! built, which depend on no input; and runs of either. Meeting, filling and taking are the same for all
-//! protocols ([`brickwork_session::stock`]); here is what is LEGO's.
+//! built, which depend on no input; and runs of either. All protocols share the code for meeting, filling and
+//! taking ([`brickwork_session::stock`]). This module has LEGO's own parts.
 //!
-//! A session's Δ is that of all gates of an epoch, and of all programs that take from it. It may be
-//! (docs/protocols/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates,
-//! and what an evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
+//! A session's Δ is that of all gates of an epoch, and of all programs that take from it. This is secure
+//! (docs/protocols/lego.md): the openings are sums of active labels, hash keys belong to a batch of gates,
+//! and after a program an evaluator forgets its knowledge of Δ from a garbler's cheat.
 
 mod inventory;
 mod needs;
@@ -41,7 +41,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Lego::NAME, role, terms }
 }
 
-/// Returns whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has enough for a program, among the items that both parties may still
+/// use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -53,12 +54,12 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     })
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
-/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. Returns how many epochs both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -68,7 +69,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns what a program is promised that takes all from what one preprocessing made for it.
+/// Returns the promise of a program that takes everything from one preprocessing for it.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
@@ -83,7 +84,7 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error>
     origins::promise(&origins, GivenUp::default(), security)
 }
 
-/// The result of a program from stock; [`Aside`](crate::Aside) says what must not follow from `recovered`.
+/// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
@@ -141,11 +142,11 @@ impl Stocked {
         }
     }
 
-    /// Makes what is asked for, a step after the other; what an interrupted run for the same has made is not
-    /// made again. It joins an epoch from which nothing was taken yet, or begins one.
+    /// Makes the requested stock, one step after another; steps that an interrupted run for the same request
+    /// has completed are not made again. It joins an epoch from which nothing was taken yet, or begins one.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats,
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
     /// and then the epoch is burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         match self.0 {
@@ -154,7 +155,7 @@ impl Stocked {
         }
     }
 
-    /// Builds a program of what is in the store, and keeps it there: a run of it takes the inputs alone.
+    /// Builds a program from stock, and stores it: a run of it only needs the inputs.
     ///
     /// # Errors
     /// As [`Stocked::run`].
@@ -172,8 +173,8 @@ impl Stocked {
         }
     }
 
-    /// Runs a program on what is in the store: built already, or on gates. `input` are the bits of this
-    /// party's input ports.
+    /// Runs a program on stock: built already, or from gates. `input` are the bits of this party's input
+    /// ports.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
@@ -191,7 +192,7 @@ impl Stocked {
         }
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Ends it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -226,9 +227,9 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Makes what a program lacks. All material of a program exists before its session's first input. So lacking
-/// items are added to an epoch from which nothing was taken, if there is one; otherwise a new one is filled
-/// with all that the program needs.
+/// Makes the missing items of a program. All material of a program exists before its session's first input.
+/// So missing items are added to an epoch from which nothing was taken, if there is one; otherwise a new one
+/// is filled with everything that the program needs.
 fn make<R: Role>(mut next: Line<R>, layout: &Layout, why: &Error) -> Result<(Request, Line<R>), Error> {
     let everything = Request::of_layout(layout);
     let mut epoch = next.open_epoch()?;

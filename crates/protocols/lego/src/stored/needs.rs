@@ -52,7 +52,7 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns what a program takes.
+    /// Returns the items of a program.
     ///
     /// # Errors
     /// [`Error::Limit`] if it has too many AND gates.
@@ -65,7 +65,7 @@ impl Request {
         Request { gates: ands as u64, inputs: garbler as u64, ots: evaluator as u64 }
     }
 
-    /// Returns so many times as much.
+    /// Returns this many times the request.
     ///
     /// # Errors
     /// [`Error::Limit`] if that cannot be counted.
@@ -98,7 +98,7 @@ impl Request {
         [("AND gates", self.gates), ("inputs", self.inputs), ("OTs", self.ots)]
     }
 
-    /// Returns whether nothing is asked for.
+    /// Returns whether nothing is requested.
     pub fn is_empty(&self) -> bool {
         *self == Request::default()
     }
@@ -144,12 +144,11 @@ impl Request {
         Ok(steps)
     }
 
-    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is
-    /// exceeded, or nothing is to be taken: no program that can be made takes nothing, as an entry of the log
-    /// must not.
+    /// [`Error::Stock`] if there are too few, they come from so many batches that the bound is exceeded, or
+    /// nothing would be taken: a log entry must take something.
     pub(super) fn choose(&self, there: &Batches, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
         if self.is_empty() {
             return Err(Error::Stock(
@@ -170,7 +169,7 @@ impl Request {
         Ok(taken)
     }
 
-    /// Returns what is lacking where this is there.
+    /// Returns the missing items, if these exist.
     pub(super) fn missing(&self, there: &Batches) -> Request {
         let lacks = |kind: u8, count: u64| count.saturating_sub(there.left(kind) as u64);
         Request {
@@ -180,7 +179,7 @@ impl Request {
         }
     }
 
-    /// Returns how often what is there suffices for this.
+    /// Returns for how many programs the existing items are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         let of = |kind: u8, count: u64| (there.left(kind) as u64).checked_div(count);
         let parts = [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)];
@@ -191,7 +190,7 @@ impl Request {
 /// Chooses a built program, the oldest one.
 ///
 /// # Errors
-/// [`Error::Stock`] if there is none, or the bound of what it was built of is exceeded by now.
+/// [`Error::Stock`] if there is none, or the bound of its batches is exceeded by now.
 pub(super) fn choose_built(
     program: &[u8; 32],
     there: &Batches,
@@ -213,7 +212,7 @@ pub(super) enum Filling<'s> {
 }
 
 impl Filling<'_> {
-    /// Returns what it may leak, in units of 2^-128.
+    /// Returns its risk, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         match self {
             Filling::Items(_, parameters) => parameters.risk(),

@@ -72,7 +72,7 @@ pub(crate) struct Header {
     pub made: u64,
     /// Where the garbler's commitments begin: the rows of items, and of the wires of inputs.
     pub rows: [u64; 3],
-    /// Of a built program the batches that it has gates and inputs of, in order.
+    /// For a built program the batches of its gates and inputs, in order.
     pub parts: Vec<Part>,
 }
 
@@ -204,12 +204,12 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     bound(&origins, state.given_up(), security)
 }
 
-/// Returns whether an epoch in which so much was given up has room for another step.
+/// Returns whether an epoch with these given-up steps has room for another step.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
-/// Returns what may fail in an epoch beside its batches, in units of 2^-128.
+/// Returns the risk of an epoch outside its batches, in units of 2^-128.
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(stock_checks(security)?.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }

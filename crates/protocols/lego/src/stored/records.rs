@@ -1,9 +1,10 @@
 //! The items of a stock as records.
 //!
-//! Kept is what a later program needs: of commitments only those of the heads of buckets and of the wires of
-//! inputs, to which programs are soldered; of the other gates and authenticators what the evaluator evaluates
-//! with. The garbler keeps of commitments only where they lie in its streams, as its seeds make them again;
-//! outputs of gates it garbles once more. Of a program that is built each party keeps what it evaluates with.
+//! A record has the data that a later program needs. For commitments these are only those of the heads of
+//! buckets and of the wires of inputs, to which programs are soldered; for other gates and authenticators,
+//! the evaluator's data for evaluating. The garbler stores only the positions of commitments in its streams,
+//! because its seeds give them again; outputs of gates are garbled again. For a built program each party
+//! stores its data for evaluation.
 
 use std::ops::Range;
 
@@ -38,7 +39,7 @@ pub(crate) struct Context<'a> {
     pub words: usize,
     /// The garbler's, which makes its commitments and gates again.
     pub garbler: Option<(&'a CommitmentSender, Delta)>,
-    /// Of a built program.
+    /// For a built program, its layout.
     pub layout: Option<&'a Layout<'a>>,
 }
 
@@ -55,12 +56,12 @@ impl<'a> Context<'a> {
         Hasher::new(self.session, kind).after(made)
     }
 
-    /// Reads shares of so many commitments.
+    /// Reads shares of this many commitments.
     fn shares(&self, record: &mut In, count: usize) -> Result<Shares, Error> {
         Ok(Shares::of_columns(self.words, record.pods(count * self.words)?))
     }
 
-    /// Reads so many commitments that are kept as they are.
+    /// Reads this many commitments that are stored unchanged.
     fn committed(&self, record: &mut In, count: usize) -> Result<Committed, Error> {
         Ok(Committed { values: record.pods(count)?, shares: self.shares(record, count)? })
     }
@@ -69,7 +70,7 @@ impl<'a> Context<'a> {
         Places { rows: [self.header.rows[0], self.header.rows[1]], items }
     }
 
-    /// Reads buckets of gates, of which the session had made so many authenticators before.
+    /// Reads buckets of gates; the session had made this many authenticators before.
     fn buckets(&self, record: &mut In, part: &Part) -> Result<Buckets, Error> {
         let (count, [beta, alpha]) = (part.count as usize, part.sizes.map(|size| size as usize));
         Ok(Buckets {
@@ -85,7 +86,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Reads buckets of input authenticators, likewise.
+    /// Reads buckets of input authenticators; the session had made this many before.
     fn inputs(&self, record: &mut In, part: &Part) -> Result<InputBuckets, Error> {
         let (count, size) = (part.count as usize, part.sizes[0] as usize);
         Ok(InputBuckets {
@@ -188,7 +189,7 @@ impl Records for GarblerHeads {
         Ok(())
     }
 
-    /// Inputs are random; outputs are what comes out when the gates are garbled.
+    /// Inputs are random; outputs follow from garbling the gates.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, delta) = context.garbler()?;
         let [inputs, outputs] = self.at.rows;
@@ -257,7 +258,7 @@ impl Records for GarblerOts {
         self.at.items.len()
     }
 
-    /// The labels depend on what the evaluator sent.
+    /// The labels depend on the evaluator's messages.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
         out.pods(&self.labels[items]);

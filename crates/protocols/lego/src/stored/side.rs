@@ -1,5 +1,5 @@
-//! The two roles where what they make lies on disk. [`Role`] has the operations in which the roles differ;
-//! the rest of the code is shared.
+//! The two roles with stock on disk. [`Role`] has the operations in which the roles differ; the rest of the
+//! code is shared.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
 
-/// Where a batch lies for the garbler, and what else the parties note in its header.
+/// The position of a batch in the garbler's streams, and the parties' other data in its header.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Noted {
     rows: [u64; 3],
@@ -69,7 +69,7 @@ impl<R: Role> Material<R> {
     }
 }
 
-/// A party of a session, and what it does with stock.
+/// A party of a session, and its operations with stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
     /// The attempts of the other role that count here.
@@ -93,13 +93,13 @@ pub(super) trait Role: Sized {
     /// Returns the garbler's sender of commitments, which makes its commitments and gates again, and its
     /// offset.
     fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
-    /// Makes what is asked for.
+    /// Makes the requested items.
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
-    /// Returns what a built program has of which batch, at the evaluator.
+    /// Returns the items of each batch in a built program, at the evaluator.
     fn parts(ready: &Self::Ready) -> Result<Vec<Part>, Error>;
     /// Builds a program.
     fn build(&mut self, job: &Execution, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
-    /// Runs a program on what it took. Returns its outputs, and whether they had to be recovered.
+    /// Runs a program on the items that it took. Returns its outputs, and whether they had to be recovered.
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -316,7 +316,7 @@ fn asked_ots(asked: &Request) -> Result<Option<usize>, Error> {
     Ok(Some(usize::try_from(asked.ots).map_err(too_many)?).filter(|&count| count > 0))
 }
 
-/// Puts together what the garbler takes of many batches.
+/// Joins the garbler's items of many batches.
 fn joined_garbler(taken: Material<Garbler>) -> online::GarblerMaterial {
     let (mut gates, mut inputs, mut ots) = (GarblerHeads::none(), GarblerInputs::none(), GarblerOts::none());
     taken.gates.iter().for_each(|some| gates.append(some));
@@ -507,7 +507,7 @@ impl Role for EvaluatorSession {
     }
 }
 
-/// Puts together what the evaluator takes of many batches.
+/// Joins the evaluator's items of many batches.
 fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMaterial {
     let mut material = online::EvaluatorMaterial::none();
     for EvaluatorGates { heads, buckets } in taken.gates {
@@ -522,7 +522,7 @@ fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMater
     material
 }
 
-/// A program that was built and is still to be kept, and what it was built of.
+/// A program that was built and is still to be stored, and the items from which it was built.
 struct Built<R: Role> {
     ready: R::Ready,
     origins: Vec<Origin>,
@@ -724,7 +724,7 @@ fn keep(
     keeper.put(serial, &batch, items)
 }
 
-/// Fetches what was taken of a batch.
+/// Fetches the taken items of a batch.
 fn fetch<R: Role>(
     party: &R,
     security: u32,

@@ -94,7 +94,7 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
+    /// Runs on random inputs; outputs are those of the plaintext. Returns the evaluator's result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -173,7 +173,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs: what is made for one serves it, from gates and built, whatever it lacks.
+/// Random programs run on stock that was made for another one, from gates and built, and with missing items.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -245,8 +245,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(why.contains("draw on so many batches"), "{why}");
 }
 
-/// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends
-/// as many bytes as the end of a run.
+/// A built program is taken before gates, once. Online it neither solders nor garbles, and sends as many
+/// bytes as the end of a run.
 #[test]
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -291,8 +291,8 @@ fn a_built_program_takes_the_inputs_alone() {
     assert_eq!(made, [Some(of(&program.repeat(3).unwrap())); 2]);
 }
 
-/// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
-/// another began is never used, and counts.
+/// Row 21: an interrupted filling can continue; completed steps are not made again, incomplete ones are never
+/// used, and they count.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let program = toy();
@@ -337,7 +337,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
     let folders = Folders::new();
     let asked = of(&toy());
     let risk = asked.steps(40).unwrap()[0].risk();
-    // So many come to more than half of the budget.
+    // This many use more than half of the budget.
     let enough = ((stock_share(40, 0.5).unwrap() + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
@@ -351,8 +351,8 @@ fn challenges_that_are_given_up_close_an_epoch() {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have an
-/// OT or the label of an input in common, and the next ones are right.
+/// Rows 16, 20 and 21: wherever a party dies, the items that the program took are gone at both, no two
+/// programs share an OT or the label of an input, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = toy();
@@ -396,7 +396,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Building dies: what it took is gone, nothing is half built, and no soldering was sent twice.
+/// Building is interrupted: its items are gone, nothing is half built, and no soldering was sent twice.
 #[test]
 fn row_21_what_is_half_built_is_gone() {
     let program = toy();
@@ -423,7 +423,7 @@ fn row_21_what_is_half_built_is_gone() {
     }
 }
 
-/// Row 16: a check that fails costs the epoch, whoever fails it, and whatever is left.
+/// Row 16: a failed check costs the epoch, whoever fails it and whatever is left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     let program = toy();
@@ -475,7 +475,7 @@ fn row_16_a_cheat_burns_the_epoch() {
         let honest = BOTH[1 - cheater];
         let parts = inventory(&folders.store(honest)).unwrap();
         assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{check:?}");
-        // And so is what the other one still has of it, when they meet again.
+        // The other party's part of it is burned when they meet again.
         let again = folders.over(memory_pair(), run);
         assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{check:?}");
     }
@@ -491,7 +491,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let assigned = chosen(gates.slots, [gates.bucket, gates.opened]);
     for built in [false, true] {
         let folders = Folders::new();
-        // The second gate of the first bucket, whatever the challenge would be; and of the second program's.
+        // The second gate of the first bucket, for any challenge; and of the second program's.
         let bad: Vec<usize> = [1, 4 * gates.bucket as usize + 1].map(|place| assigned[place]).to_vec();
         let nand: StateHook = Box::new(move |point, bytes| {
             if point == Point::GateOutputs {
@@ -529,7 +529,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     }
 }
 
-/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint; nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -625,8 +625,8 @@ fn nothing_is_not_taken() {
     assert!(empty.finish().is_err());
 }
 
-/// That the committed offset is the one of the OTs is checked when an epoch is set up, whatever is made in
-/// it: what hangs on it are wire authenticators, too, also where there are no OTs.
+/// When an epoch is set up, it is checked that the committed offset is the one of the OTs, whatever is made
+/// in it: wire authenticators depend on it, too, also without OTs.
 #[test]
 fn every_epoch_binds_the_offset_when_it_is_set_up() {
     let alters = |point: Point, byte: usize, bits: u8| -> StateHook {

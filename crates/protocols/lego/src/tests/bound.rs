@@ -105,7 +105,7 @@ fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
         let exact: Vec<f64> = pairs.map(|(t, u)| success_of(&mixed, t, u).to_f64().unwrap()).collect();
         let best = exact.into_iter().fold(0.0, f64::max);
         let bound = mixed.bound(1e-20);
-        // The best pair may lie between those that are looked at.
+        // The best pair may lie between the computed ones.
         assert!(bound >= best && bound <= best * 1.3, "{mixed:?}: {bound} and {best}");
     }
 }
@@ -210,7 +210,7 @@ fn parameters_that_waste_memory_are_refused() {
     refused(|p| (p.inputs.bucket, p.inputs.opened) = (255, 8192));
 }
 
-/// Of many inputs as of few: what is proposed may be some times what the evaluator would choose itself.
+/// For many inputs as for few: a proposal may be several times the evaluator's own choice.
 #[test]
 fn input_authenticators_that_waste_memory_are_refused() {
     for (ands, wires, security) in [(100, 1 << 16, 40), (0, 20_000, 40), (6400, 4096, 80)] {
@@ -236,8 +236,8 @@ fn input_authenticators_that_waste_memory_are_refused() {
 }
 
 /// An honest garbler's proposal does not come near those that are refused. Only with some millions of gates a
-/// cut may open more for it, where little is opened at all. Of powers of two and of those between them, up to
-/// the most gates that there may be, whose proposals are all accepted.
+/// cut may open more for it, where little is opened at all. For powers of two and numbers between them, up to
+/// the largest number of gates; all proposals are accepted.
 #[test]
 fn what_is_chosen_takes_few_steps_to_bound() {
     let sizes = (10..=24).flat_map(|k| [1_u64 << k, 3 << k >> 1]).filter(|&ands| ands <= 1 << 24);

@@ -7,7 +7,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_testing::Replayable as _;
 
-/// Of how many of its four rows a gate with these tables gives another label than AND.
+/// Returns for how many of its four rows a gate with these tables gives another label than AND.
 fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
@@ -17,8 +17,8 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
     wrong.count()
 }
 
-/// That a gate wrong at one row is wrong at another is what detection 1/2 rests on. It needs an offset that
-/// ends in 1.
+/// A gate that is wrong at one row is wrong at another: detection 1/2 depends on this. It needs an offset
+/// that ends in 1.
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");

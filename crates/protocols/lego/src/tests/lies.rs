@@ -1,5 +1,4 @@
-//! A cheater at every message: each check notices what it is there for, and a bad gate that none notices is
-//! made good by recovery.
+//! A cheater at every message: each check detects its cheats, and recovery corrects an undetected bad gate.
 
 use std::sync::{Arc, Mutex};
 
@@ -148,7 +147,7 @@ fn an_evaluator_that_lies_is_caught() {
 }
 
 /// A gate that computes NAND, beside good ones, gives the other valid label: the evaluator finds the
-/// garbler's input, and both get what the function says, for all inputs.
+/// garbler's input, and both get the function's result, for all inputs.
 #[test]
 fn a_bad_gate_in_a_bucket_is_recovered_from() {
     let cuts = cuts([2, 0], [3, 0], [3, 0]);
@@ -176,7 +175,7 @@ fn rubbish_in_a_bucket_is_outvoted() {
     assert_eq!(*refused.lock().unwrap(), 8, "one label in each run");
 }
 
-/// Without a good gate, or without a good majority, there is no label: that is what the parameters exclude.
+/// Without a good gate, or without a good majority, there is no label: the parameters make this unlikely.
 #[test]
 fn a_ruined_bucket_ends_the_run() {
     let case = || of_toy().with(cuts([2, 0], [3, 0], [3, 0]));
@@ -213,7 +212,7 @@ fn parameters_that_exceed_the_level_are_refused() {
 /// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
 #[test]
 fn what_is_no_commitment_is_noticed() {
-    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and
+    // For the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and
     // outputs.
     for message in 0..9 {
         let mut seen = 0;
@@ -277,7 +276,7 @@ fn lies_in_the_ots_themselves_are_noticed() {
     with_base_ots().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
 }
 
-/// Of each message of the protocol's own, one that is a byte too long or too short, from either party.
+/// For each message of the protocol, a version that is a byte too long or too short, from either party.
 #[test]
 fn messages_of_another_length_are_refused() {
     let of_garbler = [

@@ -9,7 +9,8 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::Program;
 use brickwork_testing::Replayable as _;
 
-/// Buckets of β gates and α authenticators, of B input authenticators, with so many opened items each.
+/// Returns cuts with buckets of β gates and α authenticators, of B input authenticators, with this many
+/// opened items each.
 pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
     Bucketings { gates, authenticators, inputs }
 }
