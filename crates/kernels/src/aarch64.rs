@@ -1,7 +1,7 @@
 //! The kernel of aarch64: NEON registers with the AES and PMULL instructions.
 //!
-//! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation rests on what the trait
-//! asks of the caller: the features, and enough blocks behind pointers.
+//! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation relies on the trait's
+//! requirements: the features, and enough blocks after pointers.
 
 use core::arch::aarch64::*;
 

@@ -18,7 +18,7 @@ impl Aes128 {
         Self::with_kernel(Kernel::best(), key)
     }
 
-    /// Does what [`Aes128::new`] does, with a kernel of the caller's choice.
+    /// Does the same as [`Aes128::new`] with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, key: u128) -> Self {
         let mut expanded = Aes128 { round_keys: [0; 11] };
         kernel.run(Expand { keys: &[key], expanded: std::slice::from_mut(&mut expanded) });
@@ -47,7 +47,7 @@ impl Aes128 {
         self.encrypt_with(Kernel::best(), blocks);
     }
 
-    /// Does what [`Aes128::encrypt`] does with a kernel of the caller's choice.
+    /// Does the same as [`Aes128::encrypt`] with a kernel of the caller's choice.
     pub fn encrypt_with(&self, kernel: Kernel, blocks: &mut [u128]) {
         kernel.run(Encrypt { key: self, blocks });
     }
@@ -57,7 +57,7 @@ impl Aes128 {
         self.ctr_with(Kernel::best(), counter, out);
     }
 
-    /// Does what [`Aes128::ctr`] does with a kernel of the caller's choice.
+    /// Does the same as [`Aes128::ctr`] with a kernel of the caller's choice.
     pub fn ctr_with(&self, kernel: Kernel, counter: u128, out: &mut [u128]) {
         let blocks_per_row = out.len();
         if blocks_per_row > 0 {
@@ -81,7 +81,7 @@ pub fn ctr_rows(keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row
     ctr_rows_with(Kernel::best(), keys, counter, out, blocks_per_row);
 }
 
-/// Does what [`ctr_rows`] does with a kernel of the caller's choice.
+/// Does the same as [`ctr_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`ctr_rows`].
@@ -108,7 +108,7 @@ pub fn encrypt_each<'a, const N: usize>(blocks: &mut [[u128; N]], key_of: impl F
     encrypt_each_with(Kernel::best(), blocks, key_of);
 }
 
-/// Does what [`encrypt_each`] does with a kernel of the caller's choice.
+/// Does the same as [`encrypt_each`] with a kernel of the caller's choice.
 pub fn encrypt_each_with<'a, const N: usize>(
     kernel: Kernel,
     blocks: &mut [[u128; N]],
@@ -190,7 +190,7 @@ struct Encrypt<'a> {
     blocks: &'a mut [u128],
 }
 
-/// Encrypts `M` registers at a time, so that the AES unit does not wait for itself, and returns what is left.
+/// Encrypts `M` registers at a time, so that the AES unit does not wait for itself, and returns the rest.
 #[inline(always)]
 unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(
     keys: &V::Keys,
@@ -238,7 +238,7 @@ struct CtrRows<'a> {
     blocks_per_row: usize,
 }
 
-/// Writes the encryptions of `counters`, advancing them, `M` registers at a time and returns what is left.
+/// Writes the encryptions of `counters`, advancing them, `M` registers at a time, and returns the rest.
 #[inline(always)]
 unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
     keys: &V::Keys,
@@ -263,7 +263,7 @@ unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
     runs.into_remainder()
 }
 
-/// Fills `out` with the encryptions of `counters` and what follows them.
+/// Fills `out` with the encryptions of `counters` and their successors.
 #[inline(always)]
 unsafe fn ctr_stretch<V: Vector>(keys: &V::Keys, mut counters: V, out: &mut [u128]) {
     // SAFETY: the caller vouches for the features of `V`; `padded` has at least `V::BLOCKS` blocks.

@@ -51,7 +51,7 @@ pub fn keyed_hashes(key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128])
     keyed_hashes_with(Kernel::best(), key, messages, hashes);
 }
 
-/// Does what [`keyed_hashes`] does with a kernel of the caller's choice.
+/// Does the same as [`keyed_hashes`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`keyed_hashes`].
@@ -168,8 +168,8 @@ unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128)
     }
 }
 
-/// A state before the rounds: what came before, the halves of the counters, and what is the same for all
-/// inputs.
+/// A state before the rounds: the previous value, the halves of the counters, and the part that is the same
+/// for all inputs.
 ///
 /// # Safety
 /// The machine has the features of `V`.

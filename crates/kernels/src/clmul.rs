@@ -12,7 +12,7 @@ pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
     hash_accumulate_with(Kernel::best(), acc, rows, chi);
 }
 
-/// Does what [`hash_accumulate`] does with a kernel of the caller's choice.
+/// Does the same as [`hash_accumulate`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`hash_accumulate`].
@@ -30,7 +30,7 @@ pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
     hash_rows_with(Kernel::best(), acc, rows, chis);
 }
 
-/// Does what [`hash_rows`] does with a kernel of the caller's choice.
+/// Does the same as [`hash_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`hash_rows`].
@@ -62,7 +62,7 @@ impl Task for Accumulate<'_> {
     unsafe fn run<V: Vector>(self) {
         let mut accs = self.acc.chunks_exact_mut(V::BLOCKS);
         let mut rows = self.rows.chunks_exact(V::BLOCKS);
-        // SAFETY: the caller vouches for the features of `V`; every chunk has `V::BLOCKS` elements, and so
+        // SAFETY: the caller guarantees the features of `V`; every chunk has `V::BLOCKS` elements, and as
         // many of the padded arrays are accessed.
         unsafe {
             let chi = V::splat(self.chi);

@@ -7,9 +7,8 @@ use crate::tile::{TILE_ROWS, Tile, TileRow};
 use crate::vector::{Task, Vector};
 
 /// Adds to `acc[r]` the sum over all tiles and blocks of row r times `chis`, as polynomials over GF(2) and
-/// without reduction, low and high half. Then the rows of each tile become columns, where they stand: column
-/// c is block c, its bit r that of row r. With `first_row`, that stands in the place of row 0 then. In
-/// constant time.
+/// without reduction, low and high half. Then the rows of each tile become columns in place: column c is
+/// block c, and its bit r is that of row r. With `first_row`, that row then replaces row 0. In constant time.
 ///
 /// # Panics
 /// If chis or first rows are not as many as there are tiles.

@@ -1,7 +1,7 @@
 //! Erasing secrets at the speed of memory.
 
-/// Overwrites secrets with zeros, as [`zeroize::Zeroize`] does, but in whole registers: that writes element
-/// by element, which for the buffers that are wiped again and again takes longer than what was done in them.
+/// Overwrites secrets with zeros, like [`zeroize::Zeroize`], but in whole registers. `Zeroize` writes element
+/// by element, which for frequently wiped buffers takes longer than their use.
 #[inline]
 pub fn erase<T: Copy + Default>(secrets: &mut [T]) {
     secrets.fill(T::default());

@@ -19,17 +19,17 @@ pub const LANES: [usize; 4] = [1, 4, 8, 16];
 /// How many AND gates before its turn the evaluator asks for a table.
 pub(crate) const AHEAD: usize = 16;
 
-/// Rows behind those of the slots.
+/// The number of rows after those of the slots.
 const BEHIND: usize = 2;
 
 /// Numbers of copies that can go through a script together with words of their gates.
 pub const WORD_LANES: [usize; 2] = [4, 16];
 
-/// Of each copy its tables, and the words that are added to the results of its AND gates.
+/// For each copy its tables, and the words that are added to the results of its AND gates.
 pub struct MaskedTables<'a, 'b> {
     /// 32 bytes a gate: they are written.
     pub tables: &'a mut [&'b mut [u8]],
-    /// A word a gate, of which the sum takes the place.
+    /// A word per gate, which the sum overwrites.
     pub words: &'a mut [&'b mut [u128]],
 }
 
@@ -64,7 +64,7 @@ impl Wires {
     /// are void after it.
     ///
     /// # Panics
-    /// If there cannot be so many.
+    /// If this number is not possible.
     pub fn set_lanes(&mut self, lanes: usize) {
         let fits = (self.slots + BEHIND) * lanes <= self.lines.blocks().len();
         assert!(LANES.contains(&lanes) && fits, "{lanes} lanes");
@@ -178,14 +178,14 @@ impl Wires {
         }
     }
 
-    /// Does what [`Wires::garble`] does, with a word of each AND gate of each copy, which is added to the
+    /// Does the same as [`Wires::garble`], with a word for each AND gate of each copy, which is added to the
     /// label of its result. The sum takes the word's place; on goes the sum without its last bit. All copies
-    /// have the offset `delta`, which ends in 1, and labels of inputs end in 0; what is in slot [`ONE`] is
-    /// added where a wire is negated, and no more.
+    /// have the offset `delta`, which ends in 1, and labels of inputs end in 0. The label in slot [`ONE`] is
+    /// added for each negation, and nothing more.
     ///
     /// # Panics
-    /// As [`Wires::garble`], if the number of copies is none of [`WORD_LANES`] or there is not a word for
-    /// each gate.
+    /// As [`Wires::garble`]; also if the number of copies is not one of [`WORD_LANES`], or there is not a
+    /// word for each gate.
     pub fn garble_with_words(
         &mut self,
         kernel: Kernel,
@@ -209,8 +209,8 @@ impl Wires {
         }
     }
 
-    /// Does what [`Wires::evaluate`] does, with a word of each AND gate of each copy, which is added to the
-    /// label of its result. The sum takes the word's place, and goes on.
+    /// Does the same as [`Wires::evaluate`], with a word for each AND gate of each copy, which is added to
+    /// the label of its result. The sum overwrites the word, and is used further.
     ///
     /// # Panics
     /// Like [`Wires::garble_with_words`].
@@ -238,12 +238,12 @@ impl Wires {
         }
     }
 
-    /// Walks through a section with words that nothing is made of but sums: those of the AND gates' results
-    /// are given, and those of their operands come out, two for each gate.
+    /// Propagates words, which are only added, through a section: those of the AND gates' results are given,
+    /// and those of their operands are returned, two for each gate.
     ///
     /// # Panics
-    /// If the wires are not those of the script, the number of copies is none of [`WORD_LANES`], or there is
-    /// not a result for each gate and room for two operands.
+    /// If the wires are not those of the script, the number of copies is not one of [`WORD_LANES`], or there
+    /// is not a result for each gate and room for two operands.
     pub fn carry(
         &mut self,
         kernel: Kernel,
@@ -316,14 +316,14 @@ fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
     std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
-/// The function that a label passes before π, and the one of the sum of what comes out.
+/// The function of a label before π, and the one of the sum of the results.
 pub(crate) trait Hash<V: Vector>: Copy {
-    /// Returns the label's share in what π is given: a linear map.
+    /// Returns the label's part of π's input: a linear map.
     ///
     /// # Safety
     /// The machine has the features of `V`; so for all methods.
     unsafe fn prepare(self, label: V) -> V;
-    /// Returns what of a sum of hashes counts.
+    /// Returns the used part of a sum of hashes.
     unsafe fn cut(self, sum: V) -> V;
     /// Returns the colours of labels.
     unsafe fn colours(self, labels: V) -> V::Mask;
@@ -379,7 +379,7 @@ trait Results {
     unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V;
 }
 
-/// They stay what they are.
+/// Labels stay unchanged.
 struct Plain;
 
 impl Results for Plain {
@@ -389,8 +389,8 @@ impl Results for Plain {
     }
 }
 
-/// A word of each gate is added to them and takes the sum; where they are garbled they go on without their
-/// last bit.
+/// A word of each gate is added to the labels and overwritten by the sum; when garbling, labels continue
+/// without their last bit.
 struct Words<const L: usize, const GARBLED: bool>([*mut u128; L]);
 
 impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
@@ -451,7 +451,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
                     let tweak = tweaks::<V>(&key, first + and.gate as usize);
-                    // As many registers at a time as fill the unit, if a row has so many.
+                    // As many registers at a time as fill the unit, if a row has as many.
                     if const { L.is_multiple_of(2 * V::BLOCKS) } {
                         self.gate::<V, 2, 8>(&key, tweak, [delta, sigma_delta], and);
                     } else {
@@ -510,10 +510,10 @@ pub(crate) unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
     }
 }
 
-/// Garbles AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives
+/// Garbles AND gates in `N` registers; `H` is the number of hashes, `4 N`. For register `n`, `tweaks` returns
 /// the tweaks with the key's whitening, `labels` the false labels of both operands, and `offset` Δ and its
-/// form that `hash` prepares. `store` takes the false label of the result, and `table` says where the table
-/// of each block goes.
+/// form prepared by `hash`. `store` takes the false label of the result, and `table` returns the position of
+/// each block's table.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.

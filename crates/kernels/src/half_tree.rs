@@ -3,8 +3,8 @@
 //!
 //! A node x has the children `H(x)`, on the left, and `x ⊕ H(x)`, with `H(x) = AES_k(σ(x)) ⊕ σ(x)`. So a
 //! level's sum is that of the level before, and a tree costs one call of AES for each leaf. Bit i of a leaf's
-//! number says which child its path takes on level i + 1: the left children of a level of m nodes stand where
-//! these did, the right ones m places behind them.
+//! number tells the child of its path on level i + 1: the left children of a level of m nodes replace their
+//! parents, and the right ones are m positions after them.
 
 use std::hint::black_box;
 
@@ -82,8 +82,8 @@ impl Drop for Spread {
 impl Missing {
     const NONE: Missing = Missing { place: 0, word: 0 };
 
-    /// Spreads it over stretches of so many nodes, a power of two. Its place is secret: dividing by a number
-    /// that is not known to the compiler would take as long as the quotient is.
+    /// Distributes it over stretches of this many nodes, a power of two. Its place is secret: dividing by a
+    /// number that is not known to the compiler would take as long as the quotient is.
     #[inline(always)]
     fn spread(self, nodes: usize, to: &mut Spread) {
         let within = self.place & (nodes - 1);
@@ -95,7 +95,7 @@ impl Missing {
 }
 
 impl Spread {
-    /// Nothing, for now: it is filled where it stands, as what is moved leaves a copy behind.
+    /// Empty at first: it is filled in place, because moving a value leaves a copy behind.
     const NONE: Spread = Spread { words: [0; MOST], stretch: 0 };
 
     /// Adds it to a stretch of nodes, of this number.
@@ -235,7 +235,7 @@ impl Task for Complete<'_> {
     }
 }
 
-/// Clears the last bits, and adds what is missing at two places.
+/// Clears the last bits, and adds the missing values at two positions.
 #[inline(always)]
 fn finish(leaves: &mut [u128], missing: [Missing; 2]) {
     let width = MOST.min(leaves.len());

@@ -26,8 +26,8 @@ impl std::error::Error for NoSuchKernel {}
 
 /// One implementation of the inner loops.
 ///
-/// A value of this type is the proof that the machine can execute it: there is no other way to get one than
-/// to ask what is available.
+/// A value of this type proves that the machine can execute it: the only way to get one is to ask for the
+/// available ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Kernel(Implementation);
 
@@ -45,7 +45,7 @@ enum Implementation {
 }
 
 impl Kernel {
-    /// Works on every machine; what the others are tested against.
+    /// Works on every machine; the others are tested against it.
     pub const PORTABLE: Kernel = Kernel(Implementation::Portable);
 
     /// Returns the kernel to compute with: the fastest of this machine, or the one that the environment
@@ -57,12 +57,11 @@ impl Kernel {
         Self::chosen().unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// Does what [`Kernel::best`] does, where the variable may name what is not there. It is read once in a
-    /// process.
+    /// Does the same as [`Kernel::best`], unless the variable names a kernel. It is read once in a process.
     ///
     /// # Errors
-    /// [`NoSuchKernel`] if the variable names none that this machine can execute: never another in its stead,
-    /// as whoever sets it wants to know of that one.
+    /// [`NoSuchKernel`] if this machine cannot execute the named one. Another one is never used instead,
+    /// because the user wants to know about the named one.
     pub fn chosen() -> Result<Kernel, NoSuchKernel> {
         static CHOSEN: OnceLock<Result<Kernel, NoSuchKernel>> = OnceLock::new();
         CHOSEN.get_or_init(|| Self::of_name(std::env::var_os(KERNEL_VARIABLE))).clone()
@@ -165,13 +164,13 @@ impl Kernel {
             // `vaes512`.
             #[cfg(target_arch = "x86_64")]
             Implementation::Vaes512 => unsafe { crate::x86::vaes512(task) },
-            // SAFETY: likewise with `has_vaes256`.
+            // SAFETY: the same with `has_vaes256`.
             #[cfg(target_arch = "x86_64")]
             Implementation::Vaes256 => unsafe { crate::x86::vaes256(task) },
-            // SAFETY: likewise with `has_aes_ni`.
+            // SAFETY: the same with `has_aes_ni`.
             #[cfg(target_arch = "x86_64")]
             Implementation::AesNi => unsafe { crate::x86::aes_ni(task) },
-            // SAFETY: likewise with `has_neon`.
+            // SAFETY: the same with `has_neon`.
             #[cfg(target_arch = "aarch64")]
             Implementation::Neon => unsafe { crate::aarch64::neon(task) },
             // SAFETY: the portable vectors need no feature of the machine.

@@ -49,8 +49,8 @@ pub fn leaky_ciphertexts(
     kernel.run(Ciphertexts { hash, delta, x_keys, y, r, ciphertexts, kept });
 }
 
-/// Makes a party's sums of what it kept: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`, where H is the peer's hash
-/// and `theirs` its ciphertexts. They take the place of what it kept.
+/// Makes a party's sums from its kept words: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`, where H is the peer's
+/// hash and `theirs` are its ciphertexts. They overwrite the kept words.
 ///
 /// # Panics
 /// As [`leaky_ciphertexts`].

@@ -2,12 +2,13 @@
 //! code.
 //!
 //! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable
-//! code in constant time. All kernels compute exactly the same bits; [`Kernel::best`] is what the machine
-//! runs fastest, or what the environment variable [`KERNEL_VARIABLE`] names: `vaes-avx512`, `vaes-avx2`,
-//! `aes-ni`, `neon-aes` or `portable`. A program calls [`Kernel::chosen`] first, to refuse a name in vain.
+//! code in constant time. All kernels compute exactly the same bits. [`Kernel::best`] is the fastest one on
+//! this machine, or the one that the environment variable [`KERNEL_VARIABLE`] names: `vaes-avx512`,
+//! `vaes-avx2`, `aes-ni`, `neon-aes` or `portable`. A program calls [`Kernel::chosen`] first, to refuse a
+//! name in vain.
 //!
-//! Kernels with few registers keep secrets on the stack for a while. So nothing is to go from the stack to
-//! the heap of which not every byte is written.
+//! Kernels with few registers keep secrets on the stack for a while. So no value with unwritten bytes may
+//! move from the stack to the heap.
 //!
 //! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label
 //! its colour.

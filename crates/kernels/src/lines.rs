@@ -9,7 +9,7 @@ struct Line([u128; 4]);
 pub(crate) struct Lines(Vec<Line>);
 
 impl Lines {
-    /// Makes room for so many blocks, and what is left of the last line.
+    /// Makes room for this many blocks, and the rest of the last line.
     pub fn new(blocks: usize) -> Self {
         Lines(vec![Line([0; 4]); blocks.div_ceil(4)])
     }

@@ -1,9 +1,9 @@
-//! The command's allocator: it puts large buffers on large pages, and while secrets are read it erases what
-//! is given back.
+//! The command's allocator: it puts large buffers on large pages, and while secrets are read it erases freed
+//! memory.
 //!
 //! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB the
 //! machine spends more time on making pages known and on finding them than on the data. Linux gives larger
-//! ones to those who ask.
+//! ones on request.
 //!
 //! Types that hold a secret in this project erase it. But inputs go through parsers, keys through libraries,
 //! and these erase nothing.
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many [`Erasing`] there are.
 static ERASING: AtomicUsize = AtomicUsize::new(0);
 
-/// While it lives, [`LargePages`] erases all blocks that are freed or moved, whoever frees them. It takes a
+/// While it exists, [`LargePages`] erases all blocks that are freed or moved, on any thread. It takes a
 /// little of everybody's time: it is for the reading of inputs and keys, not for all of a run.
 #[must_use = "it ends when it is dropped"]
 #[derive(Debug)]
@@ -34,8 +34,8 @@ impl Erasing {
     }
 }
 
-/// Returns that all is erased meanwhile, if a list is on pages that go back to the system when it is freed
-/// while what is returned lives.
+/// Returns that everything is erased meanwhile, if a list is on pages that return to the system when it is
+/// freed while the result exists.
 pub(crate) fn erases_pages_of<T>(list: &Vec<T>) -> Option<Erasing> {
     let bytes = list.capacity() * size_of::<T>();
     mapping::is_one(list.as_ptr().cast(), bytes).then(Erasing::again).flatten()
@@ -71,8 +71,8 @@ impl Default for LargePages {
     }
 }
 
-// None of its methods is inlined, so that all of it is compiled here, with this crate's optimisation,
-// whatever that of the program is which declares it.
+// None of its methods is inlined, so that all of it is compiled here with this crate's optimisation, whatever
+// the optimisation of the program is.
 //
 // SAFETY: it is the allocator within.
 unsafe impl GlobalAlloc for LargePages {
@@ -128,8 +128,7 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
             // SAFETY: the block was made for this layout, so by `map` with this size, and nobody uses it any
             // more.
             true => unsafe { mapping::unmap(block, layout.size(), !is_erasing()) },
-            // SAFETY: likewise by the system's allocator; until then all of it may be written to, whatever it
-            // holds.
+            // SAFETY: the same by the system's allocator; until then all of it may be written.
             false => unsafe {
                 if is_erasing() {
                     block.write_bytes(0, layout.size());
@@ -149,7 +148,8 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
             // SAFETY: the caller's promises are the same.
             return unsafe { self.0.realloc(block, layout, size) };
         }
-        // SAFETY: both blocks are as long as what is copied, and a new block does not overlap an old one.
+        // SAFETY: both blocks are at least as long as the copied part, and a new block does not overlap an
+        // old one.
         unsafe {
             let moved = self.alloc(wanted);
             if !moved.is_null() {
@@ -216,8 +216,8 @@ mod mapping {
         }
     }
 
-    /// The mappings that are kept, and whether a thread is at them. Nobody waits: who finds them taken does
-    /// without.
+    /// The mappings that are kept, and whether a thread is at them. Nobody waits for the lock: if it is
+    /// taken, the cache is not used.
     struct Shared {
         taken: AtomicBool,
         kept: UnsafeCell<FreeList>,
@@ -252,14 +252,15 @@ mod mapping {
     /// Says whether any mapping was made.
     static ANY: AtomicBool = AtomicBool::new(false);
 
-    /// Returns whether a block of so many bytes is a mapping. The allocators of the system begin none with a
-    /// large page: what they keep of a block stands before it.
+    /// Returns whether a block of this many bytes is a mapping. The system's allocators begin no block with a
+    /// large page, because their data about a block is before it.
     pub fn is_one(block: *const u8, bytes: usize) -> bool {
         bytes >= LARGE && ANY.load(Ordering::Relaxed) && block.addr().is_multiple_of(PAGE)
     }
 
-    /// The length of a mapping for so many bytes: one of four between two powers of two, so that mappings are
-    /// found again. Pages that are not written to take no memory, but for the rest of a large page.
+    /// Returns the length of a mapping for this many bytes: one of four between two powers of two, so that
+    /// mappings can be used again. Pages that are not written to take no memory, but for the rest of a large
+    /// page.
     fn length(size: usize) -> Option<usize> {
         let step = (size.checked_next_power_of_two()? / 8).max(4096);
         size.checked_next_multiple_of(step)
@@ -325,8 +326,8 @@ mod mapping {
     pub unsafe fn unmap(block: *mut u8, size: usize, keep: bool) {
         let length = length(size).expect("it was made with this size");
         let give_back = |start: usize, length: usize| {
-            // SAFETY: mappings of `map_anew` have just this length; the caller vouches for this one, and what
-            // is kept nobody uses.
+            // SAFETY: mappings of `map_anew` have exactly this length; the caller guarantees this for this
+            // one, and nobody uses the kept ones.
             let _ = unsafe { munmap(std::ptr::with_exposed_provenance_mut(start), length) };
         };
         let start = block.expose_provenance();

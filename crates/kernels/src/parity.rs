@@ -20,7 +20,7 @@ pub fn parity_rows(masks: &[u128], message: &[u128], parity: &mut [u128], blocks
     parity_rows_with(Kernel::best(), masks, message, parity, blocks);
 }
 
-/// Does what [`parity_rows`] does with a kernel of the caller's choice.
+/// Does the same as [`parity_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`parity_rows`].

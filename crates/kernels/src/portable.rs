@@ -274,7 +274,7 @@ pub(crate) struct RoundKeys {
     planes: [Planes; 10],
 }
 
-/// 255 times what is 0 or 1 in each byte.
+/// Returns 255 times the 0 or 1 in each byte.
 #[inline(always)]
 fn spread(bits: u128) -> u128 {
     (bits << 8).wrapping_sub(bits)
@@ -478,7 +478,7 @@ impl Vector for Portable {
         Portable(u128::from_le_bytes(picked))
     }
 
-    /// Of each bit all ones in the bytes that have it.
+    /// Returns all ones in the bytes whose bit is set.
     #[inline(always)]
     unsafe fn bytes(self) -> Self::Bytes {
         std::array::from_fn(|b| (self.0 >> b & bytes(1)) * 255)

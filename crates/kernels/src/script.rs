@@ -40,15 +40,16 @@ struct Ends {
     ands: usize,
 }
 
-/// XORs one after the other, and AND gates. No AND gate writes what another gate of the layer reads or
-/// writes, and no XOR what one reads: an AND gate may be done at any time among the others.
+/// XORs one after the other, and AND gates. No AND gate writes a slot that another gate of the layer reads or
+/// writes, and no XOR writes a slot that an AND gate reads. So an AND gate may be done at any time among the
+/// others.
 pub(crate) struct Layer<'a> {
     pub xors: &'a [Xor],
     pub ands: &'a [And],
 }
 
 impl<'a> Layer<'a> {
-    /// Returns the AND gates, up to so many at a time, each time with a share of the XORs: those are loads
+    /// Returns the AND gates, up to this many at a time, each time with a part of the XORs: those are loads
     /// and stores, which the machine does while its AES unit is busy. Without AND gates there is one share,
     /// of all XORs.
     #[inline(always)]
@@ -168,8 +169,8 @@ impl GateListBuilder {
         self.script.slots = self.script.slots.max(a.max(b).max(out) as usize + 1);
     }
 
-    /// Asserts that no AND gate writes what another gate of a layer reads or writes, and no XOR what one
-    /// reads.
+    /// Asserts that no AND gate writes a slot that another gate of the layer reads or writes, and no XOR
+    /// writes one that an AND gate reads.
     fn check_independent(&mut self, xors: std::ops::Range<usize>, ands: &[And]) {
         let layer = self.script.layers.len() + 1;
         self.written.resize(self.script.slots, 0);
@@ -206,8 +207,8 @@ impl GateListBuilder {
     /// Ends a layer with these AND gates, beside the XORs that were added to it.
     ///
     /// # Panics
-    /// If one of them writes what another gate of the layer reads or writes, or an XOR what one of them
-    /// reads; if they are more than [`LAYER`]; if a gate has been added already or would overfill the
+    /// If one of them writes a slot that another gate of the layer reads or writes, or an XOR writes one that
+    /// they read; if they are more than [`LAYER`]; if a gate has been added already or would overfill the
     /// section.
     pub fn layer(&mut self, ands: &[And]) {
         assert!(ands.len() <= LAYER, "{} AND gates in a layer", ands.len());

@@ -9,8 +9,8 @@ use crate::erase;
 use crate::pages::erases_pages_of;
 
 /// A list of secrets, erased when dropped at the speed of memory: preprocessing erases more than it computes.
-/// Pages of what is [stopped](crate::Erasing) go back to the system as they are, which clears them before
-/// anybody has them again. An iterator that is collected into a list must know its length: growing leaves
+/// After a [stop](crate::Erasing), pages return to the system without erasing; the system clears them before
+/// anybody gets them again. An iterator that is collected into a list must know its length: growing leaves
 /// copies behind.
 #[derive(Clone, Default)]
 pub struct Secrets<T: Copy + Default>(Vec<T>);
@@ -21,12 +21,12 @@ impl<T: Copy + Default> Secrets<T> {
         Secrets(secrets)
     }
 
-    /// Makes room for so many secrets.
+    /// Makes room for this many secrets.
     pub fn with_capacity(capacity: usize) -> Self {
         Secrets(Vec::with_capacity(capacity))
     }
 
-    /// Returns so many zeros, whose pages are made when they are written to.
+    /// Returns this many zeros, whose pages are allocated when they are written.
     pub fn zeros(count: usize) -> Self
     where
         T: Zeroable,
@@ -63,8 +63,8 @@ impl<T: Copy + Default> Zeroize for Secrets<T> {
 
 impl<T: Copy + Default> Drop for Secrets<T> {
     fn drop(&mut self) {
-        // To erase gigabytes takes longer than somebody who stops them is ready to wait, and longer still
-        // where pages have not been touched, which writing makes.
+        // Erasing gigabytes takes longer than a user who stops the program wants to wait, and even longer for
+        // untouched pages, which writing would allocate.
         match erases_pages_of(&self.0) {
             Some(_erasing) => self.0 = Vec::new(),
             None => {

@@ -1,8 +1,8 @@
 //! Words of symbols times matrices over a small field.
 //!
-//! A symbol is a byte. A *word* has so many symbols, in whole blocks: what stands behind the last one is 0.
-//! An entry of a matrix is a [`Factor`], which is what multiplication with an element of a field of
-//! characteristic 2 makes of the bits of a byte. The field itself does not matter here.
+//! A symbol is a byte. A *word* has a number of symbols, in whole blocks, with zeros after the last symbol.
+//! An entry of a matrix is a [`Factor`]: the effect of multiplying with an element of a field of
+//! characteristic 2 on the bits of a byte. The field itself does not matter here.
 //!
 //! Time and memory accesses depend on sizes alone: words may be secret, and so may factors.
 
@@ -31,7 +31,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns the matrix with these entries: `factor(i, j)` is what symbol `j` of a word contributes to
+    /// Returns the matrix with these entries: `factor(i, j)` is the contribution of symbol `j` of a word to
     /// symbol `i` of its product.
     pub fn new(outputs: usize, inputs: usize, factor: impl Fn(usize, usize) -> Factor) -> Self {
         let of = |k: usize| {
@@ -59,8 +59,8 @@ impl std::fmt::Debug for Matrix {
     }
 }
 
-/// Adds to each of `sums` the product of a word with the matrix. `words` has the words one behind the other,
-/// each of as many blocks as its symbols fill, `sums` likewise as many.
+/// Adds to each of `sums` the product of a word with the matrix. `words` has the words one after another,
+/// each in whole blocks; so has `sums`.
 ///
 /// # Panics
 /// If they are not as many.
@@ -68,7 +68,7 @@ pub fn add_products(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     add_products_with(Kernel::best(), matrix, words, sums);
 }
 
-/// Does what [`add_products`] does, with a kernel of the caller's choice.
+/// Does the same as [`add_products`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_products`].
@@ -159,7 +159,7 @@ unsafe fn multiply_tiles<V: Vector>(
     }
 }
 
-/// Adds to `sum` a group of outputs, if the matrix has so many: `rows` has a register for each input.
+/// Adds to `sum` a group of outputs, if the matrix has as many: `rows` has a register for each input.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -198,7 +198,7 @@ pub fn add_row_products(matrix: &Matrix, rows: &[u128], sums: &mut [u128], row_b
     add_row_products_with(Kernel::best(), matrix, rows, sums, row_blocks);
 }
 
-/// Does what [`add_row_products`] does, with a kernel of the caller's choice.
+/// Does the same as [`add_row_products`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_row_products`].
@@ -280,23 +280,23 @@ unsafe fn multiply_eight<V: Vector>(
     let [symbols, products] = room.each_mut().map(|room| black_box(room.as_mut_ptr()));
     let (zero, mut nowhere) = (0_u128, 0);
     let nowhere = &raw mut nowhere;
-    // SAFETY: the caller vouches for the features of `V`, for the number of words and for that of blocks; a
-    // word that there is has its blocks. There is a factor for each input of each group of outputs, and as
-    // many groups as fill the blocks of the sums, or one fewer.
+    // SAFETY: the caller guarantees the features of `V`, and the numbers of words and of blocks; an existing
+    // word has its blocks. There is a factor for each input of each group of outputs, and as many groups as
+    // fill the blocks of the sums, or one fewer.
     unsafe {
         let mut registers = [V::splat(0); 8];
         for (word, register) in registers.iter_mut().enumerate().take(count) {
             let at = words.as_ptr().add(word * blocks);
             *register = V::gather(|k| if k < blocks { at.add(k) } else { &raw const zero });
         }
-        // Of the seven bits of a byte's place, three of the register and four within a block, each step
-        // takes the first to the end: here three times, and four times on the way back.
+        // Of the seven bits of a byte's position, three for the register and four within a block, each step
+        // rotates the first to the end: here three times, and four times on the way back.
         for (k, register) in turned::<V, 3>(registers).into_iter().enumerate() {
             register.scatter(|block| symbols.add(8 * block + k));
         }
         let symbols = symbols.cast::<u64>();
         for block in 0..sum_blocks {
-            // The last block may have one group; what the other one gives is left out.
+            // The last block may have one group; the result of the other one is left out.
             let [first, second] = [2 * block, (2 * block + 1).min(groups - 1)].map(|group| group * inputs);
             let mut sums = [V::splat(0); 2];
             for j in 0..*inputs {
@@ -345,8 +345,8 @@ unsafe fn turned<V: Vector, const N: usize>(mut registers: [V; 8]) -> [V; 8] {
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
-    // Of the eight bits of a byte's place, four of the row and four within it, each step takes the first to
-    // the end.
+    // Of the eight bits of a byte's position, four for the row and four within it, each step rotates the
+    // first to the end.
     for _ in 0..4 {
         let mut next = rows;
         for k in 0..BLOCK / 2 {
@@ -379,7 +379,7 @@ unsafe fn read_tile<V: Vector>(words: &[u128], block: usize, blocks: usize) -> [
     }
 }
 
-/// Writes one block of each word of a tile, or adds to it: register `r` has that of every 16th word.
+/// Writes one block of each word of a tile, or adds to it: register `r` has the block of every 16th word.
 ///
 /// # Safety
 /// As [`read_tile`].
@@ -413,8 +413,8 @@ unsafe fn write_tile<V: Vector, const ADD: bool>(
 pub struct Picks {
     inputs: usize,
     outputs: usize,
-    /// For each block of what is picked and each block that it is picked from the place of each symbol in the
-    /// latter; 128 where it is in another one, or nowhere.
+    /// For each target block and each source block, the position of each symbol in the source; 128 if it is
+    /// in another one, or nowhere.
     places: Vec<u128>,
 }
 
@@ -455,7 +455,7 @@ pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
     add_picked_with(Kernel::best(), picks, words, sums);
 }
 
-/// Does what [`add_picked`] does, with a kernel of the caller's choice.
+/// Does the same as [`add_picked`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_picked`].
@@ -517,7 +517,7 @@ pub fn words_of_rows(rows: &[u128], row_blocks: usize, words: &mut [u128]) {
     words_of_rows_with(Kernel::best(), rows, row_blocks, words);
 }
 
-/// Does what [`words_of_rows`] does, with a kernel of the caller's choice.
+/// Does the same as [`words_of_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`words_of_rows`].
@@ -549,8 +549,8 @@ impl Task for WordsOfRows<'_> {
         for (tile, words) in words.chunks_mut(BLOCK * V::BLOCKS * blocks).enumerate() {
             let first = tile * V::BLOCKS;
             for (block, rows) in rows.chunks(BLOCK * row_blocks).enumerate() {
-                // SAFETY: the caller vouches for the features of `V`; a row has a register from `first` on,
-                // or what it has of one is copied.
+                // SAFETY: the caller guarantees the features of `V`; a row has a register from `first` on, or
+                // its available part is copied.
                 unsafe {
                     let mut columns = [V::splat(0); BLOCK];
                     for (k, column) in columns.iter_mut().enumerate() {
@@ -594,7 +594,7 @@ pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk:
     add_scaled_with(Kernel::best(), scale, coefficients, data, chunk, sums);
 }
 
-/// Does what [`add_scaled`] does, with a kernel of the caller's choice.
+/// Does the same as [`add_scaled`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_scaled`].
@@ -641,7 +641,7 @@ impl Task for AddScaled<'_> {
             unsafe { add_chunks::<V, CHUNKS>(factors, coefficients, first + c, &data[c * chunk..], sums) };
         }
         for c in whole..data.len() / chunk {
-            // SAFETY: likewise.
+            // SAFETY: the same.
             unsafe { add_chunks::<V, 1>(factors, coefficients, first + c, &data[c * chunk..], sums) };
         }
     }

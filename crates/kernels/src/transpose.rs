@@ -18,7 +18,7 @@ pub fn transpose(rows: &[u128], blocks: usize, columns: &mut [u64]) {
     transpose_with(Kernel::best(), rows, blocks, columns);
 }
 
-/// Does what [`transpose`] does with a kernel of the caller's choice.
+/// Does the same as [`transpose`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose`].
@@ -39,7 +39,7 @@ pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
     transpose_back_with(Kernel::best(), columns, stride, rows);
 }
 
-/// Does what [`transpose_back`] does with a kernel of the caller's choice.
+/// Does the same as [`transpose_back`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose_back`].

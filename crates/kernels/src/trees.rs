@@ -35,7 +35,7 @@ impl Trees {
         TILE_ROWS / self.levels
     }
 
-    /// Makes the rows of the party that has all leaves: those v, from this block of all streams on. Of each
+    /// Makes the rows of the party that has all leaves: those v, from this block of all streams on. For each
     /// tree the corrections are `u ⊕ x`. If there are corrections for all trees but the first, that tree
     /// chooses: `x` becomes its u. In constant time.
     ///
@@ -89,13 +89,13 @@ impl Trees {
 struct Place(usize);
 
 impl Place {
-    /// In row `row` of tiles that have so many rows.
+    /// Returns the position in row `row` of tiles with this many rows.
     fn at(self, rows: usize, row: usize) -> usize {
         (self.0 / TILE_BLOCKS * rows + row) * TILE_BLOCKS + self.0 % TILE_BLOCKS
     }
 }
 
-/// Registers of one stream and of what is made of it.
+/// Registers of one stream and of its results.
 type Registers<V, const M: usize> = [V; M];
 
 /// Counters of `M` registers from this block on.
@@ -151,7 +151,7 @@ struct Receive<'a> {
 }
 
 impl Receive<'_> {
-    /// Writes what tree `tree` gives at a place: u becomes corrections, or choices.
+    /// Writes the result of tree `tree` at a position: u becomes corrections, or choices.
     #[inline(always)]
     unsafe fn write<V: Vector, const K: usize, const M: usize>(
         &mut self,
@@ -192,7 +192,7 @@ struct Send<'a> {
 }
 
 impl Send<'_> {
-    /// Writes what tree `tree` gives at a place.
+    /// Writes the result of tree `tree` at a position.
     #[inline(always)]
     unsafe fn write<V: Vector, const K: usize, const M: usize>(
         &mut self,
@@ -225,8 +225,8 @@ impl Send<'_> {
 /// Where trees of one level have one leaf.
 const ALONE: usize = 0;
 
-/// The loops of both parties, over trees of K levels or, where they have less than four leaves, over four
-/// leaves at a time; for each with `M` registers of each stream while there are so many, then with `H`.
+/// The loops of both parties, over trees of K levels or, for trees with fewer than four leaves, over four
+/// leaves at a time. Each loop uses `M` registers of each stream while there are as many, then `H`.
 macro_rules! loops {
     ($task:ty) => {
         impl $task {

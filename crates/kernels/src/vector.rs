@@ -73,7 +73,7 @@ pub(crate) trait Vector: Copy {
         unsafe { self.shuffle(places).colours() }
     }
     /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first`
-    /// plus that of `second`. Of both only `bit` is looked at, which lies in the low half of a block. With
+    /// plus that of `second`. Only `bit` of both is used, which lies in the low half of a block. With
     /// `REDUCED` there are three, and that of number 0 is zero.
     unsafe fn choose<const REDUCED: bool>(
         first: Self,
@@ -99,7 +99,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn multiply_halves(self, other: Self) -> [Self; 3];
     /// Writes block `k` of `first` and `second` to `to[k]` and behind it.
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
-    /// Reads what [`Vector::store_pairs`] writes.
+    /// Reads the form that [`Vector::store_pairs`] writes.
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self);
     /// Writes block `k` of the first `N` of four registers, 3 or 4, to `to(k)` and behind it.
     #[inline(always)]
@@ -146,12 +146,12 @@ pub(crate) trait Vector: Copy {
     unsafe fn pick(self, places: Self) -> Self;
     /// Gets bytes ready for [`Vector::times`].
     unsafe fn bytes(self) -> Self::Bytes;
-    /// Returns what factor number `k`, which must be there, makes of every byte.
+    /// Returns the product of every byte with factor number `k`, which must exist.
     unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
     /// Says that there is [`Vector::times_eight`], which needs registers of four blocks.
     const EIGHTS: bool = false;
-    /// Returns what each of the factors from number `k` on makes of eight bytes, those of one factor after
-    /// the other: as many of them as a register has room for, which must be there.
+    /// Returns the products of eight bytes with each of the factors from number `k` on, those of one factor
+    /// after another: as many factors as fit into a register, which must exist.
     #[inline(always)]
     unsafe fn times_eight(_bytes: u64, _factors: &Factors, _k: usize) -> Self {
         unreachable!("there is no way")
@@ -161,7 +161,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
     /// Spreads round keys of its own for each block: those of block `k` are `round_keys(k)`.
     unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys;
-    /// Returns what is to be added to a block before [`Vector::rounds`].
+    /// Returns the value to add to a block before [`Vector::rounds`].
     unsafe fn whitening(keys: &Self::Keys) -> Self;
     /// Encrypts every block by AES-128: those of `M` registers, to which the whitening has been added.
     unsafe fn rounds<const M: usize>(keys: &Self::Keys, blocks: [Self; M]) -> [Self; M];
@@ -230,7 +230,7 @@ pub(crate) trait Task {
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
 
-/// Asks for what is at an address to be brought into the cache, where the machine can; the address need not
+/// Requests that the data at an address is brought into the cache, if the machine can; the address need not
 /// be valid.
 #[inline(always)]
 pub fn prefetch(_at: *const u8) {

@@ -1332,7 +1332,7 @@ const WORDS: [u8; 64] = {
     from
 };
 
-/// Likewise for a transposition of 8 × 8 bytes.
+/// The same for a transposition of 8 × 8 bytes.
 const OCTETS: [u8; 64] = {
     let (mut from, mut to) = ([0; 64], 0);
     while to < 64 {

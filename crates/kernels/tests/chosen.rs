@@ -1,10 +1,10 @@
-//! The environment chooses the kernel: what `cargo xtask test` goes by, which runs tests once for each.
+//! The environment chooses the kernel: `cargo xtask test` relies on this to run tests once for each kernel.
 
 use std::process::{Command, Output};
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
-/// The kernel that is asked for is the one that is used; without a wish it is the fastest.
+/// The named kernel is used; without a name it is the fastest one.
 #[test]
 fn the_kernel_is_the_one_that_is_asked_for() {
     let asked = std::env::var(KERNEL_VARIABLE).ok();

@@ -1,8 +1,8 @@
 //! No secret is left in memory that was given back.
 //!
-//! The allocator of this test keeps what every freed block held. Whole runs are played, and then the secrets,
-//! which hooks have told meanwhile, are looked for in it. Bytes that went over the wire are no secret. With
-//! `BRICKWORK_BACKTRACE` set a find says where the block was freed.
+//! The allocator of this test keeps the contents of every freed block. Whole runs are played, and then the
+//! secrets, which hooks have told meanwhile, are looked for in it. Bytes that went over the wire are no
+//! secret. With `BRICKWORK_BACKTRACE` set a find says where the block was freed.
 //!
 //! This test cannot see registers, the stack, and memory that the operating system swaps out.
 
@@ -21,7 +21,7 @@ use brickwork_secrets::{
     Shared, evaluator_input, garbler_input, known, play, play_by_makers, play_from_stock,
 };
 
-/// The system's allocator, which hands out zeroed blocks and remembers what came back.
+/// The system's allocator, which returns zeroed blocks and remembers the freed ones.
 struct Remembering;
 
 #[global_allocator]
@@ -38,7 +38,7 @@ thread_local! {
 /// The contents of freed blocks, one after the other.
 struct Freed {
     bytes: Vec<u8>,
-    /// Where each begins, how long it is, and who freed it.
+    /// The start and the length of each block, and the code that freed it.
     blocks: Vec<(usize, usize, Option<Backtrace>)>,
 }
 
@@ -76,8 +76,8 @@ fn remember(block: &[u8]) {
     freed.blocks.push((at, block.len(), who));
 }
 
-/// While one lives no other test of this file runs: its memory, such as what it looks for, would be taken for
-/// that of the run which is watched.
+/// While one exists, no other test of this file runs: its memory, such as the values that it searches for,
+/// would be taken for that of the watched run.
 struct Alone(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {
@@ -93,7 +93,7 @@ fn freed_by(_: &Alone, run: impl FnOnce()) -> Freed {
     std::mem::replace(&mut FREED.lock().unwrap(), Freed { bytes: Vec::new(), blocks: Vec::new() })
 }
 
-/// The name of a secret, the length of the block that it was in, and who freed that.
+/// The name of a secret, the length of its block, and the code that freed that block.
 type Found = (&'static str, usize, String);
 
 impl Freed {
@@ -127,7 +127,7 @@ impl Freed {
     }
 }
 
-/// Of a backtrace the frames that lie in this project.
+/// Returns the frames of a backtrace that belong to this project.
 fn ours(backtrace: &str) -> String {
     backtrace.lines().filter(|line| line.contains("brickwork")).take(6).collect::<Vec<_>>().join("\n")
 }
@@ -143,8 +143,8 @@ fn what_is_freed_by_runs_from_stock_holds_no_secret() {
     nothing_remains_of(|secrets| drop(play_from_stock(memory_pair, secrets)));
 }
 
-/// Makers of stock: both their memory, which has the epoch's secrets, and that of their coordinators, who
-/// take the records that they make. Lines within a party are sockets here.
+/// Makers of stock: their memory, which has the epoch's secrets, and that of their coordinators, which
+/// receive the records. Lines within a party are sockets here.
 #[test]
 fn what_is_freed_by_makers_holds_no_secret() {
     let home = || {
@@ -154,7 +154,7 @@ fn what_is_freed_by_makers_holds_no_secret() {
     nothing_remains_of(|secrets| play_by_makers(memory_pair, home, secrets));
 }
 
-/// One end of a pair of sockets: what passes lies in no memory of this process but that of the ends.
+/// One end of a pair of sockets: the sent bytes are in no memory of this process except that of the ends.
 struct Line(UnixStream);
 
 impl Read for Line {
@@ -218,7 +218,7 @@ fn a_computation_in_the_clear_leaves_no_input() {
     }
 }
 
-/// The search finds what is there: a label in a vector that nobody erased, at any place in it.
+/// The search finds existing values: a label in a vector that nobody erased, at any position.
 #[test]
 fn what_is_not_erased_is_found() {
     let alone = alone();

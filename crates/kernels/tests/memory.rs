@@ -1,4 +1,5 @@
-//! Row 18: whatever a peer or a stranger sends, no more memory is taken than the protocol needs.
+//! Row 18: whatever a peer or an unauthenticated connection sends, no more memory is allocated than the
+//! protocol needs.
 //!
 //! The allocator of this test counts. A party is attacked, and its largest allocation is compared with that
 //! of the same party for a peer that says nothing at all. The difference is bounded by the longest message
@@ -52,7 +53,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The most bytes that are allocated at a time while this runs, above what was allocated before.
+/// Returns the largest number of bytes that are allocated at a time while this runs, above the earlier
+/// allocations.
 fn most<T>(run: impl FnOnce() -> T) -> (usize, T) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -60,7 +62,7 @@ fn most<T>(run: impl FnOnce() -> T) -> (usize, T) {
     (MOST.load(Ordering::Relaxed).saturating_sub(before), result)
 }
 
-/// A peer that repeats itself for so many bytes, and listens to nothing.
+/// A peer that repeats itself for this many bytes, and reads nothing.
 struct Flood {
     says: Vec<u8>,
     at: usize,
@@ -123,7 +125,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
     let program = std::sync::Arc::new(library::millionaires().unwrap());
     let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     for party in [Party::Garbler, Party::Evaluator] {
-        // The first run fills what is made once.
+        // The first run fills caches that are made once.
         attacked(party, &job, &[0], 0);
         let (quiet, silence) = attacked(party, &job, &[0], 0);
         assert!(matches!(silence, Error::Io(_)));
@@ -217,8 +219,8 @@ impl Write for Turning {
 
 impl Stream for Turning {}
 
-/// Returns the most that both parties together allocate, at the same time or not, where the other one turns
-/// after so many messages, and how this one ends.
+/// Returns the largest allocation of both parties together, if the other party changes its behaviour after
+/// this many messages, and the result of this one.
 fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
     let program = ands(2, Recipient::Both);
     let run = |party, channel| {
@@ -260,7 +262,7 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
 fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
     let _alone = ALONE.lock().unwrap();
     for victim in [Party::Garbler, Party::Evaluator] {
-        // The first run fills what is made once.
+        // The first run fills caches that are made once.
         let _ = turned(victim, usize::MAX, Then::Flood);
         let (honest, result) = turned(victim, usize::MAX, Then::Flood);
         result.unwrap();
@@ -307,8 +309,8 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     }
 }
 
-/// Handshakes that may be under way at a time (`MAX_HANDSHAKES`), and what each takes: a TLS connection, some
-/// ciphertext and its thread's own.
+/// The number of handshakes that may run at a time (`MAX_HANDSHAKES`), and the memory of each: a TLS
+/// connection, some ciphertext and its thread.
 const HANDSHAKES: usize = 64;
 const EACH: usize = 32 << 10;
 
@@ -327,8 +329,8 @@ fn hello(own: &Identity, peer: &Identity) -> Vec<u8> {
     })
 }
 
-/// Strangers that connect and say nothing, rubbish, or a hello and no more: so many wait at a time, and the
-/// peer gets through.
+/// Unauthenticated connections that send nothing, invalid bytes, or only a hello: this many wait at a time,
+/// and the peer can still connect.
 #[test]
 fn row_18_a_crowd_of_half_open_connections() {
     let _alone = ALONE.lock().unwrap();

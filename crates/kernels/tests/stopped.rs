@@ -35,7 +35,7 @@ fn is_mapped(address: usize) -> bool {
     })
 }
 
-/// How many bytes are not zero of a block of so many, a mapping of the allocator's.
+/// Returns how many bytes are not zero in a block of this size, which is a mapping of the allocator.
 fn left_in_a_block(bytes: usize) -> usize {
     let layout = Layout::from_size_align(bytes, 16).unwrap();
     // SAFETY: the size is not 0. A fresh mapping is zero, and one that it uses again has been
@@ -80,7 +80,7 @@ fn nothing_is_left_of_secrets_whatever_ends_them() {
                 assert_eq!(left_in_a_block(bytes), 0, "{left} of {bytes} bytes, stopped: {stopped}");
                 gone || !stopped
             };
-            // A thread that begins meanwhile may get the place: what is kept is there every time.
+            // A thread that begins meanwhile may get the block, but a kept value is found every time.
             assert!((0..9).any(|_| ends()), "{bytes} bytes have not gone back");
         }
     }

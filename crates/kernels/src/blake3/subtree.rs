@@ -43,7 +43,7 @@ pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     subtree_values_with(Kernel::best(), subtrees, values);
 }
 
-/// Does what [`subtree_values`] does with a kernel of the caller's choice.
+/// Does the same as [`subtree_values`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`subtree_values`].
@@ -72,7 +72,7 @@ pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
     parent_values_with(Kernel::best(), children, values);
 }
 
-/// Does what [`parent_values`] does with a kernel of the caller's choice.
+/// Does the same as [`parent_values`] with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`parent_values`].
@@ -116,7 +116,7 @@ impl Task for Parents<'_> {
     }
 }
 
-/// Subtrees of so many chunks each; their chunks are counted through.
+/// Subtrees of this many chunks each; all their chunks are numbered consecutively.
 #[derive(Clone, Copy)]
 struct Inputs<'a> {
     subtrees: &'a [Subtree<'a>],

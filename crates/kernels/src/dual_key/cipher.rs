@@ -45,9 +45,9 @@ pub enum Doubling {
     None,
     /// Each half of the block shifted to the right by one bit; for tokens of 128 bits.
     HalvesRight,
-    /// The halves shifted to the left, and what is carried.
+    /// The halves shifted to the left, and their carries.
     Left(Carry),
-    /// The halves shifted to the right, and what is carried.
+    /// The halves shifted to the right, and their carries.
     Right(Carry),
 }
 
@@ -97,15 +97,15 @@ pub struct Gates<'a> {
     /// The tweak of each gate with rows, in order; a block each, as that is read into all blocks of a
     /// register at once.
     pub tweaks: &'a [u128],
-    /// The function of each gate with rows, for the garbler, and for the evaluator where there is no privacy:
-    /// bit 2a + b is its value. It must not be linear with half-gates and without privacy.
+    /// The function of each gate with rows, for the garbler, and without privacy for the evaluator: bit 2a +
+    /// b is its value. It must not be linear with half-gates and without privacy.
     pub functions: &'a [u8],
 }
 
 /// The keys of a copy.
 pub struct CopyKeys {
-    /// Of π, which everybody may know.
+    /// The key of π, which is public.
     pub permutation: Aes128,
-    /// Of the copy's tokens, which are the garbler's secret: counter mode of the number of what is drawn.
+    /// The key of the copy's tokens, which is the garbler's secret: counter mode over the number of the draw.
     pub tokens: Aes128,
 }

@@ -65,7 +65,7 @@ impl Double for HalvesRight {
     }
 }
 
-/// [`Carry`] in registers, and what exchanges the halves of a block.
+/// [`Carry`] in registers, and the permutation that exchanges the halves of a block.
 #[derive(Clone, Copy)]
 pub(super) struct CarryOf<V> {
     exchange: V,
@@ -91,7 +91,7 @@ impl<V: Vector> CarryOf<V> {
         }
     }
 
-    /// Adds to what was shifted what `a` carries.
+    /// Adds the carries of `a` to the shifted value.
     #[inline(always)]
     unsafe fn add(&self, a: V, shifted: V) -> V {
         // SAFETY: as the caller vouches.

@@ -279,7 +279,7 @@ impl<const REDUCED: bool> Free<REDUCED> {
             for (n, and) in ands.iter().enumerate() {
                 let (a, b) = (walk.load(and.a), walk.load(and.b));
                 types[n] = [walk.types(a), walk.types(b)];
-                // Of type 0, both.
+                // For type 0, both.
                 let (a, b) = (a.xor_if(types[n][0], garbler.offset), b.xor_if(types[n][1], garbler.offset));
                 let key = D::combine(&walk.doubling, a, b).xor(walk.tweak(first + and.gate as usize));
                 (keys[n], keys[N + n]) = (key, key.xor(garbler.quadrupled));
@@ -296,8 +296,8 @@ impl<const REDUCED: bool> Free<REDUCED> {
                 let p = times(f ^ f >> 1 ^ f >> 2 ^ f >> 3);
                 let [e_00, e_01, e_10, e_11] =
                     [encrypted[n], encrypted[N + n], encrypted[2 * N + n], encrypted[3 * N + n]];
-                // By types: what row 01 and row 10 have beyond row 00, of the tokens and of the keys that are
-                // added to π's results; row 11 has both, and p.
+                // By type: the additional terms of row 01 and row 10 compared with row 00, for the tokens and
+                // for the keys that are added to π's results; row 11 has both, and p.
                 let [type_a, type_b] = types[n];
                 let in_01 = garbler.with_quadrupled[y & 1].xor_if(type_a, p);
                 let in_10 = garbler.with_doubled[x & 1].xor_if(type_b, p);

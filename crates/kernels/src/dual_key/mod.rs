@@ -1,10 +1,10 @@
 //! Garbling with dual-key ciphers made of a fixed-key permutation (Bellare, Hoang, Keelveedhi, Rogaway 2013):
 //! Ga, GaX and GaXR of their figure 3, and half-gates with and without privacy with the same ciphers.
 //!
-//! A register holds the tokens of a wire in as many copies as it has blocks; every copy has a key of π of its
-//! own, so a copy is what it would be alone. The AND gates of a [`GateList`] are the gates with rows here,
-//! whatever their function is, its XORs the gates without. The independent gates of a layer are in flight
-//! together.
+//! A register holds the tokens of a wire in as many copies as it has blocks. Every copy has its own key of π,
+//! so the result does not depend on the other copies. Here the AND gates of a [`GateList`] are the gates with
+//! rows, with any function, and its XORs are the gates without. The independent gates of a layer are in
+//! flight together.
 //!
 //! A token is the first 128 or 80 bits of a block, of which bit 127 is the first one; the others are zero.
 //! The last bit of a token is its type. The ciphers are `E(A, B, T, X) = π(K)[1:k] ⊕ K[1:k] ⊕ X` with `K = 2A
@@ -70,9 +70,9 @@ impl Tokens {
         self.lanes
     }
 
-    /// Sets the tokens of all lanes in so many slots from a first one on. For a lane, a slot, counted from 0,
-    /// and a bit, `token` gives the token: a garbler with [`Style::Ga`] gives those of both bits, and others
-    /// that for 0. The evaluator's, for bit 0, are the active ones.
+    /// Sets the tokens of all lanes in this many slots from a first one on. For a lane, a slot, counted from
+    /// 0, and a bit, `token` gives the token: a garbler with [`Style::Ga`] gives those of both bits, and
+    /// others that for 0. The evaluator's, for bit 0, are the active ones.
     ///
     /// # Panics
     /// If there are no such slots.
@@ -145,7 +145,7 @@ impl Tokens {
     /// Slot [`ONE`](crate::ONE) is to hold zero, or without privacy the last bit of a token.
     ///
     /// # Panics
-    /// Like [`Tokens::garble`], but that there are functions only where there is no privacy.
+    /// Does the same as [`Tokens::garble`], but functions exist only without privacy.
     pub fn evaluate(&mut self, gates: Gates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
         assert_eq!(self.each, 1, "tokens of an evaluator");

@@ -104,7 +104,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
         unsafe { usize::from(*self.gates.functions.get_unchecked(gate)) }
     }
 
-    /// Returns what of a block is a token's.
+    /// Returns the token's part of a block.
     #[inline(always)]
     pub unsafe fn token(&self, block: V) -> V {
         // SAFETY: as the caller vouches.
@@ -146,7 +146,7 @@ impl<V: Vector, D: Double, const EACH: usize> Hash<V> for &Walk<'_, V, D, EACH> 
     }
 }
 
-/// Takes `N` items off the front, if there are so many.
+/// Takes `N` items off the front, if there are as many.
 #[inline(always)]
 pub(super) fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And; N]> {
     let (first, rest) = items.split_first_chunk()?;

@@ -5,8 +5,8 @@ use core::arch::asm;
 use super::register::X4;
 
 /// Does [`Vector::mix32`](crate::vector::Vector::mix32) in assembly, because two states fill all 32
-/// registers: the compiler orders the steps of both so that it runs out of them, and what it moves to memory
-/// and back takes half as long again.
+/// registers. The compiler orders the steps of both so that it needs more registers, and moving values to
+/// memory and back takes half as long again.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn mix512<const D: u32, const B: u32>([a, b, c, d]: &mut [[X4; 4]; 4], m: [&X4; 4]) {

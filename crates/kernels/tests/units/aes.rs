@@ -37,7 +37,7 @@ fn every_byte_is_substituted() {
     }
 }
 
-/// So it does in the schedule of keys, in each of the four bytes of a word.
+/// The same holds for the key schedule, for each of the four bytes of a word.
 #[test]
 fn every_byte_of_a_key_is_substituted() {
     for x in 0..=255u8 {

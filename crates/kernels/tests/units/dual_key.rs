@@ -1,10 +1,10 @@
-//! All kernels against the portable one, copy by copy; and what cannot be walked through.
+//! All kernels are compared with the portable one, copy by copy; and invalid scripts are refused.
 
 use proptest::prelude::*;
 
 use brickwork_kernels::*;
 
-/// Ways to double tokens of so many bits.
+/// Returns the ways to double tokens of this many bits.
 fn doublings(bits: u32) -> Vec<Doubling> {
     let keep = u128::MAX << (128 - bits);
     let carry = |test, value| Carry { test, value, keep };
@@ -30,8 +30,8 @@ fn go_together(style: Style, doubling: Doubling) -> bool {
     }
 }
 
-/// A script over `inputs` slots behind [`ONE`], of layers with so many XORs and AND gates, each of which
-/// reads what was there before its layer.
+/// Makes a script over `inputs` slots after [`ONE`], of layers with this many XORs and AND gates, each of
+/// which reads slots from before its layer.
 fn script(inputs: u32, layers: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> GateList {
     let mut builder = GateListBuilder::new(inputs as usize + 1);
     let (mut written, mut gate) = (inputs + 1, 0);
@@ -180,7 +180,7 @@ fn walks_that_do_not_fit_are_refused() {
     assert!(!garble(good, 2, &[6, 6]), "more copies than lanes");
 }
 
-/// Two AND gates over so many slots.
+/// Makes two AND gates over this many slots.
 fn script_of(inputs: u32) -> GateList {
     script(inputs, &[(0, 2)], &mut || 3)
 }

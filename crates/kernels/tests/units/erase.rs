@@ -1,4 +1,4 @@
-//! Erasure of what is in hand.
+//! Erasing values in memory.
 
 use brickwork_kernels::erase;
 

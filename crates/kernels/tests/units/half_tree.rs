@@ -1,4 +1,4 @@
-//! Correlated trees, and the code that stretches what they give.
+//! Correlated trees, and the code that stretches their results.
 
 use brickwork_kernels::{Aes128, Kernel, add_encoded, complete_tree, grow_tree, sum_where};
 

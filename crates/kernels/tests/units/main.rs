@@ -9,7 +9,8 @@ mod dual_key;
 mod erase;
 mod half_tree;
 mod leaky;
-/// With the tests in it, which look at what it hides; it stands on nothing of the crate.
+/// This includes the module with its tests, which check its private parts; it depends on nothing in the
+/// crate.
 #[allow(dead_code, reason = "they look at parts of it")]
 #[path = "../../src/pages.rs"]
 mod pages;

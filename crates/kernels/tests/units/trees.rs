@@ -92,7 +92,7 @@ fn rows_are_sums_of_streams() {
     }
 }
 
-/// Of the first tree, which chooses.
+/// Returns the choices of the first tree.
 fn u_of(expected: &[Expected], at: usize) -> u128 {
     expected[0].u[at]
 }

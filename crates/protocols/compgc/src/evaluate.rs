@@ -1,5 +1,5 @@
-//! Still crossing 4: the evaluator goes through the slots in the order of the program, and the garbler tells
-//! what decodes the evaluator's outputs.
+//! Still crossing 4: the evaluator evaluates the slots in the order of the program, and the garbler sends the
+//! decoding bits of the evaluator's outputs.
 
 use crate::decode::Decoding;
 use crate::layout::{Layout, Link};
@@ -25,8 +25,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
 }
 
 /// Evaluates the program. `wires` are the active labels of its inputs, to which those of all other wires are
-/// added; `links` are what turns labels of wires into those of inputs, where that takes anything. Returns
-/// what decodes the evaluator's outputs.
+/// appended; `links` convert labels of wires to those of inputs, if the linking needs it. Returns the
+/// decoding bits of the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -56,7 +56,7 @@ pub(super) fn evaluator(
             Linking::Standard | Linking::Scmc => {
                 for link in layout.links_of(k) {
                     let soldering = soldering(link);
-                    // With `standard` it is a single one: an iterator would take longer than what it does.
+                    // With `standard` there is only one: an iterator would take longer than its work.
                     for &label in &wires[link.from as usize..][..link.wires] {
                         inputs.push(soldering.carry(label, Label::ZERO));
                     }

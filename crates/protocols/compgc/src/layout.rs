@@ -1,5 +1,4 @@
-//! The order in which slots are garbled, and the labels that link them. All of it follows from what is
-//! public.
+//! The order in which slots are garbled, and the labels that link them. It depends only on public values.
 
 use std::ops::Range;
 
@@ -31,19 +30,19 @@ pub(super) struct Layout<'p> {
     pub linking: Linking,
     /// The slots in the order in which they are garbled, and their tables sent.
     pub order: Vec<usize>,
-    /// Of each slot its number among the copies of its component.
+    /// For each slot its number among the copies of its component.
     pub copies: Vec<u32>,
-    /// Of each slot where its tables lie among all of them.
+    /// For each slot the range of its tables among all of them.
     pub tables: Vec<Range<usize>>,
-    /// Of each slot the place of its first input among those of all slots; and behind them all how many.
+    /// For each slot the index of its first input among those of all slots; the last entry is the total.
     pub first_inputs: Vec<usize>,
     /// The links, slot after slot; none with `naive`.
     pub links: Vec<Link>,
-    /// Of each slot its first link; and behind them all how many.
+    /// For each slot its first link; the last entry is the total.
     first_links: Vec<usize>,
     /// The linked values with `scmc`: wires of one port each, that of an input or an output of a slot.
     pub values: Vec<Range<usize>>,
-    /// The wires of all outputs, port after port, and who learns them.
+    /// The wires of all outputs, port after port, with the parties that learn them.
     outputs: Vec<(Wire, Recipient)>,
 }
 
@@ -99,7 +98,7 @@ impl<'p> Layout<'p> {
 
     /// Cuts the inputs of every slot into links.
     fn link(&mut self) {
-        // Of each wire the first one of its value; a wire is a value of its own where nothing else is said.
+        // For each wire the first one with the same value; by default a wire is its own.
         let mut value: Vec<Wire> = looking(0..self.program.wires() as Wire).collect();
         for wires in looking(&self.values) {
             value[wires.clone()].fill(wires.start as Wire);

@@ -4,8 +4,8 @@
 //! tables.
 //!
 //! All components have one offset. A link from a wire to an input is the difference of their false labels,
-//! and so of their true ones, too: whoever has the active label of the wire gets that of the input, and
-//! learns nothing. The evaluator's inputs go through OTs with random choices, corrected online (Beaver 1995):
+//! which is also that of their true ones. With the active label of the wire it gives that of the input, and
+//! nothing more. The evaluator's inputs go through OTs with random choices, corrected online (Beaver 1995):
 //! the OTs' offset is that of the wires, so the correction is a bit, and nothing comes back.
 //!
 //! ```text
@@ -21,9 +21,10 @@
 //! are linked. With `scmc` all but the inputs is known at 2, and a link serves a whole block of wires. With
 //! `naive` keys and tables move to 4, for comparison. Only outputs are ever decoded.
 //!
-//! With `standard`, 2 may lie in the past: what it makes is kept in a store ([`Stocked`]), and taken by any
-//! program. The functions [`garbler`] and [`evaluator`], and those of `online` that they share with runs from
-//! stock, are the whole protocol; beside their calls stand the crossings of the link.
+//! With `standard`, phase 2 may be done in advance: its results are kept in a store ([`Stocked`]), and any
+//! program can take them. The functions [`garbler`] and [`evaluator`], and those of `online` that they share
+//! with runs from stock, are the whole protocol; the comments beside their calls are the crossings of the
+//! link.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -94,9 +95,9 @@ impl Protocol for CompGc {
 /// Runs the protocol as the garbler. `input` holds the bits of its input ports.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it sends what is no message of
-/// the protocol, [`Error::Io`] if it goes away, [`Error::Input`] if `input` has the wrong length,
-/// [`Error::Limit`] if the program's tables cannot be addressed here.
+/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it sends an invalid message,
+/// [`Error::Io`] if it goes away, [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] if the
+/// program's tables cannot be addressed here.
 pub fn garbler(
     channel: Channel,
     job: &Job,

@@ -1,4 +1,4 @@
-//! How components become a program: what is garbled when, and what a link costs.
+//! The ways to link components to a program: the time when each part is garbled, and the cost of a link.
 
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
@@ -10,8 +10,8 @@ use brickwork_primitives::Labels;
 pub enum Linking {
     /// Not at all: the whole program is garbled and sent online. Only OTs are made ahead of time.
     Naive,
-    /// Components are garbled ahead of time, whatever will be computed with them; online each of their input
-    /// wires takes one label.
+    /// Components are garbled ahead of time for any program; online each of their input wires needs one
+    /// label.
     Standard,
     /// Components are garbled once it is known how they are linked, but before the inputs are; online each
     /// block of wires that goes from one port to another takes one label.
@@ -31,7 +31,7 @@ impl Linking {
         }
     }
 
-    /// Returns what is garbled ahead of time, in words.
+    /// Describes the part that is garbled ahead of time.
     pub fn garbled(self) -> &'static str {
         match self {
             Linking::Naive => "nothing is garbled ahead of time",

@@ -6,15 +6,15 @@ use brickwork_wire::Tag;
 pub const KEYS: Tag = Tag(180);
 /// Garbler: tables, slot after slot in the order in which they are garbled, one message.
 pub const TABLES: Tag = Tag(181);
-/// Garbler, with `scmc`: what brings the label of each output wire of each slot to its place in its block, 16
-/// bytes each.
+/// Garbler, with `scmc`: the corrections that turn the label of each output wire of each slot into the one in
+/// its block, 16 bytes each.
 pub const CORRECTIONS: Tag = Tag(182);
 /// Evaluator: where its input differs from the choices of its OTs, packed.
 pub const CHOICES: Tag = Tag(183);
 /// Garbler: the active labels of its inputs, 16 bytes each.
 pub const INPUT_LABELS: Tag = Tag(184);
-/// Garbler, with `scmc`: what brings the label of each of the evaluator's inputs to its place in its block,
-/// 16 bytes each.
+/// Garbler, with `scmc`: the corrections that turn the label of each of the evaluator's inputs into the one
+/// in its block, 16 bytes each.
 pub const INPUT_CORRECTIONS: Tag = Tag(185);
 /// Garbler: the links, one label each, slot after slot.
 pub const LINKS: Tag = Tag(186);

@@ -1,5 +1,5 @@
-//! Crossings 3 to 5: what is left for the time when the inputs are there, whether the components were garbled
-//! in this run or taken from a store. Beside the calls stand the crossings of the link.
+//! Crossings 3 to 5: the work after the inputs are known, whether the components were garbled in this run or
+//! taken from a store. Beside the calls stand the crossings of the link.
 
 use crate::layout::Layout;
 use crate::preprocess::{Garbled, Received};

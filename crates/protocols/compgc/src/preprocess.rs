@@ -20,12 +20,12 @@ use brickwork_primitives::receive;
 
 /// The garbler's part: false labels.
 pub(super) struct Garbled {
-    /// Of the OTs: the label for choice 0 of each.
+    /// The label for choice 0 of each OT.
     pub ots: Labels,
-    /// Of each wire of the program; of the evaluator's inputs only with `scmc`, where this is what their
-    /// labels are brought to.
+    /// The labels of the program's wires; for the evaluator's inputs only with `scmc`, where their labels are
+    /// corrected to these.
     pub wires: Labels,
-    /// Of the inputs of all slots; none with `naive`, where they are those of the wires.
+    /// The labels of the inputs of all slots; none with `naive`, where they are those of the wires.
     pub inputs: Labels,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Received {
     /// The choice of each OT, and its label.
     pub choices: Secrets<u8>,
     pub ots: Labels,
-    /// Of each slot which copy it is, and the tables of all slots.
+    /// For each slot its copy, and the tables of all slots.
     pub copies: Vec<Copy>,
     pub tables: Vec<u8>,
-    /// Of each output wire of each slot, with `scmc`.
+    /// For each output wire of each slot, with `scmc`.
     pub corrections: Vec<Label>,
 }
 
-/// A garbled copy of a component, by what its gates are hashed under.
+/// A garbled copy of a component, with the keys of its gates' hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Copy {
     /// The start of the keys.
@@ -93,8 +93,8 @@ impl Garbler {
 }
 
 /// Garbles all slots and sends their keys and tables. `inputs` are the false labels of all their inputs; with
-/// `naive` there are none, and they are those of the wires. Wires get the labels that they are garbled with,
-/// or, with `scmc`, keep those that they have: then what brings the one to the other is returned.
+/// `naive` there are none, because they are those of the wires. Wires get the labels from garbling. With
+/// `scmc` they keep their own labels, and the corrections between both are returned.
 pub(super) fn garble(
     party: &mut Garbler,
     layout: &Layout,
@@ -165,7 +165,7 @@ pub(super) fn side_by_side(
     Ok(sink.finish())
 }
 
-/// Makes the hash keys of a component, the same whichever of its copies are garbled side by side.
+/// Makes the hash keys of a component, which are the same whichever of its copies are garbled side by side.
 pub(super) fn keys(start: u128, and_gates: usize) -> GarblingKeys {
     GarblingKeys::streamed(start, LANES, and_gates)
 }

@@ -18,7 +18,7 @@ pub(super) struct Session<C> {
     pub id: SessionId,
     pub rng: Rng,
     pub cot: C,
-    /// Of each component that is used; none in a session that makes stock.
+    /// The schedule of each used component; none in a session that makes stock.
     pub schedules: Vec<Option<Schedule>>,
 }
 

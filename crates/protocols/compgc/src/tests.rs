@@ -100,7 +100,7 @@ struct Inside {
     seed: Seed,
     /// The messages of both parties.
     sent: [Vec<Message>; 2],
-    /// Of the OTs the labels for choice 0, and the choices.
+    /// The labels of the OTs for choice 0, and the choices.
     ots: Labels,
     choices: Vec<u8>,
     delta: Delta,

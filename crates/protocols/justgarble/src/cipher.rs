@@ -10,8 +10,8 @@
 //! | AES-256 (KSS) | AES256 under A ‖ B of T | 16 | all |
 //! | SHA-1 (HEKM) | SHA-1(A ‖ B ‖ T)\[1:128\] | 16 | all |
 //!
-//! π is AES-128 under a key that everybody knows, and that is drawn for each garbling: what is learned of one
-//! helps with no other.
+//! π is AES-128 under a public key that is drawn for each garbling: knowledge about one does not help with
+//! another.
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -41,7 +41,7 @@ impl Length {
         self.bits() as usize / 8
     }
 
-    /// Returns what of a block is in a token: its first k bits, of which bit 127 is the first.
+    /// Returns the token's part of a block: its first k bits, of which bit 127 is the first.
     pub const fn mask(self) -> u128 {
         u128::MAX << (128 - self.bits())
     }
@@ -58,7 +58,7 @@ impl Length {
     }
 }
 
-/// Ways to double a string (section III): what 2A means, and 4B, which is doubled twice.
+/// Ways to double a string (section III): the meaning of 2A, and of 4B, which is doubled twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubling {
     /// Multiplication by x in GF(2^k).
@@ -123,7 +123,7 @@ impl Doubling {
             Doubling::D2 => left(high(1)),
             Doubling::D3 => kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask }),
             Doubling::D4 => left(high(1) | last),
-            // In the place of the higher half is the lower one, whose last bit goes to the top.
+            // The lower half replaces the higher one, and its last bit goes to the top.
             Doubling::D5 => kernels::Doubling::Right(Carry { test: high(last) | 1, value: top, keep: mask }),
             Doubling::D6 if length == Length::Long => left(0),
             Doubling::D7 if length == Length::Long => kernels::Doubling::HalvesRight,

@@ -22,7 +22,7 @@ impl Function {
     pub const XOR: Function = Function(0b0110);
     /// Disjunction.
     pub const OR: Function = Function(0b1110);
-    /// The first input, whatever the second one is.
+    /// The first input, independent of the second one.
     pub const FIRST: Function = Function(0b1100);
     /// Negation of the second input, as files of the paper's program have it.
     pub const NOT_SECOND: Function = Function(0b0101);
@@ -289,7 +289,7 @@ impl Normaliser {
     }
 
     fn gate(&mut self, first: Signal, second: Signal, function: Function) -> Signal {
-        // Of one input alone: its value for 0 and for 1.
+        // Only one input: its value for 0 and for 1.
         let of_one = |wire: u32, values: [u8; 2]| match values {
             [0, 1] => Signal::Wire(wire, 0),
             [1, 0] => Signal::Wire(wire, 1),

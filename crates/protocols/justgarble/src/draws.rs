@@ -44,7 +44,7 @@ impl Draws {
         }
     }
 
-    /// Puts both tokens of each input into `pairs`; `drawn` is room for what is drawn.
+    /// Writes both tokens of each input into `pairs`; `drawn` is a buffer for random bytes.
     pub fn inputs_into(
         &self,
         method: Method,

@@ -16,7 +16,7 @@
 //!
 //! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
 //! belong together; that of the program says whose values e gives tokens for, and whose d and c decode. They
-//! keep nobody from writing another file: what outputs are worth is for [`Checking`] to say.
+//! do not prevent anybody from writing another file: [`Checking`] decides about outputs.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ const MAGIC: &[u8; 7] = b"brickwg";
 pub const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
 
-/// Names what was garbled, for who has to bring values into tokens and back:
+/// Identifies the garbled program, for callers that convert values to tokens and back:
 /// [`brickwork_circuit::Program::digest`].
 pub type ProgramDigest = [u8; DIGEST_BYTES];
 
@@ -126,13 +126,12 @@ impl Mark {
         &self.garbling
     }
 
-    /// Returns whether the garbling hides inputs from whoever evaluates it. If not, a garbled input is the
-    /// input.
+    /// Returns whether the garbling hides inputs from the evaluator. If not, a garbled input is the input.
     pub fn is_private(&self) -> bool {
         self.is_private
     }
 
-    /// Compares what is used together.
+    /// Compares files that are used together.
     ///
     /// # Errors
     /// [`Error::Input`] if the two are of different garblings.
@@ -228,12 +227,12 @@ pub fn read_encoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Encoding), Err
     read_pairs(FileType::Encoding, file).map(|(mark, program, pairs)| (mark, program, Encoding(pairs)))
 }
 
-/// Writes what the garbler checks outputs by. It is the garbler's secret.
+/// Writes the garbler's data for checking outputs. It is the garbler's secret.
 pub fn write_checking(mark: &Mark, program: &ProgramDigest, checking: &Checking) -> Zeroizing<Vec<u8>> {
     write_pairs(FileType::Checking, mark, program, &checking.0)
 }
 
-/// Reads what the garbler checks outputs by.
+/// Reads the garbler's data for checking outputs.
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
@@ -349,11 +348,11 @@ fn unknown() -> Error {
     damaged("there is no such scheme, cipher or doubling")
 }
 
-/// A file in the making; what it holds is erased.
+/// A file that is being written; its buffer is erased.
 struct Writer(Zeroizing<Vec<u8>>);
 
 impl Writer {
-    /// With room for so many bytes of its body, so that no copy stays behind.
+    /// Makes a buffer with room for this many bytes of the body, so that no copy stays behind.
     fn new(file_type: FileType, body: usize) -> Self {
         let mut bytes = Vec::with_capacity(MAGIC.len() + 2 + body + DIGEST_BYTES);
         bytes.extend(MAGIC);
@@ -427,7 +426,7 @@ impl<'f> Reader<'f> {
         Ok(taken)
     }
 
-    /// Checks that so many bytes are there: nothing takes memory that the file does not have.
+    /// Checks that this many bytes exist, so that no more memory is allocated than the file has.
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("it ends early")) }
     }

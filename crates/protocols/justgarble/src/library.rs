@@ -63,7 +63,7 @@ mod tower {
     pub const CONSTANT: u8 = 0x56;
 }
 
-/// Gates in the making.
+/// Gates that are being made.
 struct Maker {
     inputs: u32,
     gates: Vec<Gate>,
@@ -114,8 +114,8 @@ impl Maker {
         let add = |maker: &mut Self, x: [u32; 4]| [maker.xor(x[0], x[2]), maker.xor(x[1], x[3])];
         let (sum_a, sum_b) = (add(self, a), add(self, b));
         let bit = |i: u8| constant >> i & 1 == 1;
-        // Of the product of the higher halves, w times which goes into the lower half of the result, both
-        // bits of its higher half do.
+        // Of the product of the higher halves, w times goes into the lower half of the result, and both bits
+        // of its higher half do.
         let high = self.multiply2([a[2], a[3]], [b[2], b[3]], [bit(0) ^ bit(1), bit(0)]);
         let low = self.multiply2([a[0], a[1]], [b[0], b[1]], [false; 2]);
         let both = self.multiply2(sum_a, sum_b, [bit(2), bit(3)]);
@@ -245,7 +245,7 @@ pub(crate) fn modulus(bits: usize) -> u128 {
     (1 << bits) - (1 << (bits - 8)) + 1
 }
 
-/// Builds EDT: the edit distance of two strings of so many bits (figure 9).
+/// Builds EDT: the edit distance of two strings of this many bits (figure 9).
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no bit.

@@ -1,8 +1,9 @@
 //! Gb and Ev with the ciphers of π, on the vectorised kernels. A circuit is made ready once, then garbled and
 //! evaluated any number of times in the same memory, as many copies side by side as a register has blocks.
 //!
-//! Every copy has keys of its own, and is to the bit what it would be alone. Gates are taken in an order in
-//! which those with rows are independent of each other; tweaks are their numbers in the circuit all the same.
+//! Every copy has its own keys, and its bits do not depend on the other copies. Gates are taken in an order
+//! in which those with rows are independent of each other; tweaks are their numbers in the circuit all the
+//! same.
 
 use std::sync::Arc;
 
@@ -129,7 +130,7 @@ impl Room {
         if copies == 1 { &mut self.one } else { &mut self.many }
     }
 
-    /// How many of so many copies go next.
+    /// Returns how many of the remaining copies are next.
     fn next(&self, copies: usize) -> usize {
         copies.min(self.many.lanes())
     }
@@ -163,8 +164,8 @@ impl Garbler {
         Self::with_kernel(Kernel::best(), scheme, circuit)
     }
 
-    /// Does what [`Garbler::new`] does, with a kernel of the caller's choice, which changes the time that
-    /// garbling takes, and not one bit of its result.
+    /// Does the same as [`Garbler::new`] with a kernel of the caller's choice, which changes the time of
+    /// garbling, and not one bit of its result.
     ///
     /// # Errors
     /// As for [`Garbler::new`].
@@ -190,7 +191,7 @@ impl Garbler {
         Ok(Garbler { scheme, shape, way, kernel, rng, drawn: Zeroizing::new(Vec::new()) })
     }
 
-    /// Garbles so many times: Gb of the paper.
+    /// Garbles this many times: Gb of the paper.
     ///
     /// # Errors
     /// None.
@@ -201,7 +202,7 @@ impl Garbler {
         garblings
     }
 
-    /// Garbles into the memory of garblings that this garbler has made: nothing of what they were remains.
+    /// Garbles into the memory of earlier garblings of this garbler: nothing of them remains.
     ///
     /// # Panics
     /// If one of them is of another garbler.
@@ -216,7 +217,7 @@ impl Garbler {
         self.with_keys(garblings, &keys);
     }
 
-    /// Does what [`Garbler::garble_again`] does, with keys of π and of the tokens.
+    /// Does the same as [`Garbler::garble_again`] with keys of π and of the tokens.
     pub(crate) fn with_keys(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
         let mut rest = (garblings, keys);
         while !rest.0.is_empty() {
@@ -278,7 +279,7 @@ fn on_kernels(
     draws: &[Draws],
 ) {
     let (method, length) = (scheme.method(), scheme.cipher().length());
-    // Lanes without a copy do what the first one does.
+    // Lanes without a copy repeat the first one.
     let of = |lane: usize| if lane < garblings.len() { lane } else { 0 };
     // A negation adds the offset, and without privacy leaves the last bit as the wire's.
     let last = if method == Method::PrivacyFree { length.last() } else { 0 };
@@ -347,7 +348,7 @@ impl Evaluator {
         Self::with_kernel(Kernel::best(), garbled)
     }
 
-    /// Does what [`Evaluator::new`] does, with a kernel of the caller's choice.
+    /// Does the same as [`Evaluator::new`] with a kernel of the caller's choice.
     ///
     /// # Errors
     /// As for [`Evaluator::new`].

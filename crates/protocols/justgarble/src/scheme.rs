@@ -28,8 +28,8 @@ pub enum Method {
     /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in
     /// which of their inputs.
     HalfGates,
-    /// One row for a gate that is not linear, and no privacy: whoever evaluates sees the circuit and every
-    /// bit, also of the inputs, as the last bit of its token. All that is promised is *aut*.
+    /// One row for a gate that is not linear, and no privacy: the evaluator sees the circuit and every bit,
+    /// including the inputs, as the last bit of its token. All that is promised is *aut*.
     PrivacyFree,
 }
 
@@ -40,12 +40,12 @@ pub enum Opening {
     Rows,
     /// It is free: its token is the sum of those of these inputs.
     Sum {
-        /// Of the first input.
+        /// For the first input.
         first: bool,
-        /// Of the second input.
+        /// For the second input.
         second: bool,
     },
-    /// Its function, where there is no privacy; it has a row if that is not linear.
+    /// Its function, without privacy; it has a row if the function is not linear.
     Known(Function),
 }
 
@@ -76,12 +76,12 @@ impl Method {
         }
     }
 
-    /// Returns whether it hides the wires' bits from whoever evaluates (*prv* and *obv*).
+    /// Returns whether it hides the wires' bits from the evaluator (*prv* and *obv*).
     pub fn is_private(self) -> bool {
         self != Method::PrivacyFree
     }
 
-    /// Returns what an evaluator is told of a gate with this function.
+    /// Returns the evaluator's knowledge of a gate with this function.
     pub fn opening(self, function: Function) -> Opening {
         let Terms { first, second, .. } = function.terms();
         match self {
@@ -132,13 +132,12 @@ impl Scheme {
         }
     }
 
-    /// Returns the scheme of this name: a method, a cipher and what doubles, as in `gaxr-a2-d7`,
-    /// `half-gates-a2` or
-    /// `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2 and D3 for A4, and
-    /// with half-gates D1.
+    /// Returns the scheme with this name: a method, a cipher and a doubling, as in `gaxr-a2-d7`,
+    /// `half-gates-a2` or `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2
+    /// and D3 for A4, and with half-gates D1.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is none of this name, or what it names is insecure.
+    /// [`Error::Usage`] if there is no scheme with this name, or it is insecure.
     pub fn named(name: &str) -> Result<Self, Error> {
         let unknown = || {
             Error::Usage(format!(
@@ -192,11 +191,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Makes the shape of these gates: of each the wires that it reads, and what else of it shows.
+    /// Makes the shape of these gates: for each the wires that it reads, and its other public data.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate is none that the method has, or reads what is not before it, or an output
-    /// is no wire.
+    /// [`Error::Input`] if the method has no such gate, a gate reads a wire that is not before it, or an
+    /// output is no wire.
     pub fn new(
         method: Method,
         inputs: u32,
@@ -243,7 +242,7 @@ impl Shape {
         self.inputs
     }
 
-    /// Returns of each gate the wires that it reads, and what else of it shows.
+    /// Returns for each gate the wires that it reads, and its other public data.
     pub fn gates(&self) -> &[(u32, u32, Opening)] {
         &self.gates
     }
@@ -283,7 +282,8 @@ impl std::fmt::Display for Scheme {
     }
 }
 
-/// F: the garbled circuit. It tells of the circuit what its method lets show, and nothing of the input.
+/// F: the garbled circuit. It reveals the part of the circuit that its method shows, and nothing of the
+/// input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbled {
     pub(crate) cipher: Cipher,
@@ -293,8 +293,8 @@ pub struct Garbled {
 }
 
 impl Garbled {
-    /// Makes the garbled circuit of these parts: a scheme, the key of the permutation, what of the circuit
-    /// shows, and the rows of the gates that are not free, gate after gate.
+    /// Makes the garbled circuit from its parts: a scheme, the key of the permutation, the public part of the
+    /// circuit, and the rows of the gates that are not free, gate after gate.
     ///
     /// # Errors
     /// [`Error::Input`] if there are not as many rows as its gates have, or the shape is another method's.
@@ -313,7 +313,7 @@ impl Garbled {
         Ok(Garbled { cipher: scheme.cipher(), key, shape, rows })
     }
 
-    /// Returns with what it was garbled.
+    /// Returns its scheme.
     pub fn scheme(&self) -> Scheme {
         Scheme { method: self.shape.method, cipher: self.cipher }
     }
@@ -323,7 +323,7 @@ impl Garbled {
         self.key
     }
 
-    /// Returns what of the circuit shows.
+    /// Returns the public part of the circuit.
     pub fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
@@ -343,7 +343,7 @@ pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 pub struct Decoding(pub(crate) Vec<u8>, pub(crate) Length);
 
 /// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up
-/// (*aut*). Anybody else who has them can make up outputs.
+/// (*aut*). Anybody else who has them can forge outputs.
 pub struct Checking(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// The result of garbling a circuit: each part is of use by itself (*prv* needs F, X and d; *obv* is without

@@ -56,7 +56,7 @@ fn plain(gates: &[(u32, u32, Function)], outputs: &[u32], input: &[bool]) -> Vec
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any circuit, brought into form, means what it meant, and every scheme gives its outputs.
+    /// Any circuit in this form computes the same, and every scheme gives its outputs.
     #[test]
     fn every_scheme_gives_what_the_circuit_gives(
         (inputs, gates, outputs) in circuits(),
@@ -190,7 +190,8 @@ fn what_is_told_of_a_gate_is_what_the_method_shows() {
     }
 }
 
-/// An output that was not evaluated is seen by who has the tokens, and only by him (*aut* is not *prv*).
+/// The owner of the tokens detects an output that was not evaluated, and nobody else does (*aut* is not
+/// *prv*).
 #[test]
 fn made_up_outputs_are_seen() {
     let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
@@ -210,7 +211,7 @@ fn made_up_outputs_are_seen() {
     }
 }
 
-/// A garbled circuit that was damaged ends in an error, whatever is missing.
+/// A damaged garbled circuit causes an error, whichever part is missing.
 #[test]
 fn damaged_garbled_circuits_are_refused() {
     let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR)];
@@ -271,7 +272,7 @@ fn circuits_keep_the_paper_s_conditions() {
     assert!(Circuit::normalised(2, [(0, 1, Function::AND)], &[3]).is_err());
 }
 
-/// Doublings are what section III says of strings, whose first bit is the highest here.
+/// Doublings are those of section III for strings, whose first bit is the highest here.
 #[test]
 fn doublings_are_the_paper_s() {
     let string = |a: u128, k: u32| -> Vec<u8> { (0..k).map(|i| (a >> (127 - i)) as u8 & 1).collect() };

@@ -1,5 +1,5 @@
-//! Crossing 3: the garbler garbles slot after slot and sends what it makes; the evaluator evaluates what it
-//! gets. Neither keeps a table.
+//! Crossing 3: the garbler garbles slot after slot and sends the tables; the evaluator evaluates them.
+//! Neither keeps a table.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) struct Wires<'b> {
     chunk: &'b Chunk<'b>,
     lanes: usize,
     labels: Labels,
-    /// Of the slot at hand, `[execution][wire]`.
+    /// The labels of the current slot, `[execution][wire]`.
     inputs: Labels,
     outputs: Labels,
 }
@@ -259,7 +259,7 @@ struct Received<'c> {
     frame: Vec<u8>,
     /// Bytes of the frame that were used.
     read: usize,
-    /// Those of the copies at hand, copy by copy, and the first of these.
+    /// The tables of the current copies, copy by copy, and the first of these.
     section: Vec<u8>,
     first: usize,
 }

@@ -18,7 +18,7 @@ const LABELS: usize = 1 << 18;
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     executions: usize,
-    /// Of each wire of the program where its label lies.
+    /// For each wire of the program the position of its label.
     places: Vec<u32>,
     /// Labels alive at a time.
     alive: usize,
@@ -168,11 +168,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// A party's outputs, while executions come in. Of several executions those that it alone learns come first,
-/// as in a program that is repeated; of one they come port after port.
+/// A party's outputs, while executions come in. With several executions, the outputs that it alone learns
+/// come first, as in a repeated program; with one they come port after port.
 pub(super) struct Outputs {
     executions: usize,
-    /// Of each bit of an execution whether the other party learns it, too.
+    /// For each bit of an execution whether the other party learns it, too.
     both: Vec<bool>,
     own: Vec<bool>,
     common: Vec<bool>,
@@ -196,8 +196,8 @@ impl Outputs {
     }
 }
 
-/// Of each wire of a program where its label lies while slots are gone through in their order, and how many
-/// labels there are at a time. A place is used again once its wire has been read for the last time.
+/// Returns for each wire of a program the position of its label while slots are processed in order, and the
+/// largest number of labels at a time. A place is used again once its wire has been read for the last time.
 fn places(program: &Program, outputs: &[Wire]) -> (Vec<u32>, usize) {
     let mut reads = vec![0u32; program.wires()];
     let mut read = |wire: &Wire| reads[*wire as usize] += 1;
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use brickwork_circuit::library;
 
-    /// A wire that is still to be read lies alone in its place.
+    /// A wire that is still to be read has its position for itself.
     #[test]
     fn no_label_is_overwritten_before_it_was_read() {
         for program in [library::millionaires().unwrap(), library::aes::cbc_mac(3).unwrap()] {

@@ -1,10 +1,10 @@
 //! Yao's protocol with half-gates (Zahur, Rosulek, Evans 2015), **semi-honest**: it protects against a party
 //! that follows the protocol and looks at everything it sees, and against nobody else. A garbler that cheats
-//! computes what it likes. It is the fast baseline of the house, and the smallest protocol in it.
+//! can compute any other function. It is the fast baseline of the house, and the smallest protocol in it.
 //!
 //! A program is garbled once, with one offset, slot after slot, and evaluated while its tables arrive, so
-//! memory does not grow with it. The evaluator's labels are those of correlated OTs whose offset is the
-//! garbler's: choosing a label takes no message of its own.
+//! memory does not grow with it. The evaluator's labels come from correlated OTs with the garbler's offset:
+//! choosing a label needs no additional message.
 //!
 //! ```text
 //!   1  both    hello; base OTs, in which the garbler chooses by the bits of its offset
@@ -16,8 +16,8 @@
 //! OTs may come from a store ([`Stocked`]); then 2 is one bit for each of the evaluator's inputs.
 //!
 //! Executions go in chunks; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and
-//! those of `executions` that they share with runs from stock, are the whole protocol; beside their calls
-//! stand the crossings of the link.
+//! those of `executions` that they share with runs from stock, are the whole protocol; the comments beside
+//! their calls are the crossings of the link.
 #![forbid(unsafe_code)]
 
 mod cheat;
@@ -83,9 +83,9 @@ impl Protocol for SemiHonest {
 /// holds the bits of its input ports, `[execution][bit]`.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it sends what is no message of
-/// the protocol, [`Error::Io`] if it goes away, [`Error::Input`] if `input` has the wrong length,
-/// [`Error::Limit`] if there are more executions than can be numbered.
+/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it sends an invalid message,
+/// [`Error::Io`] if it goes away, [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] if there
+/// are too many executions.
 pub fn garbler(
     channel: Channel,
     job: &Job,

@@ -18,7 +18,7 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::records::TakenStream;
 
-/// Receives what the evaluator's choices are hidden in. Returns the false labels of its inputs,
+/// Receives the message that hides the evaluator's choices. Returns the false labels of its inputs,
 /// `[execution][wire]`.
 pub(super) fn garbler(
     party: &mut Garbler,
@@ -67,7 +67,7 @@ pub(super) fn evaluator(
         bits[labels.len()..].iter_mut().zip(ots.choices.iter()).for_each(|(bit, choice)| *bit ^= choice);
         labels.extend_from_slice(&ots.labels);
     }
-    // The choices are random and used here alone: what is sent says nothing of the inputs.
+    // The choices are random and used only here, so the message reveals nothing about the inputs.
     party.run.channel.send(msg::CORRECTIONS, &pack(bits.iter().copied()))?;
     Ok(labels)
 }

@@ -5,7 +5,7 @@ use brickwork_session::{PhaseReport, Promise};
 /// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// The warning that everybody who runs the protocol is to read.
+/// The warning that everybody who runs the protocol must read.
 pub const WARNING: &str = "--protocol semi-honest: a peer that departs from the protocol can learn this \
                            party's input, or choose what this party learns; --protocol duplo holds against \
                            a cheater";

@@ -44,7 +44,7 @@ impl<C> Session<C> {
 /// The part of each component of its program that a run keeps.
 #[derive(Default)]
 pub(super) struct Components {
-    /// Of those that are used.
+    /// The schedules of used components.
     pub schedules: Vec<Option<Schedule>>,
     /// The start of each one's hash keys, once the garbler has drawn and sent them.
     pub starts: Vec<u128>,
@@ -53,7 +53,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// Makes those of a program of which nothing has been garbled.
+    /// Makes the keys of a program of which nothing has been garbled.
     pub fn of(program: &Program) -> Self {
         let used = program.slots_by_component().into_iter().map(|slots| slots > 0);
         let components = program.components().iter().zip(used);

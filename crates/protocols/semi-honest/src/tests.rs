@@ -33,7 +33,7 @@ fn random_inputs(program: &Program, executions: usize, rng: &mut Rng) -> [Vec<bo
         .map(|party| (0..executions * program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Outputs, and the bytes of both directions, are those that are known beforehand.
+/// Runs the program; its outputs, and the bytes of both directions, must be the predicted ones.
 #[track_caller]
 fn runs(program: Program, executions: usize) {
     let program = Arc::new(program);

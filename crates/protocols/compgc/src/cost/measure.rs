@@ -19,7 +19,7 @@ use brickwork_primitives::garbling::{Collect, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::solder::Soldering;
 use brickwork_session::{Job, Unobserved};
 
-/// The kinds of work of this protocol, besides those of the primitives.
+/// Measures this protocol's own kinds of work.
 impl Measure for CompGc {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL

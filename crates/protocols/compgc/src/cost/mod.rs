@@ -21,7 +21,7 @@ use crate::stored::Request;
 
 use work::{BEYOND, INPUT, SLOT};
 
-/// Returns what a run of a program costs on these machines, both alike, over this link.
+/// Returns the cost of a run of a program on two equal machines over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -38,8 +38,8 @@ pub fn sent_bytes(program: &Program, linking: Linking) -> Result<[u64; 2], Error
     Ok(script(program, linking)?.sent_bytes(1))
 }
 
-/// Returns what a run of a program costs whose components and OTs are in both parties' stores, which share so
-/// many epochs that are not used up; components are linked as `standard`.
+/// Returns the cost of a run of a program whose components and OTs are in both parties' stores, which share
+/// this many unused epochs; components are linked as `standard`.
 ///
 /// # Errors
 /// As [`script_from_stock`].
@@ -65,11 +65,11 @@ pub fn script(program: &Program, linking: Linking) -> Result<Script, Error> {
     Ok(script)
 }
 
-/// Returns the steps of a run whose components and OTs are in store, where the last run was not broken off:
-/// otherwise the parties tell each other a little more of where they stand.
+/// Returns the script of a run whose components and OTs are in stock, if the last run was not interrupted:
+/// otherwise the parties send slightly more about their positions.
 ///
 /// # Errors
-/// [`Error::Limit`] if no store gives so much to one program, or as [`script`].
+/// [`Error::Limit`] if no store can give so much to one program, or as [`script`].
 pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error> {
     let _ = Request::of(program)?;
     let layout = Layout::new(program, Linking::Standard)?;
@@ -192,7 +192,7 @@ fn evaluate(script: &mut Script, layout: &Layout) {
 /// Peak memory of the garbler and of the evaluator in bytes.
 fn memory(layout: &Layout) -> [u64; 2] {
     let program = layout.program;
-    // The program, the layout of its slots, and what its outputs are.
+    // The program, the layout of its slots, and its outputs.
     let slots = (12 * layout.slot_inputs() + 64 * layout.order.len() + 24 * layout.links.len()) as u64;
     let program_bytes = gates(program) * GATE_BYTES + slots + 4 * program.wires() as u64;
     // Rows of the extension, and the labels that they become.

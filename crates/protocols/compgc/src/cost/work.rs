@@ -5,9 +5,9 @@ use brickwork_primitives::cost::known;
 
 /// An input of a slot, at one party: its label is drawn or carried.
 pub static INPUT: Work = Work { name: "compgc.input", known: known::WIRE };
-/// A slot, at one party, whatever it computes.
+/// A slot, at one party, independent of its circuit.
 pub static SLOT: Work = Work { name: "compgc.slot", known: known::SLOT };
-/// The time of each phase beyond its work and its messages. Of most of them the clock showed nothing.
+/// The time of each phase beyond its work and its messages. For most of them the measurement was zero.
 pub static BEYOND: [Work; 6] = [
     Work { name: "compgc.beyond.setup", known: known::SETUP },
     Work { name: "compgc.beyond.preprocess", known: [0.0; 4] },

@@ -1,6 +1,6 @@
-//! Components and OTs made beforehand: a connection between two parties with stores. Meeting, filling and
-//! taking are the same for all protocols ([`brickwork_session::stock`]); here is what is kept of copies and
-//! of OTs, and what a program takes, whose components are linked as `standard`.
+//! Components and OTs made beforehand: a connection between two parties with stores. All protocols share the
+//! code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of copies
+//! and of OTs, and the items of programs, whose components are linked as `standard`.
 //!
 //! A session's offset is that of all programs that take from it. It may be: each call of the hash is under a
 //! key of one batch of copies, and a guess of the offset is tested against the calls under one key, however
@@ -38,7 +38,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: CompGc::NAME, role, terms }
 }
 
-/// Returns whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has enough for a program, among the items that both parties may still
+/// use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -56,12 +57,12 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
     Ok(if part.is_lost() { 0 } else { needs.suffices(&Batches::of(store, &part.id)?) })
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
-/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. Returns how many epochs both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -71,7 +72,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// Returns what a store holds of this protocol, oldest first; burned epochs too.
+/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -137,12 +138,12 @@ impl Stocked {
         }
     }
 
-    /// Makes what is asked for, some at a time; what an interrupted run for the same has made is not made
-    /// again.
+    /// Makes the requested stock in parts; parts that an interrupted run for the same request has completed
+    /// are not made again.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer sends what
-    /// is no message of the protocol, and then all that was made with the same offset is burned.
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer sends an
+    /// invalid message, and then everything with the same offset is burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         match self.0 {
             Of::Garbler(line) => fill(*line, asked),
@@ -150,7 +151,7 @@ impl Stocked {
         }
     }
 
-    /// Runs a program on what is in the store. `input` are the bits of this party's input ports.
+    /// Runs a program on stock. `input` are the bits of this party's input ports.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
@@ -169,7 +170,7 @@ impl Stocked {
         }
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Ends it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.

@@ -44,7 +44,7 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns what a program takes. One that has neither a slot nor an input of the evaluator takes an OT
+    /// Returns the items of a program. One that has neither a slot nor an input of the evaluator takes an OT
     /// all the same, which hides nothing: an entry that takes nothing would burn nothing.
     ///
     /// # Errors
@@ -92,13 +92,13 @@ impl Request {
         steps
     }
 
-    /// Lists what it names: the components in their order, then the OTs.
+    /// Lists the requested items: the components in order, then the OTs.
     fn wanted(&self) -> Vec<Wanted<'_>> {
         let rest = Wanted { kind: OTS, component: [0; 32], name: "OTs", count: self.ots };
         Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
-    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is too little.
@@ -106,7 +106,7 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
+    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
     /// others are made.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
@@ -119,7 +119,7 @@ impl Request {
         if missing == Request::default() { self.clone() } else { missing }
     }
 
-    /// Returns how often what is there suffices for this.
+    /// Returns for how many programs the existing items are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }

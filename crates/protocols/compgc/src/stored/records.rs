@@ -8,7 +8,7 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_session::stock::records::{In, Out, Records};
 
-/// How much there is of a copy: what both know of its component.
+/// The size of a copy's data, which both derive from its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Labels of inputs, and of outputs.
@@ -43,7 +43,7 @@ pub(crate) struct EvaluatorCopies {
     pub tables: Vec<u8>,
 }
 
-/// Where so many values of each of some copies lie.
+/// Returns the range of the values of some copies, with `each` values per copy.
 fn values(copies: &Range<usize>, each: usize) -> Range<usize> {
     copies.start * each..copies.end * each
 }
@@ -77,7 +77,7 @@ impl Records for GarblerCopies {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        // A list that grows leaves copies behind, so it is made anew.
+        // A growing list leaves copies behind, so a new one is allocated.
         self.count += others.count;
         self.inputs = Labels::new([&self.inputs[..], &others.inputs].concat());
         self.outputs = Labels::new([&self.outputs[..], &others.outputs].concat());

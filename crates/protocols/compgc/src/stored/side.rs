@@ -1,5 +1,5 @@
-//! The two roles where their copies and OTs lie on disk. The work of one party by itself is a [`Role`] of its
-//! end of the OTs; the rest is said once for both.
+//! The two roles where their copies and OTs lie on disk. [`Role`] has the work of one party at its end of the
+//! OTs; the rest of the code is shared.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,13 +24,13 @@ use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Forward, Ranges, Serial};
 
-/// The copy that a slot takes, and what this party has of it.
+/// The copy that a slot takes, and this party's data about it.
 pub(crate) struct Taken<P> {
     copy: Copy,
     held: P,
 }
 
-/// A party's end of the OTs, and what it does with them and with copies.
+/// A party's end of the OTs, and its operations with them and with copies.
 pub(crate) trait Role: Sized {
     const ROLE: Party;
     type Ots: Records<Context<'static> = ()> + Default;
@@ -209,12 +209,12 @@ pub(crate) enum Made<C: Role> {
 /// The material that a program runs on.
 struct Material<C: Role> {
     ots: C::Ots,
-    /// Of each slot.
+    /// The copy of each slot.
     copies: Vec<Taken<C::Copies>>,
 }
 
-/// Reads what an entry took: the OTs, and of each slot its copy. The slots of a component take its copies in
-/// the order of the entry, at both parties.
+/// Reads the items of an entry: the OTs, and for each slot its copy. The slots of a component take its copies
+/// in the order of the entry, at both parties.
 fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Error> {
     let components = layout.program.components().iter();
     let shapes: HashMap<[u8; 32], Shape> =

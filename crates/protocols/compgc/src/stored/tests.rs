@@ -69,7 +69,7 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns what had to be made, and the
+    /// Runs on random inputs; outputs are those of the plaintext. Returns the stock that was made, and the
     /// phases.
     #[track_caller]
     fn runs(
@@ -90,7 +90,7 @@ impl Folders {
     }
 }
 
-/// So many times as much.
+/// Returns this many times the request.
 fn times(program: &Program, count: usize) -> Request {
     let Request { components, ots } = Request::of(program).unwrap();
     Request { components: components.into_iter().map(|(c, n)| (c, count * n)).collect(), ots: count * ots }
@@ -141,8 +141,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Every byte is known beforehand; online goes what a run without stock sends online, as nothing of it
-    // depends on where components come from.
+    // Every byte is predicted. Online, a run sends the same as a run without stock, because the source of
+    // components does not matter there.
     let (made, phases) = folders.runs(&small, Lacking::Refuse, &mut rng);
     assert_eq!(made, None);
     let predicted = |script| {
@@ -238,8 +238,8 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
-/// another began is never used.
+/// Row 21: an interrupted filling can continue; completed steps are not made again, and incomplete ones are
+/// never used.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
@@ -261,8 +261,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have a
-/// copy or an OT in common, and the next ones are right.
+/// Rows 16, 20 and 21: wherever a party dies, the items that the program took are gone at both, no two
+/// programs share a copy or an OT, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -277,8 +277,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (msg::DECODING, 1, Party::Garbler),
         (msg::COLOURS, 1, Party::Evaluator),
     ] {
-        // Inputs are 0, so that what is sent are choices of OTs, and the false labels of copies' inputs:
-        // those of others each time.
+        // Inputs are 0, so that the sent values are choices of OTs, and the false labels of copies' inputs:
+        // different ones each time.
         for noted in [msg::CHOICES, msg::INPUT_LABELS] {
             let (folders, seen) = (Folders::new(), Seen::default());
             let _ = folders.good(What::Fill(&times(&program, 5)));
@@ -327,7 +327,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint; nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());

@@ -35,8 +35,8 @@ fn guess<'a>(blocks: impl IntoIterator<Item = &'a [Label]>) -> Option<(Label, us
     counts.into_iter().max_by_key(|&(_, count)| count).map(|(bits, count)| (Label::from_bits(bits), count))
 }
 
-/// `A ⊕ H(T ⊕ i)` of two wires in two blocks: all four A and H cancel, and what is left is a multiple of R.
-/// An evaluator that only looks has R in half of the pairs, and with it both labels of every wire: it can
+/// `A ⊕ H(T ⊕ i)` of two wires in two blocks: all four A and H cancel, and the rest is a multiple of R. An
+/// evaluator that only looks has R in half of the pairs, and with it both labels of every wire: it can
 /// evaluate every component on inputs of its choice, and tell the bits of others apart.
 #[test]
 fn the_printed_scheme_gives_the_offset_away() {
@@ -56,8 +56,8 @@ fn the_printed_scheme_gives_the_offset_away() {
     }
 }
 
-/// A program in which one value has three readers, several values go into one component, and blocks are of
-/// one width: what the printed scheme breaks at.
+/// Makes a program in which one value has three readers, several values go into one component, and blocks
+/// have the same width: it breaks the printed scheme.
 fn chained(rng: &mut Rng) -> Program {
     let word = |name: &str| Port::new(name, Type::Uint(16));
     let mut program =
@@ -92,8 +92,8 @@ fn the_repaired_scheme_does_not() {
                 assert!(sums(one, other).all(|sum| sum != inside.delta.label()));
             }
         }
-        // A value that is read twice makes pairs of blocks agree with a third one: what is most frequent
-        // comes as often as there are such pairs, and is random.
+        // A value that is read twice makes pairs of blocks agree with a third one: the most frequent value
+        // occurs as often as there are such pairs, and is random.
         let (found, _) = guess(blocks.iter().copied()).expect("most sums are not zero");
         assert_ne!(found, inside.delta.label());
         // The blocks are blocks: a link is one label, and the inputs are the wires plus this label.

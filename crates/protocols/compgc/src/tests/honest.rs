@@ -18,7 +18,7 @@ fn over(
     })
 }
 
-/// Outputs, and the bytes of both directions, are those that are known beforehand.
+/// Runs the program; its outputs, and the bytes of both directions, must be the predicted ones.
 #[track_caller]
 fn runs(program: Program, linking: Linking, rng: &mut Rng) {
     let program = Arc::new(program);
@@ -80,8 +80,8 @@ fn who_watches_is_told_when_outputs_are_there() {
     assert_eq!(*seen.lock().unwrap(), [CompGc::PHASES, &["outputs"]].concat());
 }
 
-/// Labels that a run of each linking takes, counted by hand: two slots of one component, the second reads
-/// half of what the first one gives, and wires of both parties.
+/// The labels of a run with each linking, counted by hand: two slots of one component, where the second reads
+/// half of the first one's outputs, and wires of both parties.
 #[test]
 fn links_are_counted_as_on_paper() {
     let mut rng = Rng::replayable("test");
@@ -155,8 +155,8 @@ fn messages_of_another_length_are_refused() {
     }
 }
 
-/// With `standard` the tables say nothing of how components are linked: what is sent before the inputs is of
-/// the same lengths for all programs that use the same components as often.
+/// With `standard`, the tables reveal nothing about the links: the messages before the inputs have the same
+/// lengths for all programs that use the same components equally often.
 #[test]
 fn standard_components_do_not_depend_on_their_links() {
     let mut rng = Rng::replayable("test");
@@ -190,7 +190,7 @@ fn standard_components_do_not_depend_on_their_links() {
 
 /// The evaluator of a run is told the colours of its outputs' false labels, and nothing by which it could
 /// decode another wire. The colour of the active label of any other wire, whatever its bit, is 0 as often as
-/// 1. So is its sum with any other one that is no copy of the same wire.
+/// 1. The same holds for its sum with any other one that is no copy of the same wire.
 #[test]
 fn intermediate_wires_do_not_decode() {
     const RUNS: usize = 100;

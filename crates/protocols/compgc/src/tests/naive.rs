@@ -1,5 +1,6 @@
-//! Both parties a second time, wire by wire and gate by gate, from the text of docs/protocols/compgc.md and
-//! the figures of the papers: what either sends, and the label of every wire, are the same to the bit.
+//! A second implementation of both parties, wire by wire and gate by gate, from the text of
+//! docs/protocols/compgc.md and the figures of the papers: all messages and the label of every wire are the
+//! same to the bit.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_circuit::Gate;
@@ -8,8 +9,8 @@ use brickwork_wire::Tag;
 
 use super::*;
 
-/// H of a copy of a component with so many AND gates: π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i under keys of at most 2^15
-/// calls.
+/// H of a copy of a component with this many AND gates: π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i under keys with at most 2^15
+/// calls each.
 struct Hash {
     start: u128,
     copy: u64,
@@ -104,7 +105,7 @@ fn links(program: &Program, linking: Linking) -> Vec<Pairs> {
                 place += 1;
             }
             for block in blocks {
-                // Of the wires that read a value, the first one; of single wires, each.
+                // For wires that read a value, the first one; for single wires, each.
                 let same = |wire: usize| match linking {
                     Linking::Scmc => value_of[wire] == value_of[block[0][0]],
                     _ => wire == block[0][0],
@@ -263,7 +264,7 @@ fn messages_and_labels_are_those_of_a_naive_writing() {
             for (message, expected) in of(0).iter().zip(&expected) {
                 assert!(message == expected, "{:?} with {linking:?}", message.0);
             }
-            // Every wire's label is that of its bit, and of what the garbler learns, colours go back.
+            // Every wire's label is that of its bit; colours are sent back for the garbler's outputs.
             let bits = bits(&program, [&a, &b]);
             let delta = run.delta.bits();
             for (wire, (&label, &bit)) in falses.iter().zip(&bits).enumerate() {

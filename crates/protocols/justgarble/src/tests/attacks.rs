@@ -1,5 +1,5 @@
-//! Why the ciphers are what they are: the attacks of section III (figures 4 and 5) on simpler ones, and that
-//! they fail against those that are offered. Each ends with what nobody but the garbler may know.
+//! The reasons for the ciphers: the attacks of section III (figures 4 and 5) on simpler ones, and their
+//! failure against the offered ones. Each attack ends with a value that only the garbler may know.
 
 use aes::Aes128 as Block;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
@@ -54,7 +54,7 @@ fn doubled(a: u128) -> u128 {
     Doubling::D1.double(a, Length::Long)
 }
 
-/// One gate, garbled: what an evaluator sees (rows; both its tokens), and the secrets.
+/// One garbled gate: the evaluator's view (rows; both its tokens), and the secrets.
 struct Gated {
     rows: Vec<u128>,
     tokens: Vec<[u128; 2]>,
@@ -82,8 +82,8 @@ impl Gated {
     }
 }
 
-/// Figure 4, top left: π(A ⊕ B) ⊕ X in Ga. Of an AND gate with both tokens for 0, another row is inverted,
-/// and the token that was never given comes out.
+/// Figure 4, top left: π(A ⊕ B) ⊕ X in Ga. In an AND gate with both tokens for 0, another row is inverted,
+/// which gives a token that was never given.
 #[test]
 fn without_davies_meyer_ga_gives_tokens_away() {
     let pi = Permutation::new();
@@ -120,8 +120,8 @@ fn keys_that_add_up_give_the_offset_away() {
     assert!(!attack(&gated(Method::GaX, &Cipher::A2(Doubling::D1).keyed(7), Function::AND)));
 }
 
-/// Figure 4, top right: ρ(A ⊕ 2B) ⊕ X in GaX. Of an OR gate with tokens A for 1 and B for 0, the row of A ⊕ R
-/// and B is inverted: it holds X ⊕ R, and the two Rs outside of the permutation cancel out.
+/// Figure 4, top right: ρ(A ⊕ 2B) ⊕ X in GaX. In an OR gate with tokens A for 1 and B for 0, the row of A ⊕ R
+/// and B is inverted: it contains X ⊕ R, and the two Rs outside of the permutation cancel.
 #[test]
 fn one_doubling_is_not_enough() {
     let pi = Permutation::new();
@@ -135,14 +135,14 @@ fn one_doubling_is_not_enough() {
     assert!(!attack(&|a, b| doubled(a) ^ doubled(doubled(b))));
 }
 
-/// Figure 4, bottom right: no tweak. Two gates that read the same wires are masked alike, so the tables
-/// together say what their tokens have in common.
+/// Figure 4, bottom right: no tweak. Two gates that read the same wires have the same masks, so the tables
+/// together give the sum of their tokens.
 #[test]
 fn without_a_tweak_gates_are_masked_alike() {
     let pi = Permutation::new();
     let gate = |function| Gate { first: 0, second: 1, function };
     let circuit = Circuit::new(2, vec![gate(Function::AND), gate(Function::OR)], vec![2, 3]).unwrap();
-    // Of the gates' tokens for (0, 0), an evaluator with tokens for (1, 1) learns the sum.
+    // From the gates' tokens for (0, 0), an evaluator with tokens for (1, 1) learns the sum.
     let leaks = |cipher: &dyn Fn(u128, u128, u64) -> u128| {
         let (rows, tokens) = garble_with(Method::Ga, &Formula(cipher), &circuit, &drawn());
         let place = 2 * (tokens[0][0] as usize & 1) + (tokens[1][0] as usize & 1);
@@ -171,7 +171,7 @@ fn hashes_that_add_up_vanish() {
         let (rows, tokens) = garble_with(Method::GaX, &Formula(cipher), &circuit, &drawn());
         assert_eq!(tokens[5], tokens[6]);
         let offset = tokens[0][0] ^ tokens[0][1];
-        // Of equal tokens the rows are those of equal types: 0 and 3.
+        // For equal tokens the rows are those of equal types: 0 and 3.
         rows[0] ^ rows[3] == offset
     };
     assert!(leaks(&|a, b, tweak| h(a, tweak) ^ h(b, tweak)));

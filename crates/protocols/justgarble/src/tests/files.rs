@@ -1,4 +1,4 @@
-//! The parts of a garbling as files: what is read is what was written, and what is damaged is refused.
+//! The parts of a garbling as files: reading gives what was written, and damaged files are refused.
 
 use super::*;
 use crate::files::*;
@@ -101,7 +101,8 @@ fn damaged_files_are_refused() {
     }
 }
 
-/// Somebody who mends the digest, too, gets an error or a file, never a panic nor memory beyond the file's.
+/// If somebody corrects the digest, too, the result is an error or a file, and never a panic or more memory
+/// than the file.
 #[test]
 fn files_with_a_mended_digest_do_no_harm() {
     let cipher = Cipher::A4(Doubling::D1);
@@ -148,7 +149,7 @@ fn gates_of_other_schemes_are_refused() {
     }
 }
 
-/// Files of two garblings do not go together, whichever two of them meet.
+/// Files of two garblings do not fit together, in any combination.
 #[test]
 fn files_of_other_garblings_are_told_apart() {
     for scheme in schemes() {

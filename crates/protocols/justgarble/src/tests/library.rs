@@ -78,8 +78,8 @@ fn aes_has_the_paper_s_shape() {
     assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit);
     let topology = Scd::read(&scd.topology().write()).unwrap();
     assert_eq!((topology.functions(), topology.gates()), (None, scd.gates()));
-    // Figure 1 says of tables: 64, 11.5, 8.64 bytes a gate, and with short tokens 40, 7.20, 5.40; those of
-    // free XOR were computed from 18%.
+    // Figure 1 has these sizes of tables: 64, 11.5, 8.64 bytes per gate, and with short tokens 40, 7.20,
+    // 5.40; those of free XOR were computed from 18%.
     for (name, bytes) in
         [("ga-a2", 64.0), ("gax-a2", 11.68), ("gaxr-a2", 8.76), ("ga-a4", 40.0), ("gax-a4", 7.30)]
     {
@@ -89,7 +89,7 @@ fn aes_has_the_paper_s_shape() {
     }
 }
 
-/// Other circuits compute what they are called after.
+/// Larger circuits compute the functions of their names.
 #[test]
 fn larger_circuits_compute_what_they_are_called_after() {
     for width in [10, 16, 32] {

@@ -131,7 +131,7 @@ fn evaluators_take_what_they_are_for() {
     assert!(evaluator.evaluate(&[], &[]).unwrap().is_empty());
 }
 
-/// A file says in four bytes how many inputs there are: those that no gate reads take no memory.
+/// A file states the number of inputs in four bytes: inputs that no gate reads take no memory.
 #[test]
 fn inputs_that_nothing_reads_are_bounded() {
     let scheme = Scheme::new(Method::GaX, Cipher::A2(Doubling::D1)).unwrap();

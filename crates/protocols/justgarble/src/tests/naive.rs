@@ -153,7 +153,7 @@ fn garbled(
     (rows, tokens)
 }
 
-/// The procedure GbAnd of Zahur, Rosulek and Evans, and what negations make of it.
+/// The procedure GbAnd of Zahur, Rosulek and Evans, and the effect of negations on it.
 struct HalfGarbler<'a, H: Fn(&Bits, u64) -> Bits> {
     offset: &'a Bits,
     is_private: bool,
@@ -214,7 +214,7 @@ impl<H: Fn(&Bits, u64) -> Bits> HalfGarbler<'_, H> {
     }
 }
 
-/// Every function, with half-gates: rows and tokens, and what an evaluator makes of them.
+/// Every function, with half-gates: rows and tokens, and the evaluator's results.
 #[test]
 fn half_gates_are_those_of_their_figure() {
     for table in 0..16 {

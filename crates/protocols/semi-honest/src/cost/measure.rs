@@ -18,7 +18,7 @@ use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loo
 use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
 use brickwork_session::{Job, Unobserved};
 
-/// The kinds of work of this protocol, besides those of the primitives.
+/// Measures this protocol's own kinds of work.
 impl Measure for SemiHonest {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL

@@ -28,15 +28,15 @@ use work::{BEYOND, SLOT, WIRE};
 pub enum Ots {
     /// They are made for it.
     Made,
-    /// They are in both parties' stores, which share so many epochs that are not used up, and where the last
-    /// run was not broken off: otherwise the parties tell each other a little more of where they stand.
+    /// They are in both parties' stores, which share this many unused epochs, and the last run was not
+    /// interrupted: otherwise the parties send slightly more about their positions.
     Stocked {
         /// Epochs.
         epochs: u64,
     },
 }
 
-/// Returns what `executions` of a program cost on these machines, both alike, over this link.
+/// Returns the cost of `executions` of a program on two equal machines over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -60,10 +60,10 @@ pub fn sent_bytes(program: &Program, executions: usize, ots: Ots) -> Result<[u64
     Ok(script(program, executions, ots)?.sent_bytes(1))
 }
 
-/// Returns what a run does that executes a program so many times.
+/// Returns the script of a run that executes a program this many times.
 ///
 /// # Errors
-/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if no store gives OTs for so many.
+/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if no store has OTs for as many.
 pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, Error> {
     let layout = Layout::new(program, executions)?;
     let mut script = Script::new(SemiHonest::PHASES);
@@ -124,7 +124,7 @@ fn setup(script: &mut Script, program: &Program) {
     script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
 }
 
-/// Both stores meet, and both agree on what the program takes and burn it.
+/// Both stores meet, and both parties agree on the program's items and burn them.
 fn meet(script: &mut Script, program: &Program, epochs: u64) {
     primitives::meet(script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     primitives::agree_to_take(script, "prepare");
@@ -202,7 +202,7 @@ fn memory(layout: &Layout) -> [u64; 2] {
     let ots = 2 * LABEL * (count * layout.evaluator_inputs()) as u64;
     let colours = (count * layout.output_wires().len()) as u64;
     let common = PROCESS_BYTES + program_bytes + labels + inputs + ots + colours + TABLES_IN_HAND;
-    // Of all executions a byte for each bit.
+    // For all executions a byte for each bit.
     [Garbler, Evaluator].map(|party| {
         let bits = program.input_width(party) + layout.places_of_outputs(party).count();
         common + (layout.executions() * bits) as u64

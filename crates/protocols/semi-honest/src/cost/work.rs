@@ -5,10 +5,10 @@ use brickwork_primitives::cost::known;
 
 /// A label that goes from its wire's place to a slot, or back.
 pub static WIRE: Work = Work { name: "semi-honest.wire", known: known::WIRE };
-/// A slot of executions side by side, at one party, whatever it computes.
+/// A slot of executions side by side, at one party, independent of its circuit.
 pub static SLOT: Work = Work { name: "semi-honest.slot", known: known::SLOT };
-/// The time of each phase beyond its work and its messages: setup, prepare, evaluate, decode. Of two of them
-/// the clock showed nothing.
+/// The time of each phase beyond its work and its messages: setup, prepare, evaluate, decode. For two of them
+/// the measurement was zero.
 pub static BEYOND: [Work; 4] = [
     Work { name: "semi-honest.beyond.setup", known: known::SETUP },
     Work { name: "semi-honest.beyond.prepare", known: [0.0; 4] },

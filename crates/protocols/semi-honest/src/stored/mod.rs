@@ -1,6 +1,6 @@
-//! OTs made beforehand: a connection between two parties with stores. Meeting, filling and taking are the
-//! same for all protocols ([`brickwork_session::stock`]); here is what is kept of OTs, and what a program
-//! takes.
+//! OTs made beforehand: a connection between two parties with stores. All protocols share the code for
+//! meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of OTs, and the
+//! items of programs.
 //!
 //! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key
 //! of one program, and a guess of Δ is tested against the calls under one key, however many programs there
@@ -32,7 +32,7 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: SemiHonest::NAME, role, terms }
 }
 
-/// Returns the number of OTs that so many executions of a program take: one for each of the evaluator's input
+/// Returns the number of OTs for this many executions of a program: one for each of the evaluator's input
 /// bits. Without any there is one all the same, which hides nothing: an entry that takes nothing would burn
 /// nothing.
 ///
@@ -43,7 +43,8 @@ pub fn ots(program: &Program, executions: usize) -> Result<usize, Error> {
     side::needed(&layout)
 }
 
-/// Returns whether this party's store has the OTs that a program takes, of what both parties may still use.
+/// Returns whether this party's store has enough OTs for a program, among those that both parties may still
+/// use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`ots`].
@@ -58,12 +59,12 @@ pub fn in_stock(
     stocked::in_stock(store, &owner(party, &without_level(terms)), |held| side::choose(&layout, held))
 }
 
-/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
-/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. Returns how many epochs both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// they do not tell the same story: a run would burn what differs.
+/// their logs do not agree: a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -73,7 +74,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// Returns what a store holds of this protocol, oldest first; burned epochs too.
+/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -135,8 +136,8 @@ impl Stocked {
     /// again.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if `count` is 0; [`Error::Peer`] if the peer sends what is no
-    /// message of the protocol, and then all that was made with the same offset is burned.
+    /// As [`Stocked::open`]; [`Error::Usage`] if `count` is 0; [`Error::Peer`] if the peer sends an invalid
+    /// message, and then everything with the same offset is burned.
     pub fn preprocess(self, count: usize) -> Result<(Preprocessed, Self), Error> {
         if count == 0 {
             return Err(Error::Usage("no OTs are asked for".into()));
@@ -151,7 +152,7 @@ impl Stocked {
         })
     }
 
-    /// Runs a program so many times with OTs from the store. `input` are the bits of this party's input
+    /// Runs a program this many times with OTs from the store. `input` are the bits of this party's input
     /// ports, `[execution][bit]`.
     ///
     /// # Errors
@@ -174,7 +175,7 @@ impl Stocked {
         })
     }
 
-    /// Ends it. Returns what each phase took.
+    /// Ends it. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.

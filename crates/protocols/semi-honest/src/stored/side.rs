@@ -1,5 +1,5 @@
-//! The two roles where their OTs lie on disk. The work of one party by itself is a [`Role`] of its end of the
-//! OTs; the rest is said once for both.
+//! The two roles where their OTs lie on disk. [`Role`] has the work of one party at its end of the OTs; the
+//! rest of the code is shared.
 
 use crate::executions;
 use crate::layout::Layout;
@@ -34,7 +34,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Returns the steps in which so many OTs are made.
+    /// Returns the steps that make this many OTs.
     pub fn steps(count: usize) -> Vec<Self> {
         (0..count).step_by(STEP).map(|first| Filling { count: STEP.min(count - first) }).collect()
     }
@@ -75,7 +75,7 @@ pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
     }
 }
 
-/// Chooses what a run takes: OTs, oldest first.
+/// Chooses the OTs of a run, oldest first.
 ///
 /// # Errors
 /// [`Error::Stock`] if there are too few, [`Error::Limit`] as [`needed`].
@@ -100,7 +100,7 @@ pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) ->
     Ok(needed.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(needed))
 }
 
-/// A party's end of the OTs, and what it does with them.
+/// A party's end of the OTs, and its operations with them.
 pub(crate) trait Role: Sized {
     const ROLE: Party;
     type Ots: Records<Context<'static> = ()>;

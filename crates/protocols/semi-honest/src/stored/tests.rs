@@ -71,7 +71,7 @@ impl Folders {
         evaluator
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns what had to be made.
+    /// Runs on random inputs; outputs are those of the plaintext. Returns the stock that was made.
     #[track_caller]
     fn runs(&self, program: &Program, executions: usize, lacking: Lacking, rng: &mut Rng) -> Option<usize> {
         let inputs: [Vec<bool>; 2] = BOTH
@@ -89,7 +89,7 @@ impl Folders {
     }
 }
 
-/// The AND of what the garbler has in both halves of its input: the evaluator has none, and learns it.
+/// Makes the AND of both halves of the garbler's input: the evaluator has no input, and learns the result.
 fn without_evaluator() -> Program {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
@@ -108,8 +108,8 @@ fn without_evaluator() -> Program {
     program.finish().unwrap()
 }
 
-/// Stock is filled, used over several connections, used up, and made on the spot where it lacks: in what is
-/// left of it, so that nothing is left over.
+/// Stock is filled, used over several connections, used up, and made immediately if it is missing, in the
+/// existing epoch, so that nothing is left over.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -175,7 +175,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     assert_eq!(folders.left(), [0]);
 }
 
-/// Row 21: a large filling goes in steps, and what one made is not made again.
+/// Row 21: a large filling is made in steps, and completed ones are not made again.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     for party in BOTH {
@@ -190,8 +190,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have an
-/// OT in common, and the next ones are right.
+/// Rows 16, 20 and 21: wherever a party dies, the OTs that the program took are gone at both, no two programs
+/// share an OT, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -219,7 +219,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
                 folders.over(dying(party, Tag(0), 1, &[msg::CORRECTIONS], &seen), what).map(Result::unwrap);
             assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
         }
-        // Each input is 0, so what was sent are the choices: those of other OTs each time.
+        // Each input is 0, so the sent values are the choices, of different OTs each time.
         let mut seen = seen.lock().unwrap().clone();
         assert!(seen.len() >= 2);
         seen.sort();
@@ -250,7 +250,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint; nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_evaluator());
