@@ -92,6 +92,7 @@ mod failure;
 mod party;
 pub mod program;
 pub mod resources;
+mod steps;
 pub mod system;
 mod values;
 
@@ -101,6 +102,8 @@ pub use engine::request::Protocol;
 pub use failure::{Error, ErrorKind};
 pub use party::{Party, Run, run_local};
 pub use program::{Program, SourceOptions};
+pub use steps::{Kept, Session, StepRun};
+pub use stock::{Store, StoreKey};
 pub use values::{Inputs, Outputs, Value};
 
 /// The cost of a run before it starts: the machine, the network, the predicted time, and each kind of work in

@@ -5,17 +5,20 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use brickwork_circuit::Party as Role;
-use brickwork_session::{Observer, PhaseReport, Promise, Unobserved};
-use brickwork_wire::tls::{Identity, Listener, PublicKey};
+use brickwork_session::{Observer, PhaseReport, Promise, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::Store;
+use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
 use crate::cut::Cut;
 use crate::engine::Watch;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, Place, Ran};
-use crate::engine::ways::{Part, Protocols};
+use crate::engine::stocked::Stocked;
+use crate::engine::ways::{Part, Protocols, made_by};
 use crate::failure::{Error, ErrorKind};
 use crate::program::Program;
+use crate::steps::Session;
 use crate::values::{Inputs, Outputs};
 
 /// The result of a run at one party.
@@ -83,6 +86,7 @@ pub struct Party {
     line: Option<Transport>,
     listener: Option<Listener>,
     request: RunRequest<Protocols>,
+    store: Option<Store>,
 }
 
 impl Party {
@@ -98,7 +102,7 @@ impl Party {
 
     fn new(role: Role, identity: Identity) -> Self {
         let request = RunRequest::new(Parameters::new(Protocols::auto()));
-        Party { role, identity, peer: None, line: None, listener: None, request }
+        Party { role, identity, peer: None, line: None, listener: None, request, store: None }
     }
 
     /// Names the public key of the peer: only the holder of the private key can be the peer.
@@ -147,6 +151,13 @@ impl Party {
     /// Names the protocols of which the fastest may run that the peer accepts, too.
     pub fn accept(&mut self, protocols: impl IntoIterator<Item = Protocol>) -> &mut Self {
         self.request.parameters.protocol = Protocols::of(protocols);
+        self
+    }
+
+    /// Takes stock from this store. Lacking stock is made during the run. The peer needs a store, too.
+    pub fn store(&mut self, store: Store) -> &mut Self {
+        self.request.stored = true;
+        self.store = Some(store);
         self
     }
 
@@ -213,35 +224,73 @@ impl Party {
         watch: &dyn Fn(&'static [&'static str]) -> Box<dyn Observer>,
     ) -> Result<Run, Error> {
         let input = inputs.encode(program.inputs(self.role))?;
-        let own = self.identity.public_key();
-        let mut keys = [own, own];
-        if !matches!(self.line, Some(Transport::Own(_))) {
-            keys[1] = self.peer_key()?;
-        }
+        let (party, request, store) = (self.role, self.request.clone(), self.store.clone());
+        let (keys, place) = self.reach()?;
+        let part = Part { party, request: &request, given: program, keys, warns: true };
+        run_at(&part, store, place, &input, watch)
+    }
+
+    /// Begins a session with the peer on the stores of both. The protocol is the one that is named, or the
+    /// one whose stock the store holds, or else DUPLO.
+    ///
+    /// # Errors
+    /// An error of usage without a store; those of the network, and of stores that do not belong together.
+    pub fn session(&mut self) -> Result<Session, Error> {
+        let (role, request) = (self.role, self.request.clone());
+        let Some(store) = self.store.clone() else {
+            return Err(Error::usage("a session needs a store", "call `store` with one"));
+        };
+        let options = request.resources.options(role);
+        let (keys, place) = self.reach()?;
+        let channel = match place {
+            Place::Listener(listener) => listener.accept()?,
+            Place::Peer { address, identity, peer, .. } => tls::connect(address, identity, peer, &options)?,
+            Place::Line(channel) => channel.ok_or_else(|| Error::fault("the line was used before"))?,
+        };
+        let parameters = &request.parameters;
+        let terms = Terms {
+            security: parameters.security().into(),
+            threads: request.resources.threads(),
+            table_memory: TABLE_MEMORY,
+            identities: ordered(role, keys).map(PublicKey::to_bytes),
+            post_quantum: false,
+        };
+        let protocol = match parameters.protocol.only() {
+            Some(named) => named,
+            None => made_by(&store, &terms.identities)?.first().copied().unwrap_or(Protocol::Duplo),
+        };
+        let watch: &Watch = &|_| Box::new(Unobserved);
+        let line = Stocked::open(protocol, parameters.cot(), role, channel, &store, &terms, watch)?;
+        Ok(Session { role, protocol, line: Some(line) })
+    }
+
+    /// Returns the way to the peer, and the keys of this party and of its peer.
+    fn reach(&mut self) -> Result<([PublicKey; 2], Place<'_>), Error> {
+        let nobody = PublicKey::from_bytes([0; 32]);
+        let keys = match (&self.line, self.peer) {
+            // No key protects such a line. A store belongs to two keys all the same.
+            (Some(Transport::Own(_)), None) if self.store.is_none() => [nobody; 2],
+            _ => [self.identity.public_key(), self.peer_key()?],
+        };
         if matches!(self.line, Some(Transport::Listen(_))) {
             self.bind()?;
         }
-        let Party { role, identity, line, listener, request, .. } = self;
-        let place = match line {
-            Some(Transport::Own(channel)) => {
-                // No key protects such a connection, so no key of the peer is needed.
-                keys = [PublicKey::from_bytes([0; 32]); 2];
-                Place::Line(channel.take())
-            }
-            Some(Transport::Listen(_)) => match listener {
+        let options = self.request.resources.options(self.role);
+        let place = match &mut self.line {
+            Some(Transport::Own(channel)) => Place::Line(channel.take()),
+            Some(Transport::Listen(_)) => match &self.listener {
                 Some(listener) => Place::Listener(listener),
                 None => return Err(Error::fault("a party that listens has no listener")),
             },
             Some(Transport::Connect(address)) => {
-                let options = request.resources.options(*role);
-                Place::Peer { address, identity, peer: keys[1], options }
+                Place::Peer { address, identity: &self.identity, peer: keys[1], options }
             }
             None => {
                 let hint = "call `listen`, `connect` or `over`";
                 return Err(Error::usage("there is no line to the peer", hint));
             }
         };
-        run_at(*role, request, program, keys, place, &input, watch)
+        Ok((keys, place))
     }
 
     fn peer_key(&self) -> Result<PublicKey, Error> {
@@ -256,21 +305,27 @@ impl fmt::Debug for Party {
     }
 }
 
-/// Runs a party over this transport; `keys` are its own and the peer's.
+/// Returns the keys of the garbler and of the evaluator: `own` is the first of these.
+fn ordered(role: Role, [own, peer]: [PublicKey; 2]) -> [PublicKey; 2] {
+    match role {
+        Role::Garbler => [own, peer],
+        Role::Evaluator => [peer, own],
+    }
+}
+
+/// Runs a party at this place.
 fn run_at(
-    party: Role,
-    request: &RunRequest<Protocols>,
-    given: &Program,
-    keys: [PublicKey; 2],
+    part: &Part,
+    store: Option<Store>,
     place: Place,
     input: &[bool],
     watch: &Watch,
 ) -> Result<Run, Error> {
-    let part = Part { party, request, given, keys, warns: true };
+    let open = || Ok::<_, Error>(store.clone());
     let Ran { done, parameters, reason, cpu_seconds, .. } =
-        run::run(&part, &|| Ok::<_, Error>(None), place, false, input, watch)?;
+        run::run(part, &open, place, false, input, watch)?;
     Ok(Run {
-        outputs: Outputs::decode(&given.outputs(party), &done.outputs),
+        outputs: Outputs::decode(&part.given.outputs(part.party), &done.outputs),
         promise: done.promise,
         protocol: parameters.protocol,
         protocol_reason: reason,
@@ -313,8 +368,8 @@ pub fn run_local(
     let nobody = [PublicKey::from_bytes([0; 32]); 2];
     let (left, right) = memory_pair();
     let play = |role, channel, input: &[bool]| {
-        let place = Place::Line(Some(channel));
-        run_at(role, &request, program, nobody, place, input, &|_| Box::new(Unobserved))
+        let part = Part { party: role, request: &request, given: program, keys: nobody, warns: true };
+        run_at(&part, None, Place::Line(Some(channel)), input, &|_| Box::new(Unobserved))
     };
     let (garbler, evaluator) = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| play(Role::Garbler, left, &inputs[0]));

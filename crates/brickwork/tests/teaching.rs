@@ -8,6 +8,12 @@ use brickwork::Identity;
 mod both_here;
 #[path = "../examples/own_transport.rs"]
 mod own_transport;
+#[path = "../examples/session.rs"]
+mod session;
+#[path = "../examples/stock_ahead.rs"]
+mod stock_ahead;
+#[path = "../examples/tables.rs"]
+mod tables;
 #[path = "../examples/two_processes.rs"]
 #[expect(dead_code, reason = "its `main` reads the command line")]
 mod two_processes;
@@ -20,6 +26,21 @@ fn both_parties_run_here() {
 #[test]
 fn a_line_of_ones_own_does() {
     own_transport::main().unwrap();
+}
+
+#[test]
+fn tables_go_in() {
+    tables::main().unwrap();
+}
+
+#[test]
+fn stock_is_made_ahead() {
+    stock_ahead::main().unwrap();
+}
+
+#[test]
+fn a_step_takes_what_another_one_kept() {
+    session::main().unwrap();
 }
 
 #[test]

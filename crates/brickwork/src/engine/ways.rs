@@ -239,13 +239,8 @@ impl Part<'_> {
         let mut requests = self.request.allowed()?;
         let mut reason = None;
         if let (Some(store), [_, _, ..]) = (store, &requests[..]) {
-            let identities = self.work(&requests[0])?.job.identities;
-            let ours = protocols::inventory(store)?
-                .into_iter()
-                .filter(|part| part.epoch.identities == identities && part.state.burned().is_none());
-            let made: Vec<String> = ours.map(|part| part.epoch.protocol).collect();
-            let has =
-                |request: &RunRequest| made.iter().any(|name| request.parameters.protocol.name() == name);
+            let made = made_by(store, &self.work(&requests[0])?.job.identities)?;
+            let has = |request: &RunRequest| made.contains(&request.parameters.protocol);
             if requests.iter().any(has) {
                 requests.retain(has);
                 reason = Some("the store holds its stock".into());
@@ -278,4 +273,14 @@ fn reason(sorted: &[(bool, Candidate)]) -> String {
         true => format!("{text}, hardly longer than {name}, and sends less"),
         false => format!("{text}; {name} {}", seconds(next)),
     }
+}
+
+/// Returns the protocols whose stock a store holds for this garbler and this evaluator.
+///
+/// # Errors
+/// If the store cannot be read or was altered.
+pub fn made_by(store: &Store, identities: &[[u8; 32]; 2]) -> Result<Vec<Protocol>, Error> {
+    let mut ours = protocols::inventory(store)?;
+    ours.retain(|part| part.epoch.identities == *identities && part.state.burned().is_none());
+    Ok(ours.iter().filter_map(|part| part.epoch.protocol.parse().ok()).collect())
 }
