@@ -21,7 +21,7 @@ use crate::sampler::{choose, exact};
 pub use attacks::Attack;
 use attacks::{CERTAIN, Catalogue};
 
-/// Of both components of the toy program.
+/// The cut of both components of the toy program.
 const CUT: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
 /// Two AND gates between one bit of each party, whose authenticators and OTs are not spread over buckets, for

@@ -44,7 +44,7 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// Plays it so many times.
+    /// Runs it this many times.
     ///
     /// # Panics
     /// If the operating system has no randomness, or a party panics or hangs.
@@ -55,8 +55,8 @@ impl Attack {
     }
 }
 
-/// The tables on a protocol's page: every check, and how often it saw what; every row, and how its variants
-/// ended.
+/// The tables on a protocol's page: every check with its detections, and every attack with the endings of its
+/// variants.
 pub struct Page {
     /// The protocol, as users name it.
     pub protocol: &'static str,
@@ -92,7 +92,7 @@ impl Page {
             .join(format!("{}.md", self.protocol))
     }
 
-    /// The rows of the first table, without what was measured: a check and the rows whose attacks it sees.
+    /// Returns the rows of the first table without measurements: a check, and the attacks that it detects.
     fn by_check(&self) -> Vec<String> {
         let of = |&check: &brickwork::Cheat| {
             let sees = |attack: &&Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(check));

@@ -1,5 +1,5 @@
-//! The catalogue of attacks: what a cheater tries, played against the real state machines, and how often it
-//! must end in which way.
+//! The catalogue of attacks: the actions of a cheater, run against the real state machines, and the required
+//! ending of each with its frequency.
 //!
 //! An [`Attack`] is a few lines that alter a message on its way out or a party's state before it is used, and
 //! the exact probabilities of its endings. [`play`] runs it many times and compares.
@@ -9,8 +9,8 @@
 //! This crate's root is about DUPLO. The attacks on other protocols are in modules of their own:
 //! [`authenticated`], [`jimu`], [`lego`]; [`family`] has their common parts.
 //!
-//! [`sampler`] plays the cut-and-choose alone, by the million; [`table`] writes the page that says which
-//! check sees what.
+//! [`sampler`] simulates the cut-and-choose alone, millions of times; [`table`] writes the page that tells
+//! which check detects which attack.
 #![forbid(unsafe_code)]
 
 pub mod authenticated;

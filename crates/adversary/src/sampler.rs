@@ -1,12 +1,12 @@
 //! The cut-and-choose alone: bad items among good ones, some opened, the rest in buckets. The real challenge
-//! decides which, so that what is sampled is what both parties of a run derive.
+//! decides, so the samples have the distribution of a run.
 
 use brickwork::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
-/// Returns how often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`,
-/// in so many trials.
+/// Returns how often a garbler with `bad` bad items is undetected and gets a bucket that is bad under `rule`,
+/// in this many trials.
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
@@ -36,11 +36,12 @@ pub fn choose(n: u32, k: u32) -> f64 {
     if k > n { 0.0 } else { (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product() }
 }
 
-/// Returns the exact probability of what [`successes`] counts, by counting the ways to spread the bad items
-/// over the buckets, where each opened bad item is seen.
+/// Returns the exact probability of the event that [`successes`] counts, by counting the ways to distribute
+/// the bad items over the buckets, if each opened bad item is detected.
 pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
-    // Ways to have so many bad items in the first buckets with fewer than `needed` in each: a convolution.
+    // Counts the ways to have this many bad items in the first buckets with fewer than `needed` in each: a
+    // convolution.
     let mut ways = vec![0.0; bad as usize + 1];
     ways[0] = 1.0;
     for _ in 0..cut.slots {
@@ -90,8 +91,7 @@ mod tests {
         assert!((unnoticed(cut, 1, 0.0, |_| 1.0) - 3.0 / 8.0).abs() < 1e-12);
     }
 
-    /// The bound of the cut-and-choose is what these gates would achieve if a bad gate in a bucket were
-    /// always wrong.
+    /// The bound of the cut-and-choose is reached only if a bad gate in a bucket were always wrong.
     #[test]
     fn the_bound_is_not_exceeded() {
         use brickwork::jimu::parameters::GATES;

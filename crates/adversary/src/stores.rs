@@ -1,7 +1,7 @@
-//! Sessions whose stock lies on disk: two real stores in a temporary folder, and what is done to them, to the
-//! line between them, or by one of the parties.
+//! Sessions with stock on disk: two real stores in a temporary folder, and changes of them, of the
+//! connection, or of one of the parties.
 //!
-//! Here is what plays are made of; [`plays`] has them.
+//! This module has the building blocks of attacks on stock; [`plays`] has the attacks.
 
 pub mod plays;
 
@@ -74,7 +74,7 @@ pub enum What {
     Fill = 0,
     /// Run the program from stock.
     Run = 1,
-    /// Make more stock, with the secrets of what there is.
+    /// Make more stock, with the secrets of the existing epoch.
     More = 2,
     /// Run the program [`RUNS`] times.
     Runs = 3,
@@ -151,7 +151,7 @@ impl Side {
         Side { faults, ..Side::default() }
     }
 
-    /// Cuts its line after so many bytes.
+    /// Cuts its connection after this many bytes.
     pub fn cut(line: usize) -> Side {
         Side { line, ..Side::default() }
     }
@@ -195,7 +195,7 @@ impl Faults for Failing {
     }
 }
 
-/// A socket that ends after so many bytes.
+/// A socket that ends after this many bytes.
 struct Line {
     socket: UnixStream,
     left: usize,
@@ -244,20 +244,20 @@ impl Write for Line {
 
 impl Stream for Line {}
 
-/// How a play ended, or what did not hold.
+/// The ending of an attack, or the violated condition.
 pub type Played = Result<Ending, String>;
 
 /// The result of a connection.
 pub struct Met {
     /// By party.
     pub result: [Result<(), Error>; 2],
-    /// The tags and lengths of what a party sent.
+    /// The tags and lengths of a party's messages.
     pub sent: [Vec<Sent>; 2],
     /// Bytes that a party received.
     pub read: [usize; 2],
     /// For each run whether a party had to recover its outputs.
     pub recovered: [Vec<bool>; 2],
-    /// Of a party that found the line closed: how many segments the other one had then.
+    /// For a party that found the connection closed: the number of the other party's segments at that time.
     pub found: [Option<usize>; 2],
 }
 
@@ -442,7 +442,7 @@ impl Stores {
             }))
     }
 
-    /// Both logs tell of as many runs, and what one of them took no other did.
+    /// Both logs have the same number of runs, and no two runs took the same item.
     fn agree(&self, least: usize) -> Result<(), String> {
         let [mine, theirs] = self.logs()?;
         let used = mine.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count();
@@ -489,14 +489,14 @@ fn only(party: Party, side: Side) -> [Side; 2] {
     sides
 }
 
-/// The appearance of messages to an observer. Where a party's logs stand it says in as many bytes as it
-/// takes.
+/// The appearance of messages to an observer. A message about a party's logs has as many bytes as the logs
+/// need.
 fn outside(sent: &[Sent]) -> Vec<Sent> {
     sent.iter().map(|&(tag, length)| (tag, if tag == msg::STANDINGS { 0 } else { length })).collect()
 }
 
-/// How it ended for a party, which must have sent the beginning of what an honest one sends, and not all of
-/// it if it noticed something.
+/// Returns the ending for a party, which must have sent a prefix of an honest party's messages, and not all
+/// of it if it noticed something.
 fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));

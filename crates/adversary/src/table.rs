@@ -1,5 +1,5 @@
-//! The tables in docs/concepts/security.md: every check, what it sees, and how often it did; every row of the
-//! catalogue, and how its variants ended.
+//! The tables in docs/concepts/security.md: every check with the attacks that it detects and its frequency,
+//! and every attack with the endings of its variants.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ struct Check {
     by: &'static str,
     what: &'static str,
     step: &'static str,
-    /// How likely it is to see one lie of its kind, if that is not one of those that cut-and-choose bounds.
+    /// The probability of detecting one lie of its kind, unless the cut-and-choose bounds it.
     seen: &'static str,
     /// Rows whose cheats are played in the unit tests that carry their number, and not by the catalogue.
     tests: &'static [u8],
@@ -205,7 +205,7 @@ pub fn page() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/security.md"))
 }
 
-/// The endings of an attack by name: its checks, and what is no error.
+/// Returns the endings of an attack by name: its checks, and the endings without an error.
 fn sees(attack: &Attack, check: &str) -> bool {
     checks(attack).any(|cheat| format!("{cheat:?}") == check)
         || attack.endings.iter().any(|(e, _)| crate::name(e) == check)

@@ -55,7 +55,7 @@ pub fn name(ending: &Ending) -> String {
     }
 }
 
-/// Returns who cheats, for people and machines.
+/// Returns the name of the cheater, for people and machines.
 pub fn who(cheater: Option<Party>) -> &'static str {
     match cheater {
         Some(Party::Garbler) => "garbler",
@@ -64,8 +64,8 @@ pub fn who(cheater: Option<Party>) -> &'static str {
     }
 }
 
-/// Returns whether `count` of `trials` is what probability `p` makes likely, by the exact distribution: few
-/// are expected of what is rare. Events that must happen always, or never.
+/// Returns whether `count` of `trials` is likely for probability `p`, by the exact distribution, which is
+/// needed for small expectations. Events that must happen always, or never.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
     if p <= 0.0 || p >= 1.0 {
         return count == if p <= 0.0 { 0 } else { trials };
@@ -163,7 +163,7 @@ mod tests {
         // Two of thirty at 0.0013 are one in 1 360 times, three one in 115 000, four one in 13 million.
         assert!([0, 1, 2, 3].iter().all(|&count| within(count, 30, 0.0013)));
         assert!(!within(4, 30, 0.0013));
-        // Of many as of a normal distribution: 500 and 15.8.
+        // Large numbers are compared with a normal distribution: 500 and 15.8.
         assert!([430, 500, 570].iter().all(|&count| within(count, 1000, 0.5)));
         assert!([0, 425, 575, 1000].iter().all(|&count| !within(count, 1000, 0.5)));
         assert!(within(0, 9, 0.0) && !within(1, 9, 0.0) && within(9, 9, 1.0) && !within(8, 9, 1.0));

@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// The connection ends, and with it what either party does; one after the other.
+    /// The connection ends, and with it the actions of either party, one after another.
     fn end(&self) {
         for (line, changed) in &self.lines {
             line.lock().unwrap().closed = true;
@@ -194,7 +194,7 @@ impl World {
     }
 }
 
-/// Every schedule of both parties and of what ends it, up to as many preemptions.
+/// Explores every schedule of both parties and of the end of the connection, up to a number of preemptions.
 fn explore(order: Order) {
     let mut model = Builder::new();
     model.preemption_bound = Some(3);
@@ -218,8 +218,8 @@ fn explore(order: Order) {
     });
 }
 
-/// Row 21: wherever two stores that get to know each other are interrupted, they do the next time, with
-/// nothing interrupted: what is durable at one party alone makes no strangers of them.
+/// Row 21: if the first meeting of two stores is interrupted anywhere, the next one succeeds. An identifier
+/// that is durable at only one party does not separate them.
 #[test]
 fn row_21_a_pair_is_made_on_any_schedule() {
     let mut model = Builder::new();
@@ -251,7 +251,7 @@ fn row_21_nothing_is_sent_twice_on_any_schedule() {
     explore(Order::BothBurnThenSend);
 }
 
-/// The model sees what the order is for.
+/// With the other order the model finds a violation.
 #[test]
 #[should_panic(expected = "was sent twice")]
 fn row_21_the_other_order_is_caught() {

@@ -22,7 +22,7 @@ fn every_attack_ends_as_its_row_requires() {
     }
 }
 
-/// Rows that are about what only a test of one function can show, and every other row.
+/// Rows that only a test of one function can show, and every other row.
 #[test]
 fn every_row_and_every_check_is_there() {
     let all = catalogue();

@@ -24,7 +24,7 @@ const EVERY_BYTE: &str = "BRICKWORK_EVERY_BYTE";
 
 const RUNS_AT_A_TIME: usize = 4;
 
-/// A stream that ends after so many bytes, and gives at most so many at a time.
+/// A stream that ends after this many bytes, and gives at most this many at a time.
 struct Bad {
     stream: UnixStream,
     left: usize,
@@ -67,7 +67,7 @@ fn small_run() -> (Arc<Program>, Parameters) {
     (program, parameters)
 }
 
-/// A session with dealt base OTs; `left` and `at_a_time` are for what the garbler and the evaluator read.
+/// Runs a session with dealt base OTs; `left` and `at_a_time` limit the garbler's and the evaluator's reads.
 fn run(left: [usize; 2], at_a_time: usize) -> Run {
     let (program, parameters) = small_run();
     let job = Job::new(program, 40, [[1; 32], [2; 32]]);
@@ -96,7 +96,7 @@ fn run(left: [usize; 2], at_a_time: usize) -> Run {
     Run { results, read: read.map(|r| *r.lock().unwrap()), ends: ends.map(|e| e.lock().unwrap().clone()) }
 }
 
-/// Cuts what one party reads.
+/// Cuts the bytes that one party reads.
 fn cut_at(victim: usize, cut: usize, total: usize) {
     let mut left = [usize::MAX; 2];
     left[victim] = cut;
@@ -258,7 +258,7 @@ fn relay(from: &UnixStream, mut to: &UnixStream, edit: Option<Edit>) {
     let _ = (to.shutdown(Shutdown::Write), from.shutdown(Shutdown::Read));
 }
 
-/// A session with dealt base OTs over a relay that edits what one party says.
+/// Runs a session with dealt base OTs over a relay that edits the messages of one party.
 fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [Vec<Said>; 2]) {
     let (program, parameters) = small_run();
     let job = Job::new(program, 40, [[1; 32], [2; 32]]);
@@ -309,7 +309,7 @@ fn ended(result: &Result<Report, Error>) -> End {
     }
 }
 
-/// One of so many messages of a party comes twice or behind the next one.
+/// One of a party's messages comes twice, or after the next one.
 fn out_of_place(party: usize, edit: Edit, all: usize) {
     let (results, said) = relayed(party, Some(edit));
     let (victim, other) = (ended(&results[1 - party]), ended(&results[party]));

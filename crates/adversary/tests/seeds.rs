@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
+//! The seeds of the fuzz targets, and the findings of fuzzing, on the stable compiler.
 
 #[path = "../../../fuzz/targets/altered.rs"]
 mod altered;

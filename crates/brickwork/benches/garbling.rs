@@ -1,8 +1,8 @@
 //! Nanoseconds per AND gate and copy, one thread, for the AES-128 circuit; the best of many runs.
 //!
-//! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]`: every kernel, or the one of that name, on a circuit
-//! file. *garble* passes the tables to nobody, *hash* hashes each copy's tables, which is also what checking
-//! a copy costs, and *keep* collects them in memory.
+//! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]`: every kernel, or the one with that name, on a
+//! circuit file. *garble* discards the tables, *hash* hashes each copy's tables, which is also the cost of
+//! checking a copy, and *keep* collects them in memory.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Times Yao's protocol with half-gates, both parties as two threads over loopback TLS, on random inputs:
 //! `cargo run --release -p brickwork --example semi_honest -- PROGRAM.bwp EXECUTIONS`.
 //!
-//! The outputs of both parties are compared with a simulation, and what it took with what is predicted for
-//! this machine.
+//! The outputs of both parties are compared with a simulation, and the cost with the prediction for this
+//! machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Writes a program of many small slots, to measure what a slot costs: `cargo run --release --example slots
+//! Writes a program of many small slots, to measure the cost of a slot: `cargo run --release --example slots
 //! -- 1048576 slots.bwp`.
 //!
 //! A state of 256 bytes, of which each party brings a half, goes through rounds of 256 slots. A slot gives

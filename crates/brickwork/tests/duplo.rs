@@ -192,7 +192,7 @@ fn aes_gives_the_vectors_of_the_standard() {
     }
 }
 
-/// A party of one protocol does not begin with one of another, whoever of them greets.
+/// Parties of two different protocols do not begin, whichever of them greets first.
 #[test]
 fn row_19_protocols_do_not_meet() {
     assert_ne!((duplo::Duplo::NAME, duplo::Duplo::CODE), (SemiHonest::NAME, SemiHonest::CODE));

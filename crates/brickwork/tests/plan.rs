@@ -82,7 +82,7 @@ fn clocked_pair(lanes: usize) -> [(Channel, Arc<AtomicU64>); 2] {
     [(Channel::new(left), a), (Channel::new(right), b)]
 }
 
-/// Notes the clock whenever a phase begins or goes on.
+/// Notes the clock whenever a phase begins or continues.
 struct Watch(Arc<AtomicU64>, Arc<Mutex<Vec<(&'static str, u64)>>>);
 
 impl Observer for Watch {
@@ -137,8 +137,8 @@ fn progress_runs_forward_to_one_end() {
     }
 }
 
-/// The evaluator's phases, and the crossings in each of them, of a run of both parties, who get their ends of
-/// a connection and an observer each.
+/// Returns the evaluator's phases and their crossings in a run of both parties, which get their ends of a
+/// connection and an observer each.
 fn clocked(
     lanes: usize,
     garbler: impl FnOnce(Channel, Box<dyn Observer>) + Send,
@@ -450,7 +450,7 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     fill(total - 1000);
     let _ = check(aes::aes_128().unwrap(), 300, 1, Lacking::Refuse);
     let left = check(wires(Party::Evaluator, 40_000, Recipient::Evaluator), 3, 1, Lacking::Refuse);
-    // All of it; the next run finds nothing, and burns what is used up.
+    // All of it; the next run finds nothing, and burns used epochs.
     let _ = check(wires(Party::Evaluator, left as u32, Recipient::Garbler), 1, 1, Lacking::Refuse);
     let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
     let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
@@ -476,7 +476,7 @@ fn those_of_larger_programs_too() {
     check(aes::cbc_mac(4).unwrap(), 40, 2, 2);
 }
 
-/// A slower line takes longer, by what the bytes need at least, and other cuts keep the bound.
+/// A slower network takes longer, by at least the time of the bytes, and other cuts keep the bound.
 #[test]
 fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
     let program = aes::aes_128().unwrap();
@@ -587,8 +587,8 @@ fn lego_runs_are_what_was_said() {
     }
 }
 
-/// DUPLO's stock, made of nothing in one step, and a run from it; with what is promised as a whole, and with
-/// a share of it.
+/// DUPLO's stock, made in one step from nothing, and a run from it; with a whole promise, and with a part of
+/// one.
 #[test]
 fn duplo_stock_and_runs_from_it_are_what_was_said() {
     let mut rng = draws();
@@ -682,7 +682,7 @@ fn workers_send_what_was_said() {
 }
 
 /// The saving of one cut over all workers, compared with one cut for each, for 8.3*10^8 AND gates:
-/// docs/project/benchmarks.md has this number. Bytes are exact, CPU is what a known machine would take.
+/// docs/project/benchmarks.md has this number. Bytes are exact, and CPU is that of a reference machine.
 #[test]
 fn what_one_cut_over_all_workers_would_save() {
     let program = aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().whole().unwrap();

@@ -206,7 +206,7 @@ fn duplo_talks_on_its_own_thread_from_stock_on_disk() {
 fn the_other_protocols_talk_on_their_own_thread() {
     let program = Arc::new(aes::aes_128().unwrap());
     let job = job(&program, TABLE_MEMORY);
-    // Every protocol has a garbler and an evaluator; what they take beside channel, job and input differs.
+    // Every protocol has a garbler and an evaluator; their parameters besides channel, job and input differ.
     macro_rules! runs {
         ($($protocol:ident $given:tt)*) => {
             $(runs!(@ $protocol $given);)*

@@ -1,5 +1,5 @@
-//! Inputs and outputs as Rust types are the same bits as their JSON forms, and whatever does not fit is
-//! refused by name, without a word of the value.
+//! Inputs and outputs as Rust types have the same bits as their JSON forms. A value that does not fit is
+//! refused by its name, and the message does not show it.
 
 use brickwork::circuit::{Port, Type, value};
 use brickwork::{ErrorKind, Inputs, Outputs, Value};

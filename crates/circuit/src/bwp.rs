@@ -80,7 +80,7 @@ impl Program {
         out.0
     }
 
-    /// Returns the digest of what [`Program::to_bytes`] writes.
+    /// Returns the digest of the bytes of [`Program::to_bytes`].
     pub(super) fn encoded_digest(&self) -> [u8; 32] {
         let bytes = self.to_bytes();
         bytes[bytes.len() - DIGEST_LEN..].try_into().expect("32 bytes")
@@ -89,7 +89,7 @@ impl Program {
     /// Reads a `.bwp` file.
     ///
     /// # Errors
-    /// [`Error::Input`] if the bytes are anything but what [`Program::to_bytes`] writes.
+    /// [`Error::Input`] if the bytes are not an output of [`Program::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Program, Error> {
         Self::read(bytes).map_err(|e| Error::Input(format!("not a valid .bwp program: {e}")))
     }
@@ -131,8 +131,7 @@ impl Program {
 }
 
 impl Component {
-    /// Names what the component computes: its circuit and the widths of its ports, whatever it and they are
-    /// called.
+    /// Returns a digest of the component's function: its circuit and the widths of its ports, without names.
     pub fn digest(&self) -> ComponentDigest {
         let mut out = Writer(Vec::new());
         for ports in [&self.inputs, &self.outputs] {

@@ -1,14 +1,13 @@
 //! Circuits without constants inside and without gates that nobody reads.
 //!
 //! Files may hold both: `EQ` gates of Bristol Fashion, `w XOR w`, sums that cancel. Such gates cost, and a
-//! protocol that masks wires cannot hide an operand that is the same whatever the inputs are. So a
-//! [`Program`](super::Program) garbles the folded form of each circuit, while its file and its digest keep
-//! the circuit as it was written.
+//! protocol that masks wires cannot hide an operand that is constant. So a [`Program`](super::Program)
+//! garbles the folded form of each circuit, while its file and its digest keep the original circuit.
 //!
 //! A wire is a sum of inputs and of outputs of AND gates, its terms, and perhaps 1. Each term has a random
-//! word, and the word of a wire is the sum of those of its terms. A constant wire has the word 0, since each
-//! of its terms comes an even number of times. Another wire has it with a probability of one in the number of
-//! words.
+//! word, and the word of a wire is the sum of the words of its terms. A constant wire has the word 0, since
+//! each of its terms comes an even number of times. Another wire has it with a probability of one in the
+//! number of words.
 
 use std::sync::Arc;
 
@@ -57,10 +56,10 @@ fn may_read_constants(circuit: &Circuit) -> bool {
 struct Folding {
     inputs: Wire,
     gates: Vec<Gate>,
-    /// Of each wire of the circuit its word.
+    /// The word of each wire of the circuit.
     words: Vec<u128>,
-    /// Of each wire its place among the wires that remain, and in the top bit the value of the wire where all
-    /// terms of its sum are 0. Of a constant, that is its value, and there is no place.
+    /// For each wire its number among the remaining wires, and in the top bit the value of the wire if all
+    /// terms of its sum are 0. For a constant, the top bit is its value, and there is no number.
     places: Vec<Wire>,
     /// The wires of false and true, once an output needs them.
     constants: [Option<Wire>; 2],
@@ -139,7 +138,7 @@ impl Folding {
     }
 }
 
-/// Returns the gates and outputs without gates that read constants; all others stay what they are.
+/// Returns the gates and outputs without gates that read constants; all others stay unchanged.
 fn without_constants(circuit: &Circuit) -> (Vec<Gate>, Vec<Wire>) {
     // The words of wires depend on all gates, so nobody can choose gates whose words cancel.
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-12 words of wires");
@@ -187,8 +186,8 @@ fn all_live(circuit: &Circuit) -> bool {
 
 impl Circuit {
     /// Computes the same without gates that read a constant, and without gates that no output needs. All
-    /// other gates stay what they are, one for one; a circuit that has no such gates is returned itself. A
-    /// sum in which every term comes an even number of times is a constant.
+    /// other gates stay unchanged, one for one; a circuit without such gates is returned itself. A sum in
+    /// which every term comes an even number of times is a constant.
     ///
     /// # Errors
     /// [`Error::Input`] if the constants that its outputs need are too many wires for it.

@@ -309,8 +309,8 @@ mod tests {
     use super::*;
     use crate::formats;
 
-    /// Of each component as many wires are soldered to its inputs as its slots have, whatever they come from;
-    /// what leads to outputs is as wide as they are.
+    /// For each component, the wires that are soldered to its inputs are as many as its slots have, from any
+    /// source; those that lead to outputs are as many as the outputs' wires.
     #[test]
     fn solderings_are_all_wires_by_kind() {
         for name in ["millionaires.bwp", "aes-128.bwp", "cbc-mac-16.bwp"] {
@@ -330,7 +330,7 @@ mod tests {
             for to in ["garbler", "evaluator", "both", "nobody"] {
                 assert_eq!(wires(&|one| one.to == End::Party(to)), widths(to), "{name}: {to}");
             }
-            // Each pair once; and from where it says, slot by slot.
+            // Each pair once; and from the stated source, slot by slot.
             let pairs: Vec<_> = info.solderings.iter().map(|one| (one.from, one.to)).collect();
             assert!(pairs.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
             let mut owners = vec![End::Party("garbler"); program.input_width(Party::Garbler)];

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use brickwork_base::Error;
 
-/// How deeply arrays and structs may be nested; what walks over a type recurses that far at most.
+/// The largest depth of nested arrays and structs; code that visits a type recurses at most this deep.
 pub const MAX_TYPE_DEPTH: usize = 64;
 
 /// The type of a value on wires. Integers are least significant bit first, arrays element 0 first, structs in
@@ -15,7 +15,7 @@ pub enum Type {
     Uint(u32),
     /// Two's complement integer of this many bits.
     Int(u32),
-    /// Fixed-point number: an integer of `width` bits, `point` of which are behind the point.
+    /// Fixed-point number: an integer of `width` bits, `point` of which are after the point.
     Fixed {
         /// Bits of the integer.
         width: u32,

@@ -35,7 +35,7 @@ impl Recipient {
     }
 }
 
-/// A named circuit with typed ports: what is garbled.
+/// A named circuit with typed ports: the unit that is garbled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
     /// Name, unique in a program.
@@ -48,7 +48,7 @@ pub struct Component {
     pub circuit: Arc<Circuit>,
 }
 
-/// Names what a component computes, in any program.
+/// Identifies the function of a component, in any program.
 pub type ComponentDigest = [u8; 32];
 
 /// Index of a component in its program.
@@ -105,7 +105,7 @@ struct Digests {
 
 impl PartialEq for Digests {
     fn eq(&self, _: &Self) -> bool {
-        // They follow from what else is compared.
+        // They follow from the other compared fields.
         true
     }
 }
@@ -139,7 +139,7 @@ impl Program {
         &self.name
     }
 
-    /// Returns the components' circuits as they were given: what a `.bwp` file and the digest are made of.
+    /// Returns the components' original circuits, for `.bwp` files and the digest.
     pub(super) fn given_circuits(&self) -> &[Arc<Circuit>] {
         &self.given
     }
@@ -354,7 +354,7 @@ impl ProgramBuilder {
         Ok(first)
     }
 
-    /// Makes room for so many slots with so many input wires together: memory that grows is copied.
+    /// Makes room for this many slots with this many input wires in all, because memory that grows is copied.
     pub fn reserve(&mut self, slots: usize, inputs: usize) {
         self.program.slot_components.reserve_exact(slots);
         self.program.slot_offsets.reserve_exact(slots);

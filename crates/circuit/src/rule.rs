@@ -2,7 +2,7 @@
 //! the party.
 //!
 //! A program that joins tables, for example, gives wrong sums if a key is there twice. The party that has the
-//! table can see that by itself, so it need not find it out from a wrong result.
+//! table can check this itself, so it need not find it out from a wrong result.
 
 use std::cmp::Ordering;
 

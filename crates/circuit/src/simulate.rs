@@ -35,7 +35,7 @@ impl Program {
         self.outputs().iter().map(|o| o.wires.iter().map(|&w| wires[w as usize]).collect()).collect()
     }
 
-    /// Returns a party's output bits, in order, out of what [`Program::simulate`] returns.
+    /// Returns a party's output bits, in order, from the result of [`Program::simulate`].
     pub fn output_bits(&self, party: Party, outputs: &[Vec<bool>]) -> Vec<bool> {
         let own = self.outputs().iter().zip(outputs).filter(|(o, _)| o.to.includes(party));
         own.flat_map(|(_, bits)| bits.iter().copied()).collect()
@@ -129,8 +129,8 @@ impl Program {
 }
 
 impl Circuit {
-    /// Appends the wires that gates drive to those of the inputs; each bit of a word is an evaluation of its
-    /// own.
+    /// Appends the wires that gates drive to those of the inputs; each bit of a word is a separate
+    /// evaluation.
     fn run(&self, wires: &mut Vec<u64>) {
         wires.reserve(self.gate_count());
         for gate in looking(self.gates()) {

@@ -128,7 +128,7 @@ impl Program {
         Ok(count)
     }
 
-    /// Adds the slots of so many executions, one after the other. A wire moves as `moved` says.
+    /// Adds the slots of this many executions, one after another. A wire moves as `moved` says.
     fn place_slots(
         &self,
         program: &mut ProgramBuilder,
@@ -170,7 +170,7 @@ impl Program {
         let mut known = std::collections::HashMap::new();
         let mut firsts = [0, programs.iter().map(|program| program.input_width(Party::Garbler)).sum()];
         for (number, program) in (1..).zip(programs) {
-            // Of the first wire of either party's inputs, and behind those of each slot's outputs.
+            // The number of the first wire of either party's inputs, and then of each slot's outputs.
             let mut places: Vec<Wire> = Vec::with_capacity(program.wires());
             for (first, party) in firsts.iter_mut().zip([Party::Garbler, Party::Evaluator]) {
                 let width = program.input_width(party);
@@ -204,9 +204,9 @@ impl Program {
         all.finish()
     }
 
-    /// Returns the program as a step of a session. Inputs that come from earlier steps are the garbler's in
-    /// all but who knows them: of the evaluator's ports those at `carried` are moved behind the garbler's
-    /// own. The outputs at `kept` go to nobody.
+    /// Returns the program as a step of a session. Inputs from earlier steps are like the garbler's, except
+    /// that nobody knows them: the evaluator's ports at `carried` are moved after the garbler's own. The
+    /// outputs at `kept` go to nobody.
     ///
     /// # Errors
     /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs
@@ -218,7 +218,7 @@ impl Program {
         let theirs = [self.input_ports(Party::Garbler), &ports(&moved)].concat();
         let mut program = ProgramBuilder::new(self.name(), theirs, ports(&own))?;
 
-        // Where the wires of the evaluator's ports come to lie.
+        // The new positions of the wires of the evaluator's ports.
         let garbler = self.input_width(Party::Garbler);
         let inputs = garbler + self.input_width(Party::Evaluator);
         let firsts: Vec<usize> = evaluator
@@ -414,7 +414,7 @@ mod tests {
         assert!(one.repeat_holding(1 << 30, Party::Garbler).is_err());
     }
 
-    /// Programs side by side compute what each computes, with what they have in common once.
+    /// Programs side by side compute the same as each alone, and share their common components.
     #[test]
     fn programs_side_by_side_compute_the_same() {
         let (one, empty) = (program(), Program::beside(&[]));
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(names(Party::Evaluator), ["1.c", "1.d", "2.d", "3.c", "3.d"]);
         for number in 0..1 << 6 {
             let inputs = [number, number ^ 0b101101, 63 - number].map(|number| bits(number, 6));
-            // Of the second program the garbler has five bits.
+            // For the second program the garbler has five bits.
             let split = [3, 5, 3];
             let (x, y): (Vec<_>, Vec<_>) = inputs
                 .iter()
@@ -475,7 +475,7 @@ mod tests {
         assert!(clash.finish().unwrap().step(&BTreeSet::from([0]), &BTreeSet::new()).is_err());
     }
 
-    /// Fields of a struct that is alone become ports, where the wires lie; others stay what they are.
+    /// Fields of a single struct become ports at the positions of their wires; others stay unchanged.
     #[test]
     fn fields_come_apart() {
         let two = Type::Struct(vec![("p".into(), Type::Uint(1)), ("q".into(), Type::Uint(2))]);

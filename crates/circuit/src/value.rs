@@ -8,7 +8,7 @@
 //! party with one port gives its value bare, one with several an object by port name, one without ports
 //! [`Value::Null`].
 //!
-//! Messages say what was expected and where, but never repeat what was given: it may be secret.
+//! Messages say which value was expected and where, but never repeat the given value, which may be secret.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for Reader {
 ///
 /// # Errors
 /// [`Error::Input`] if the value does not fit the ports, or breaks a [rule](super::Rule) of one; the message
-/// names the place and what is expected there.
+/// names the position and the expected value.
 pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     let mut bits = Vec::new();
     encode_ports(ports, value, None, &mut bits)?;
@@ -138,7 +138,7 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     Ok(bits)
 }
 
-/// Checks what the ports ask of the values in these bits, of one execution or of several.
+/// Checks the rules of the ports for the values in these bits, for one execution or several.
 fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
     if ports.iter().all(|port| port.rules.is_empty()) {
         return Ok(());
@@ -191,12 +191,12 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     Ok(bits)
 }
 
-/// Appends wire bits to a text as digits, wire 0 first: what stands behind `bits:` in a value.
+/// Appends wire bits to a text as digits, wire 0 first, as they follow `bits:` in a value.
 pub fn write_bits(bits: &[bool], text: &mut String) {
     text.extend(bits.iter().map(|&bit| if bit { '1' } else { '0' }));
 }
 
-/// Returns what `bits` on these ports mean: bare for one port, an object for several.
+/// Returns the value of `bits` on these ports: bare for one port, an object for several.
 ///
 /// # Panics
 /// If there is not one bit for each wire.
@@ -210,8 +210,8 @@ pub fn decode(ports: &[Port], mut bits: &[bool]) -> Value {
     value
 }
 
-/// Returns what a party's output bits of `program.repeat(executions)` mean: an array with a value for each
-/// execution.
+/// Returns the values of a party's output bits of `program.repeat(executions)`: an array with a value for
+/// each execution.
 ///
 /// # Panics
 /// If there is not one bit for each wire.
@@ -504,8 +504,8 @@ fn is_hex(text: &str) -> bool {
 }
 
 /// Returns the number of a fixed-point type that is nearest to a decimal, as its wire bits; nothing if the
-/// type is none of fixed point, if the text is no decimal, or if it does not fit. Of two numbers that are as
-/// near it takes the larger one.
+/// type is none of fixed point, if the text is no decimal, or if it does not fit. Between two equally near
+/// numbers it takes the larger one.
 pub fn nearest(text: &str, ty: &Type) -> Option<String> {
     let &Type::Fixed { width, point, signed } = ty else { return None };
     let bits = fixed(text, width, point, signed, true).ok()?;
@@ -554,7 +554,7 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
         return Err(between());
     }
     divide(&mut limbs, 2);
-    // Of two that are as near the larger: upwards from a half, and downwards from less than one.
+    // Between two equally near ones the larger: upwards from a half, and downwards from less than one.
     if is_odd && (!negative || rest) {
         multiply_add(&mut limbs, 1, 1);
     }

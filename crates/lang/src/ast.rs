@@ -1,4 +1,4 @@
-//! The syntax tree. It says what was written, nothing about what it means.
+//! The syntax tree. It represents the written text, and nothing about its meaning.
 
 use crate::source::Span;
 use brickwork_circuit::Rule;
@@ -360,7 +360,7 @@ pub enum Item {
         width: Expr,
         /// The new name.
         name: Ident,
-        /// Bits behind the point, and the pragma that says so.
+        /// Bits after the point, and the pragma that sets them.
         point: Option<(u64, Span)>,
     },
     /// `typedef struct_t name { … }`

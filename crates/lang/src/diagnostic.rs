@@ -79,7 +79,7 @@ impl Draft {
         self
     }
 
-    /// Adds advice: what to do, not once more what is wrong.
+    /// Adds advice: it says what to do, and does not repeat the error.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
         self.0.hint = text.into();
@@ -87,7 +87,7 @@ impl Draft {
     }
 }
 
-/// More than this are not listed: after so many, the rest are consequences.
+/// No more errors than this are listed, because later ones are usually consequences.
 const MAX_ERRORS: usize = 100;
 
 /// Collects diagnostics while compiling. The same problem at the same place, met again in another loop

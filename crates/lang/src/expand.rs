@@ -1,5 +1,4 @@
-//! `#include` and `#define`: first all files are brought together, then names are replaced by what they stand
-//! for.
+//! `#include` and `#define`: first all files are joined, then names are replaced by their definitions.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -160,7 +159,7 @@ struct Size {
 
 impl Expander<'_> {
     fn items(mut self, mut items: Vec<Item>) -> Vec<Item> {
-        // Names of types may not be replaced; all of them count, wherever they stand in the text.
+        // Names of types may not be replaced, wherever they are in the text.
         items.retain_mut(|item| {
             self.item(item);
             !matches!(item, Item::Define(..))

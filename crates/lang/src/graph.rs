@@ -82,10 +82,10 @@ pub enum NodeKind {
 /// Largest table of known nodes, 64 MiB: eight million nodes are all found again, and of larger circuits the
 /// recent ones.
 const MAX_TABLE: usize = 1 << 24;
-/// A node is in one of so many places.
+/// A node is in one of this many positions.
 const PROBES: usize = 8;
 
-/// After so many new nodes it looks whether somebody wants this to end.
+/// The number of new nodes between two checks for a stop.
 const NODES_BETWEEN_LOOKS: usize = 1 << 10;
 
 /// A growing circuit.
@@ -122,7 +122,7 @@ impl Graph {
         self.full
     }
 
-    /// Returns whether so many more nodes surely do not fit; if so, the circuit counts as full.
+    /// Returns whether this many more nodes cannot fit; if so, the circuit counts as full.
     pub fn reserve(&mut self, nodes: u64) -> bool {
         if nodes > (self.limit - self.nodes.len().min(self.limit)) as u64 {
             self.full = true;
@@ -130,7 +130,7 @@ impl Graph {
         !self.full
     }
 
-    /// Returns what node `index` is.
+    /// Returns the kind of node `index`.
     pub fn kind(&self, index: u32) -> NodeKind {
         let Node { a, b } = self.nodes[index as usize];
         match a.cmp(&b) {

@@ -33,9 +33,9 @@ pub enum ExKind {
     Read(Place),
     /// A part of a value.
     Part(Box<Ex>, Vec<Part>),
-    /// Writes a place, yields what it then holds.
+    /// Writes to a place; its value is the new content.
     Assign(Place, Box<Ex>),
-    /// `x++` or `x--`: changes the place, yields what it held before.
+    /// `x++` or `x--`: changes the place; its value is the old content.
     Step {
         /// The changed variable.
         place: Place,

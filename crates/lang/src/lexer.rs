@@ -70,8 +70,8 @@ fn fixed_point(fraction: &str) -> String {
     }
 }
 
-/// Returns the length of what a file may have before its text: a byte order mark, and lines that begin with
-/// `#` and are comments, because no name of a directive follows.
+/// Returns the length of a file's preface: a byte order mark, and comment lines that begin with `#` and have
+/// no name of a directive.
 fn preface(text: &str) -> usize {
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let is_comment = |line: &&str| {

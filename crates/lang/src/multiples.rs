@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub struct Chain {
     /// The multiple.
     pub factor: u128,
-    /// ANDs, roughly, besides those that grow with the width of x: the sum of the steps' widths.
+    /// Approximate number of ANDs besides those that grow with the width of x: the sum of the steps' widths.
     bits: u32,
     /// Additions and subtractions.
     steps: u32,

@@ -16,7 +16,7 @@ use crate::source::Span;
 /// stack that is large enough for this.
 const MAX_DEPTH: u32 = 2500;
 
-/// Parses a file. Errors go to `sink`; what could be understood is returned.
+/// Parses a file. Errors go to `sink`; the understood part is returned.
 pub fn parse(file: u32, text: &str, sink: &mut Sink) -> Vec<Item> {
     let lexed = lex(file, text, sink);
     let mut parser = Parser { text, tokens: lexed.tokens, pragmas: lexed.pragmas, at: 0, depth: 0, sink };
@@ -102,8 +102,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that `wanted` does not stand here. `advice` is for those who do not know the form; what looks
-    /// like a habit from another language is told instead.
+    /// Reports that `wanted` is missing here. `advice` is for users who do not know the form; for a habit
+    /// from another language there is other advice.
     fn unexpected<T>(&mut self, wanted: &str, advice: &str) -> Parsed<T> {
         self.report(wanted, self.habit().unwrap_or(advice))
     }
@@ -294,7 +294,7 @@ impl Parser<'_> {
         }
         let signed = self.is("int_t");
         let start = self.bump().span;
-        // An operator or a selection behind it would belong to what follows.
+        // An operator or a selection after it would belong to the following text.
         let width = Box::new(self.primary()?);
         Ok(TypeName::Int { signed, width, span: start.to(self.last()) })
     }
@@ -444,7 +444,7 @@ impl Parser<'_> {
         rules
     }
 
-    /// Returns what the pragmas directly before the current token, a function, ask for.
+    /// Returns the requests in the pragmas directly before the current token, a function.
     fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
         let mut requests = Vec::new();
         for (words, span) in self.pragmas_here() {

@@ -86,7 +86,7 @@ impl SourceMap {
         Position { line, column }
     }
 
-    /// Returns what stands before a byte offset on its line.
+    /// Returns the text before a byte offset on its line.
     pub fn until(&self, file: u32, offset: u32) -> &str {
         let text = &self.file(file).text;
         let mut offset = (offset as usize).min(text.len());

@@ -11,7 +11,7 @@ pub struct StdFile {
     pub text: &'static str,
     /// Its purpose, in a line.
     pub summary: &'static str,
-    /// If it is a program that runs by itself: what to run it on.
+    /// If it is a program that runs by itself: its example inputs.
     pub example: Option<Example>,
 }
 

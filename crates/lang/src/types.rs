@@ -14,7 +14,7 @@ pub struct IntType {
     pub signed: bool,
     /// Bits, at least one.
     pub width: u32,
-    /// Bits behind the point of the number that it stands for, which matters where it is given or learned.
+    /// Bits after the point of the number that it represents; they matter for inputs and outputs.
     pub point: u32,
     /// The typedef that made it; `None` for types that the compiler makes: of literals, slices, comparisons
     /// and products.

@@ -91,7 +91,7 @@ fn nothing_that_is_computed_depends_on_what_is_known_of_an_argument() {
     assert!(compared > 100 && refused < 100, "{compared} compared, {refused} refused");
 }
 
-/// The width of a shifted value is what it would be if nothing were known of the parameter.
+/// The width of a shifted value is the same as for an unknown parameter.
 #[test]
 fn a_call_with_a_known_amount_computes_what_one_with_a_secret_amount_does() {
     let f = "function u16 f(u16 x, u4 s) { return ((x + 1##16) >> s) - 1##16; }";
@@ -101,7 +101,7 @@ fn a_call_with_a_known_amount_computes_what_one_with_a_secret_amount_does() {
     }
     // In `main` an amount is known or secret, and there is but one way to execute it.
     assert_eq!(eval("u16", "u16", "((x + 1##16) >> 3) - 1", 2, 0), 0x1fff);
-    // A function that compiles by itself compiles where it is called with a constant.
+    // A function that compiles by itself also compiles when it is called with a constant.
     let f = "function u8 f(u8 x, u8 k, u3 i) { return ((x ^ k) >> i){0:8}; }";
     let p = program("u8", "u8", f, "output1 = f(x, y, 1);");
     for inline in [&[][..], &["*"]] {

@@ -413,7 +413,7 @@ fn warnings() {
     }
 }
 
-/// The warning of `>>` says the line to write, and what it says is not warned of.
+/// The warning of `>>` contains the corrected line, and that line causes no warning.
 #[test]
 fn shifts_of_signed_numbers_say_what_to_write() {
     for (written, keeps, zeros) in [

@@ -287,7 +287,7 @@ fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
     assert_eq!(run(&p, 255, 0), 248, "elements and fields keep their width");
 }
 
-/// `>>>` keeps the sign, and the type and width of its left side, whatever that is.
+/// `>>>` keeps the sign, and the type and width of its left side, for any left side.
 #[test]
 fn arithmetic_shifts_round_down() {
     for (x, by, want) in
@@ -332,7 +332,7 @@ fn shifts_by_secret_amounts() {
         ("<<>", "output1 = x <<> y{0:3};", 2 * 8 + 4),
         ("<<", "u4 s = y{0:4}; output1 = (x + 0) << s;", 0),
         ("<<", "s8 s; s{0:8} = y; output1 = x << s;", 3 * 8 + 4 + 8),
-        // The highest bit stays what it is.
+        // The highest bit stays unchanged.
         (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y;", 3 * 7 + 4 + 7),
         (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y{0:3};", 3 * 7),
         (">>", "output1 = x >>> y;", 3 * 8 + 4 + 8),
@@ -407,7 +407,7 @@ fn elements_at_secret_indexes() {
             a.iter().fold(b, |sum, row| sum.wrapping_add(row[0].rotate_left(1)) ^ row[1].rotate_left(2));
         assert_eq!(run(&p, x.into(), y.into()), want.into(), "{x} {y}");
     }
-    // Known values beyond the end stay errors; in a function a parameter is secret, whoever calls it.
+    // Known values beyond the end stay errors; in a function a parameter is secret, for every caller.
     assert!(!compiles("u8 a[3]; output1 = a[3];"));
     let f = "function u8 f(u8 k) { u8 a[3] = {1, 2, 3}; return a[k]; }";
     for (call, want) in [("f(2)", 3), ("f(3)", 0), ("f(255)", 0), ("f(x)", 2)] {

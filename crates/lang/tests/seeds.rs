@@ -1,11 +1,11 @@
-//! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
+//! The seeds of the fuzz targets, and the findings of fuzzing, on the stable compiler.
 
 #[path = "../../../fuzz/targets/replay.rs"]
 mod replay;
 #[path = "../../../fuzz/targets/wir.rs"]
 mod wir;
 
-/// Every seed, and every seed cut off after each of its words: what is broken must be refused, not crash.
+/// Every seed, and every seed cut off after each of its words: broken ones must be refused without a crash.
 #[test]
 fn seeds_pass_the_lexer_the_parser_and_the_compiler() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/wir");

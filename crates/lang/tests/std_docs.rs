@@ -1,4 +1,4 @@
-//! The examples of the documentation: each one is compiled, and gives what its comments say.
+//! The examples of the documentation: each one is compiled, and gives the results in its comments.
 
 mod common;
 

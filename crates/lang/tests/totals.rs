@@ -6,7 +6,7 @@ mod common;
 use brickwork_lang::{Directory, compile, std_library};
 use common::*;
 
-/// A program and the ANDs that the old compiler makes of it; none where it has no such program.
+/// A program and the ANDs of the old compiler for it; none if it has no such program.
 struct Total {
     name: String,
     reference: u64,
@@ -222,7 +222,7 @@ fn totals_meet_the_reference_and_the_page_says_so() {
     assert!(wrong.is_empty(), "docs/project/compiler.md lacks:\n{wrong}");
 }
 
-/// The programs of the table compute what they say.
+/// The programs of the table compute the right functions.
 #[test]
 fn the_programs_of_the_table_are_right() {
     let mut state = 5u64;

@@ -444,7 +444,7 @@ fn order(all: &mut Catalogue) {
     });
 }
 
-/// Messages with a byte too many, and who sends them.
+/// Messages with an additional byte, and their senders.
 const LONGER: [(Party, Tag, &str, &str); 19] = [
     (Garbler, softspoken::msg::TREES, "garblers_trees", "Of the garbler's trees."),
     (Evaluator, softspoken::msg::TREES, "evaluators_trees", "Of the evaluator's trees."),

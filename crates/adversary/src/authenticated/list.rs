@@ -120,12 +120,12 @@ impl Catalogue {
     }
 }
 
-/// Returns what flips bit `bit` of word number `word` of `bytes` bytes each.
+/// Returns a change that flips bit `bit` of word number `word`, with `bytes` bytes per word.
 pub(super) fn flip(bytes: usize, word: usize, bit: usize) -> impl FnMut(u128, &mut [u8]) + Send {
     move |_, all| all[word * bytes + bit / 8] ^= 1 << (bit % 8)
 }
 
-/// Returns what alters a byte of what comes in several parts.
+/// Returns a change of a byte in data that comes in several parts.
 pub(super) fn in_parts(
     at: usize,
     mut alter: impl FnMut(&mut u8) + Send,
@@ -137,19 +137,20 @@ pub(super) fn in_parts(
     }
 }
 
-/// Returns what flips bit `bit` of word number `word` of `bytes` bytes each, of what comes in several parts.
+/// Returns a change that flips bit `bit` of word number `word`, with `bytes` bytes per word, in data that
+/// comes in several parts.
 pub(super) fn flip_in_parts(bytes: usize, word: usize, bit: usize) -> impl FnMut(u128, &mut [u8]) + Send {
     in_parts(word * bytes + bit / 8, move |byte| *byte ^= 1 << (bit % 8))
 }
 
-/// Returns what adds the party's own offset to this label.
+/// Returns a change that adds the party's own offset to this label.
 pub(super) fn add_offset(word: usize) -> impl FnMut(u128, &mut [u8]) + Send {
     move |offset, all| {
         all[16 * word..].iter_mut().zip(offset.to_ne_bytes()).for_each(|(byte, of)| *byte ^= of)
     }
 }
 
-/// Lets a party lie at a point, with what flips a bit.
+/// Makes a party flip a bit at a point.
 pub(super) fn bit(
     party: Party,
     point: Point,

@@ -12,7 +12,7 @@ use crate::family;
 pub use attacks::catalogue;
 use list::PROTOCOL;
 
-/// Returns what stands on the page of this protocol.
+/// Returns the content of this protocol's page.
 pub fn page() -> family::Page {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_trees = softspoken::Cheat::ALL.iter().map(|&check| check.into());

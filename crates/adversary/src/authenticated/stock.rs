@@ -27,7 +27,7 @@ enum What {
     Run,
 }
 
-/// The program's inputs: whatever bits a party sends of them are masks.
+/// The program's inputs are zeros, so the bits that a party sends about them are masks.
 const ZEROS: [&[bool]; 2] = [&[false], &[false; 2]];
 
 /// Changes the bytes of a cheater's state at a point.
@@ -59,7 +59,7 @@ fn meet(
     })
 }
 
-/// Both do what they should, and it succeeds.
+/// Both parties are honest, and the run succeeds.
 fn honest(stores: &Stores, what: What, rng: &mut Rng) -> Result<(), String> {
     for (party, end) in BOTH.into_iter().zip(meet(stores, memory_pair(), what, [None; 2], seed(rng))) {
         let outputs = end.map_err(|error| format!("the honest {party:?} ends with {error}"))?;
@@ -99,8 +99,8 @@ fn other(party: Party) -> Party {
 }
 
 /// The evaluator bets on the garbler's share of an x, and goes away where the garbler's answer shows that it
-/// was wrong, before it says its coin. Where it lost, the garbler counts it; where it won, it has won nothing
-/// yet: what was made is right.
+/// was wrong, before it says its coin. If it lost, the garbler counts it; if it won, it has gained nothing
+/// yet, because the made items are right.
 fn bets_and_goes(rng: &mut Rng) -> Played {
     let stores = Stores::empty();
     // As if the garbler's share were 1.
@@ -149,7 +149,7 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
 }
 
 /// A party comes back with a copy of its folder from before a run, to run on the same items again. Both
-/// refuse, and what both had is burned.
+/// refuse, and the stock of both is burned.
 fn old_copy(cheater: Party, rng: &mut Rng) -> Played {
     let (stores, copy) = (Stores::empty(), tempfile::tempdir().map_err(|error| error.to_string())?);
     honest(&stores, What::Fill, rng)?;
@@ -181,8 +181,8 @@ fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A party goes away in the middle of a run, to run on the same items again. They are gone at both, and what
-/// the next run sends is other material.
+/// A party goes away in the middle of a run, to run on the same items again. The items are gone at both, and
+/// the next run sends other ones.
 fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     let (stores, seen) = (Stores::empty(), Seen::default());
     honest(&stores, What::Fill, rng)?;

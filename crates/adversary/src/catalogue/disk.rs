@@ -1,4 +1,4 @@
-//! Rows about stock on disk, and rule (d): what a cheat was about is burned, and a retry is refused.
+//! Attacks on stock on disk, and rule (d): the affected stock is burned, and a retry is refused.
 
 use brickwork::circuit::Party;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
@@ -44,7 +44,8 @@ fn no_codewords(rows: &mut [u8]) {
     rows.chunks_mut(16).for_each(|row| row[0] ^= 1);
 }
 
-/// The name of a cheat, its story, the check that sees it, who cheats, what both were about, and how.
+/// The name of a cheat, its description, the check that detects it, the cheater, the action of both parties,
+/// and the change.
 type Cheating = (Name, &'static str, Cheat, Party, What, fn() -> Side);
 
 /// The same where nothing exists yet: both set a session up.

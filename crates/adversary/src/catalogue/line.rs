@@ -1,5 +1,5 @@
-//! Rows about what comes over a line, whoever sends it, and about randomness: the real parties, and a peer
-//! that is none.
+//! Attacks on the connection, by any sender, and on randomness: the real parties, and a peer that does not
+//! follow the protocol.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ use crate::stores::Played;
 /// How long a party waits for a peer that says nothing more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A socket that gives at most so many bytes at a time.
+/// A socket that gives at most this many bytes at a time.
 struct Slow {
     socket: UnixStream,
     at_a_time: usize,
@@ -132,8 +132,7 @@ fn said() -> Result<[Vec<Message>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Nothing of the length of a key that a party says in one session it says again in the next, but for what is
-/// public.
+/// Except for public values, no part of a message with the length of a key occurs in two sessions of a party.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     let again = one.iter().zip(&two).find(|((tag, one), (_, two))| {

@@ -180,7 +180,7 @@ fn ots(all: &mut Catalogue) {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
-    // The first OTs are those of what is watched, the last ones those that mask combinations.
+    // The first OTs are those of the watched symbols, the last ones mask combinations.
     for (variant, block, last, story) in [
         (
             "other_choice_in_the_first_block",
@@ -328,7 +328,8 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::OpenedGate), 1.0 - any);
     let endings = if opposite {
-        // Of a bucket's bad gates none shows, or all of a whole bucket do, or the evaluator has two labels.
+        // No bad gate of a bucket gives a wrong result, or all gates of a whole bucket do, or the evaluator
+        // has two labels.
         let none = unnoticed(cut, bad, 0.5, half);
         let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         vec![

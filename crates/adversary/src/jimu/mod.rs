@@ -11,7 +11,7 @@ use crate::family;
 pub use attacks::catalogue;
 use runs::PROTOCOL;
 
-/// Returns what stands on the page of JIMU.
+/// Returns the content of JIMU's page.
 pub fn page() -> family::Page {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());

@@ -185,7 +185,7 @@ fn wrong_for_one_colour(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::Opening), 1.0 - any);
     if opposite {
-        // Of a bucket's bad gates none is wrong, or all of a whole one are, or the evaluator has two labels.
+        // No bad gate of a bucket is wrong, or all of a whole one are, or the evaluator has two labels.
         let none = unnoticed(cut, bad, 0.5, half);
         let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         return vec![
@@ -806,8 +806,7 @@ fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Nothing of the length of a key that a party says in one run it says again in the next; but for what it
-/// proposes.
+/// Except for its proposal, no part of a party's messages with the length of a key occurs in two runs.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     let twice = |(one, two): (&Vec<u8>, &Vec<u8>)| one.len() >= 16 && one.len() != 24 && one == two;

@@ -1,4 +1,5 @@
-//! Cheats where gates come from a store: whoever notices has burned the epoch, and a retry is refused.
+//! Cheats when gates come from a store: a party that notices one has burned the epoch, and a retry is
+//! refused.
 
 use std::path::Path;
 
@@ -99,7 +100,7 @@ fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
     })
 }
 
-/// A party cheats once; whoever notices has burned all, and nothing is left for a retry.
+/// A party cheats once: the other party notices it and burns everything, and nothing is left for a retry.
 fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     honest(folder.path(), built)?;

@@ -1,12 +1,12 @@
 //! The operations on two stores, and their results.
 //!
-//! A play ends as it must only if all of this held: the honest party ended with a typed error, it had sent
-//! the beginning of what an honest party sends, and what the cheat was about is burned at both parties, so
-//! that a retry is refused.
+//! An attack ends as required only if all of this holds. The honest party ended with a typed error, it had
+//! sent a prefix of an honest party's messages, and the affected stock is burned at both parties, so that a
+//! retry is refused.
 
 use super::*;
 
-/// Plays rule (d): a cheat in a run or a filling is seen, and what was made with the same secrets is burned
+/// Runs rule (d): a cheat in a run or a filling is detected, and everything with the same secrets is burned
 /// at both parties.
 pub fn burns(what: What, cheater: Party, side: Side) -> Played {
     let stores = what.begin();
@@ -28,8 +28,8 @@ fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
         "the cheater was told something",
     )?;
-    // After the connection has closed, nothing is left to steal. An evaluator may have said its last word and
-    // not have waited.
+    // After the connection has closed, nothing is left to steal. An evaluator may have sent its last message
+    // without waiting.
     let found = met.found[cheater as usize];
     must(
         found == Some(0) || cheater == Party::Evaluator && found.is_none(),
@@ -55,8 +55,8 @@ pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
     Ok(ending)
 }
 
-/// Stock of a garbler that knew the challenge: of a component and a bucket so many copies commit to a first
-/// output that is off in this bit.
+/// Makes stock of a garbler that knew the challenge: in these copies of a component's buckets, this bit of
+/// the first committed output is wrong.
 fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
         let cut = stock_bucketing(&request(RUNS), component);
@@ -156,8 +156,8 @@ fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     Ok(())
 }
 
-/// Plays row 22: a change of the disk fails before a program has its items. The store says so, gives nothing
-/// until it is opened anew, and then the items are fresh or burned.
+/// Plays row 22: a change of the disk fails before a program has its items. The store reports it and returns
+/// nothing until it is opened again; then the items are fresh or burned.
 pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let opened = Failing::once(usize::MAX, 0);
@@ -188,7 +188,7 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     Ok(Ending::Stopped)
 }
 
-/// Row 23: what somebody does to the files of a party's stock.
+/// Row 23: changes of the files of a party's stock.
 #[derive(Clone, Copy)]
 pub enum Damage {
     /// A bit of every 64 bytes is flipped, so that no record can be read; records that are whole would be
@@ -200,7 +200,7 @@ pub enum Damage {
     Swap,
 }
 
-/// Plays row 23: damage is found by whoever looks, and by a run that needs what was damaged.
+/// Runs row 23: damage is found by a check of the store, and by a run that needs the damaged data.
 pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let segments = stores.segments(party);
@@ -255,7 +255,7 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
     let copy = stores.copy();
     (0..runs).try_for_each(|_| stores.works())?;
     stores.restore(party, &copy);
-    // The other one has burned what is used up of itself; it knows all the same.
+    // The other one has burned its used epochs; it knows about all of them.
     let met = stores.run();
     only_talk(&met, Party::Garbler)?;
     only_talk(&met, Party::Evaluator)?;
@@ -324,10 +324,10 @@ pub fn foreign_folder(party: Party, is_new: bool) -> Played {
     ending(&met, other(party), What::Run)
 }
 
-/// Plays row 25: a party lies about where its log stands.
+/// Runs row 25: a party lies about the position of its log.
 pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = Stores::filled();
-    // The head of the first epoch's log lies behind the number of epochs, its name, a kind and a number.
+    // The head of the first epoch's log comes after the number of epochs, its name, a kind and a number.
     let head = 1 + 32 + 1 + 8;
     let lie = move |bytes: &mut Vec<u8>| bytes[head] ^= 1;
     let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, lie)));

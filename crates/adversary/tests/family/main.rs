@@ -18,7 +18,7 @@ fn every_attack_ends_as_required(attacks: &[Attack], runs: impl Fn(&Attack) -> u
     }
 }
 
-/// Asserts that an attack fails each check, but for those of which the page says why no cheater can.
+/// Asserts that attacks fail each check, except those of which the page says why no cheater can fail them.
 fn every_check_is_seen_to_fail(page: &Page) {
     for check in &page.checks {
         let sees = |attack: &Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(*check));

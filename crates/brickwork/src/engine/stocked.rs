@@ -501,7 +501,7 @@ impl Stocked {
         })
     }
 
-    /// Runs a program on what is in stock. `input` are the bits of this party's inputs.
+    /// Runs a program on stock. `input` are the bits of this party's inputs.
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it has no steps that keep values.

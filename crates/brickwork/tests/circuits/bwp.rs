@@ -74,7 +74,7 @@ fn refused(body: &[u8]) -> String {
     Program::from_bytes(&seal(bytes)).unwrap_err().to_string()
 }
 
-/// A body: the name `p`, no garbler input, one evaluator bit `x`, and what follows.
+/// Returns a body: the name `p`, no garbler input, one evaluator bit `x`, and the rest.
 fn body(rest: &[u8]) -> Vec<u8> {
     [&[1, b'p', 0, 1, 1, b'x', 0, 1], rest].concat()
 }

@@ -1,4 +1,4 @@
-//! SCD files: what they mean, and each way in which a file is none.
+//! SCD files: their meaning, and each way in which a file is invalid.
 
 use brickwork::circuit::formats::scd::{self, Scd};
 use brickwork::circuit::formats::{self, InputMap};
@@ -138,7 +138,7 @@ fn files_are_what_the_paper_s_program_writes() {
     assert!(Scd::new(2, vec![[0, 1]], Some(vec![]), vec![2]).is_err());
 }
 
-/// A topological circuit says itself why it is no program.
+/// The error for a topological circuit says why it is no program.
 #[test]
 fn topological_circuits_are_no_programs() {
     let why = refused(&[0x96, 2, 1, 1, 0, 1, 3], &[]);

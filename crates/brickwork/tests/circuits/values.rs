@@ -151,7 +151,7 @@ fn numbers_of_fixed_point() {
         ("\"-128\"", "-128"),
         ("127.99609375", "127.99609375"),
         ("-0.0", "0"),
-        // The integer behind the number, for those who ask for it.
+        // The integer of the number, for callers that ask for it.
         ("0x280", "2.5"),
         ("\"-0x280\"", "-2.5"),
     ] {
@@ -160,7 +160,7 @@ fn numbers_of_fixed_point() {
         let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
         assert_eq!(value::decode(&one(price.clone()), &bits).to_string(), written, "{text}");
     }
-    // Beyond 53 bits a string has what a reader of JSON might round.
+    // Beyond 53 bits a string is used, because a reader of JSON might round a number.
     let wide = fixed(64, 63, false);
     assert_eq!(value::decode(&one(wide.clone()), &[true; 64]), json!(ALL_ONES));
     for (ty, text, expected) in [

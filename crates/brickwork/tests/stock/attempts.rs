@@ -19,17 +19,17 @@ use super::*;
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Where a party's next message would tell the other what that one could act on, and this party's attempts
-/// count: the message before which it writes that down.
+/// A party whose next message would give the other one something to act on, and whose attempts count: the
+/// message before which it records the attempt.
 type Exposing = [Option<Tag>; 2];
 
-/// How a protocol fills a store with what two of the smallest programs take.
+/// Fills a protocol's store with the items of two of the smallest programs.
 type Fill<'f> = &'f (dyn Fn(Party, Channel, &Store) -> Result<(), Error> + Sync);
 
 /// The part of a party in a run.
 type Act<'a> = &'a (dyn Fn(Party, Channel) -> Result<(), Error> + Sync);
 
-/// A protocol: its name, what exposes a step at either party, and how it fills.
+/// A protocol: its name, the exposing messages of a step at either party, and its filling.
 type Protocol<'f> = (&'f str, Exposing, Fill<'f>);
 
 /// A message that was sent, or that a party was about to send when it went away.
@@ -91,8 +91,8 @@ fn tried(sent: &[Sent], party: Party) -> Vec<usize> {
     (0..own.len()).filter(is_tried).collect()
 }
 
-/// Goes through the messages of a filling. Each break costs what it can have taught, and no more; then the
-/// same is made.
+/// Goes through the messages of a filling. Each break costs at most as much as the peer can have learnt; then
+/// the same step is made.
 fn play((name, exposing, fill): Protocol) {
     let folders = Folders::new();
     let (honest, sent) = connect(&folders, fill, None);
@@ -118,7 +118,7 @@ fn play((name, exposing, fill): Protocol) {
                 // A step of OTs alone risks nothing.
                 let is_right = if made == 0 { more == is_exposed } else { !more || is_exposed };
                 assert!(is_right, "{name}: {counts:?} where {last:?} is not sent: {cost}");
-                // So 64 of them are less than what a run is promised.
+                // So 64 of them are less than the promise of a run.
                 assert!(cost * 64 < security.units(), "{name}: {cost}");
                 costs.entry(cost).or_default().push(format!("{:?} {}", last.0, last.1.0));
             }
@@ -177,9 +177,9 @@ fn row_04_a_broken_line_costs_what_it_can_have_taught() {
     }));
 }
 
-/// A run without stock is broken off by either party before each of its messages. The other one's error says
-/// that this is deniable from where it exposes itself until the peer's message that `covers` it. It has
-/// surely read that when it sends the one beside it.
+/// A run without stock is broken off by either party before each of its messages. The other one's error is
+/// deniable from its exposing message until the peer's message that `covers` it. It has surely read that when
+/// it sends the one beside it.
 fn play_in_memory(name: &str, exposing: Exposing, covered: [Option<[Tag; 2]>; 2], act: Act) {
     let (honest, sent) = talk(act, None);
     assert!(honest.iter().all(Result::is_ok), "{name}: {honest:?}");

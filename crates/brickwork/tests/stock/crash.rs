@@ -1,9 +1,9 @@
-//! Rows 16, 20, 21, 22: the world of either party ends at every change of its disk, in every part of a story
-//! of preprocessing and of running programs; afterwards both go on with what is on their disks.
+//! Rows 16, 20, 21, 22: either party crashes at every change of its disk, at every point of preprocessing and
+//! of running programs; afterwards both continue with the data on their disks.
 //!
 //! A party that crashed finds every item fresh or burned and continues; nobody must burn an epoch for an
-//! honest crash. And each party keeps count of what the other sends: the messages that follow an entry of the
-//! log are sent in one connection only, and no block of key material comes twice.
+//! honest crash. Each party also counts the other's messages: those that follow an entry of the log are sent
+//! in one connection only, and no block of key material occurs twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -32,7 +32,7 @@ const ALL: &str = "BRICKWORK_ALL_CRASHES";
 /// A greeting.
 const HELLO: Tag = Tag(1);
 
-/// Where both stores stand, where a message with this tag says so.
+/// The positions of both stores, in a message with this tag.
 const STAND: Tag = Tag(41);
 
 /// A connection between two parties with stores, of any protocol.
@@ -130,7 +130,7 @@ struct Count {
 }
 
 impl Count {
-    /// Watches what goes out over a channel.
+    /// Watches the outgoing messages of a channel.
     fn watch(count: &Arc<Mutex<Count>>, channel: &mut Channel, material: &'static [u8]) {
         let count = count.clone();
         let connection = {
@@ -147,8 +147,8 @@ impl Count {
                 HELLO => head = None,
                 talk if is_talk(talk) => {}
                 _ => {
-                    // Behind the setup of an epoch stands its identifier, behind each entry the head of the
-                    // log.
+                    // The identifier of an epoch comes after its setup, and the head of the log after each
+                    // entry.
                     if let Some(head) = &head {
                         let first = *count.heads.entry(head.clone()).or_insert(connection);
                         assert_eq!(first, connection, "sent twice behind one entry");
@@ -300,7 +300,7 @@ fn row_21_a_crash_while_a_program_runs() {
     assert!(told >= 2 * SOME, "{told}");
 }
 
-/// Preprocessing in steps: what was made is there afterwards, what was not is made then, and programs run.
+/// Preprocessing in steps: completed steps exist afterwards, others are made then, and programs run.
 #[test]
 fn row_21_a_crash_while_stock_is_made() {
     let begin = Folders::new();
@@ -314,7 +314,7 @@ fn row_21_a_crash_while_stock_is_made() {
     assert!(told >= 2 * SOME, "{told}");
 }
 
-/// The same of LEGO, whose gates serve any program: a request for so many runs of the small one.
+/// The same for LEGO, whose gates fit any program: a request for this many runs of the small one.
 fn gates(times: u64) -> lego::Request {
     lego::Request::of(&small()).unwrap().times(times).unwrap()
 }
@@ -385,7 +385,7 @@ fn row_21_a_crash_of_lego() {
     }
 }
 
-/// The same of JIMU: a request for so many runs of the small program, cut like this.
+/// The same for JIMU: a request for this many runs of the small program, in this cut.
 fn hashed(unit: jimu::Unit, times: u64) -> jimu::Request {
     jimu::Request::of(&small(), unit).unwrap().times(times).unwrap()
 }
@@ -441,7 +441,7 @@ fn a_crash_of_jimu(unit: jimu::Unit) {
     }
 }
 
-/// The same of authenticated masks: a request for so many runs of the small program.
+/// The same for authenticated masks: a request for this many runs of the small program.
 fn masked(times: usize) -> authenticated::Request {
     authenticated::Request::of(&small().repeat(times).unwrap()).unwrap()
 }
@@ -554,9 +554,9 @@ fn risked_in_vain(folders: &Folders) -> f64 {
     epoch.given_up.bound_log2.map_or(0.0, f64::exp2)
 }
 
-/// Row 4: who breaks a step off gets another challenge, so all that was given up in an epoch counts in the
-/// bound of every program from it, whatever it was about, whatever was made between, and whatever the user
-/// asked for next.
+/// Row 4: a party that breaks a step off gets another challenge. So all given-up steps of an epoch count in
+/// the bound of every program from it, whatever they were for, and whatever is made in between or requested
+/// next.
 #[test]
 fn row_04_every_attempt_counts() {
     let all = request(1, 1, 8);
@@ -598,8 +598,8 @@ fn row_04_every_attempt_counts() {
         assert!(about(bounds[1], fixed + of_adders + of_all + vain), "{bounds:?}");
     }
 
-    // After so much nothing is added to the epoch any more, and another one is begun; nothing is burned. When
-    // all attempts together come to 2^-40, nothing is, until the user says so.
+    // After that much nothing is added to the epoch any more, and another one is begun; nothing is burned.
+    // When all attempts together reach 2^-40, nothing more is begun until the user allows it.
     let folders = Folders::new();
     let most = (0.5 * ((-40f64).exp2() - fixed) / of_all) as usize + 1;
     assert!(most > 64, "{most}");

@@ -1,6 +1,6 @@
 //! A line that is cut before any message: the error of either party says in which phase it was, whether its
-//! input had left, and whether the peer may have its outputs. A relay between the parties knows what has
-//! really left.
+//! input had left, and whether the peer may have its outputs. A relay between the parties knows the bytes
+//! that were really sent.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -61,7 +61,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, back: &UnixStream, mut left: 
     tags
 }
 
-/// The end of a party: its result, the phase in which it ended, and the tags of what it sent.
+/// The end of a party: its result, the phase in which it ended, and the tags of its messages.
 type Ended = (Result<(), Error>, &'static str, Vec<u8>);
 
 /// Both parties act over a relay, which cuts the line before a message of one of them.
@@ -98,7 +98,7 @@ fn talk(act: Act, cut: Option<(Party, usize)>) -> [Ended; 2] {
 fn play(name: &str, departures: Tags, act: Act) {
     let honest = talk(act, None);
     assert!(honest.iter().all(|(result, ..)| result.is_ok()), "{name}: {honest:?}");
-    // How often each party saw that so many of its two messages had left.
+    // How often each party saw that its two messages had been sent.
     let mut seen = [[0; 3]; 2];
     for party in BOTH {
         for k in 0..honest[party as usize].2.len() {

@@ -232,7 +232,7 @@ fn keeping() -> Step {
     Step::new(&program(1, Recipient::Both), &[], &["z"]).unwrap()
 }
 
-/// Carries a secret on as x, and keeps what comes of it.
+/// Uses a secret as x, and keeps the result.
 fn keeping_on(secret: &Secret) -> Step {
     let then = program(0, Recipient::Evaluator);
     Step::new(&then, &[(Party::Garbler, "x", secret)], &["z"]).unwrap()
@@ -287,9 +287,9 @@ fn what_is_kept_is_not_lost_without_a_word() {
     }
 }
 
-/// Secrets that flow on rest on all that made them: there is room for some of these fillings, and a program
-/// that draws on one of them and carries on what others gave is promised the sum. It is refused where that is
-/// too much, before anything is burned.
+/// The promise of a kept secret covers all stock behind it. There is room for some of these fillings, and a
+/// program that uses one of them and secrets from others is promised the sum. It is refused where that is too
+/// much, before anything is burned.
 #[test]
 fn the_promise_covers_what_is_carried_on() {
     let folders = Folders::new();
@@ -353,8 +353,8 @@ fn programs_from_stored_sessions() {
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Row 25 and row 24: an old copy of either party's folder is refused by both, and what it could have
-/// repeated is burned.
+/// Row 25 and row 24: both parties refuse an old copy of either folder, and the items that it could have
+/// repeated are burned.
 #[test]
 fn row_25_an_old_copy_of_either_folder_is_refused() {
     let program = program(0, Recipient::Both);
@@ -376,8 +376,8 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
         }
         refused(folders.run(&program, &inputs, Lacking::Refuse));
         folders.good(&program, Lacking::Make);
-        // A folder from before there was anything is another store: what the peer has left is used up, so
-        // they get to know each other.
+        // A folder from before anything was made is a new store: the peer's remaining stock is used up, so
+        // they become a new pair.
         folders.restore(party, "empty");
         folders.good(&program, Lacking::Make);
     }
@@ -422,7 +422,7 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
         let alone = Folders::new();
         copy(&pairs[0].of(party), &alone.of(party));
         refused_and_whole(&alone, &[party]);
-        // The user gives what there is up, and begins afresh.
+        // The user gives up the existing stock, and begins again.
         let store = alone.store(party);
         let (id, _) = store.epochs().unwrap()[0];
         let _ = store.append(&id, &Entry::Burned("as a test".into())).unwrap();
@@ -435,7 +435,7 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
     pairs.iter().for_each(|folders| drop(folders.good(&program, Lacking::Refuse)));
 }
 
-/// At another level there is nothing, what there is stays, and who is refused learns of it.
+/// At another level there is no stock, the existing stock stays, and the refused user learns of it.
 #[test]
 fn another_level_burns_nothing() {
     let folders = Folders::new();
@@ -453,8 +453,8 @@ fn another_level_burns_nothing() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// Beside the bound of a run stands that of all programs together that take from the same epoch, also of
-/// what is used up; it is what the inventory says.
+/// The report has the bound of a run and that of all programs that take from the same epoch, including used
+/// stock; the inventory shows the same.
 #[test]
 fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     let folders = Folders::new();
@@ -485,7 +485,7 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
         let store = folders.store(liar);
         let id = store.epochs().unwrap()[0].0;
         let step = FillStep { job: [9; 32], number: 0, of: 1, risk: u128::MAX, workers: 1 };
-        // It does not mind what it risks itself.
+        // A party does not count its own risk.
         let _ = store.append_named(&id, &Entry::Fill(step)).unwrap();
         drop(store);
         let _ = folders.good(&program(1, Recipient::Both), Lacking::Refuse);
@@ -495,8 +495,8 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
     }
 }
 
-/// Row 23: a segment that is missing, or exchanged for another, is seen before anything is taken. Of an
-/// altered one the damaged record is left out by both parties, and the program runs.
+/// Row 23: a segment that is missing, or exchanged for another, is seen before anything is taken. If a
+/// segment was altered, both parties leave out the damaged record, and the program runs.
 #[test]
 fn row_23_segments_that_are_not_what_they_were() {
     let program = program(0, Recipient::Both);
@@ -525,7 +525,7 @@ fn row_23_segments_that_are_not_what_they_were() {
             assert!(matches!(theirs, Err(Error::Io(_) | Error::Stock(_))), "{theirs:?}");
             std::fs::write(last, &good).unwrap();
         }
-        // Anywhere in any of them; what is lost may be all that the program needs of a kind.
+        // Damage anywhere in any of them; the lost items may be all items of a kind that the program needs.
         for (k, file) in files.iter().enumerate() {
             let mut bytes = std::fs::read(file).unwrap();
             let at = bytes.len() - 1 - k;
@@ -568,7 +568,7 @@ fn row_19_parties_that_want_different_things() {
     folders.good(&programs[1], Lacking::Refuse);
 }
 
-/// Several programs over one connection, from batches that were made at different times, with what is lacking
+/// Several programs over one connection, from batches that were made at different times; missing items are
 /// made in between.
 #[test]
 fn many_programs_over_one_connection() {
@@ -691,7 +691,7 @@ fn components_without_tables() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// `x & y` on the lowest of so many bits, `x ^ y` on the others.
+/// Makes `x & y` on the lowest bits, and `x ^ y` on the others.
 fn mixed(name: &str, width: u32) -> Component {
     let mut b = Builder::new(2 * width);
     let bits = b.all_inputs();
@@ -735,14 +735,14 @@ fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
 }
 
 /// A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes and an OT 20. A part is 4096
-/// of what depends on memory.
+/// items of data that depends on memory.
 #[test]
 fn many_inputs_and_little_memory() {
     with_little_memory(33_000, 7_000, 100, 8);
 }
 
-/// Of the garbler's a narrow copy takes 8 bytes of a record. A part is 65 536 of what does not depend on
-/// memory: copies in buckets, labels of opened copies.
+/// A narrow copy of the garbler takes 8 bytes of a record. A part is 65 536 items of data that does not
+/// depend on memory: copies in buckets, labels of opened copies.
 #[test]
 fn many_copies_and_little_memory() {
     with_little_memory(16, 16, 16_500, 1_500);
@@ -762,7 +762,7 @@ fn an_inventory_of_what_there_is() {
         ("input authenticators", "input authenticators", 48),
         ("ots", "OTs", 24),
     ];
-    // Of a batch that is used up nothing is left but how it was made.
+    // Of a used batch only its parameters remain.
     for (runs, left) in [(0, [4, 2, 48, 24]), (1, [2, 1, 40, 16]), (2, [0, 0, 32, 8])] {
         for party in BOTH {
             let store = folders.store(party);
@@ -792,8 +792,8 @@ fn an_inventory_of_what_there_is() {
         }
     }
     assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
-    // Stock of another protocol is not shown. Of an epoch that is burned nothing can be used, and it still
-    // is.
+    // Stock of another protocol is not shown. Nothing of a burned epoch can be used, and the epoch still
+    // exists.
     let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
@@ -830,7 +830,7 @@ fn row_19_an_input_of_another_length_takes_nothing() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// Row 19: what is lacking is named.
+/// Row 19: missing items are named.
 #[test]
 fn row_19_what_is_lacking_is_named() {
     let folders = Folders::new();
@@ -943,7 +943,7 @@ fn epochs_of_others_are_left_alone() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// Epochs of which nothing is left do not pile up, and it does not matter who knows first.
+/// Used epochs do not accumulate, whichever party knows first.
 #[test]
 fn what_is_used_up_is_retired() {
     let folders = Folders::new();
@@ -972,8 +972,7 @@ fn what_is_used_up_is_retired() {
     }
 }
 
-/// Of burned epochs the last ones stay to be seen; a copy that has one which is forgotten is refused like any
-/// other old copy.
+/// The last burned epochs stay visible; a copy with a forgotten one is refused like any other old copy.
 #[test]
 fn row_25_what_is_forgotten_is_refused_too() {
     let program = program(0, Recipient::Both);

@@ -142,7 +142,7 @@ fn programs_from_one_stock() {
     }
 }
 
-/// Row 16 and the restriction of Theorem 5.1: what is used exists before the first input.
+/// Row 16 and the restriction of Theorem 5.1: the used items exist before the first input.
 #[test]
 fn nothing_new_after_the_first_input() {
     let program = program(0, Recipient::Both);

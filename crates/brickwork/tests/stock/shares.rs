@@ -1,4 +1,4 @@
-//! Sessions that have a share of a promise, and are for a purpose: what jobs of many lanes are made of.
+//! Sessions with a part of a promise and a purpose: the basis of jobs of many lanes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ fn run(session: Stocked, step: &Step, party: Party) -> Result<(FromStock, Stocke
     session.run(step, &vec![party == Party::Garbler; step.input_width(party)], Lacking::Refuse)
 }
 
-/// All that an epoch with a share gives stays within the share: whatever runs from it, and that it cost it
-/// all when it was filled is no objection. It is filled once.
+/// All programs from an epoch with a part of a promise stay within that part; it is allowed that filling it
+/// used all of the part. It is filled once.
 #[test]
 fn the_programs_of_an_epoch_keep_its_share_together() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(1, Recipient::Both));
@@ -146,7 +146,7 @@ fn the_log_says_what_a_step_was_for() {
     }
 }
 
-/// A share for which there is no code is an error that says so.
+/// A part of a promise for which there is no code causes an error that says so.
 #[test]
 fn a_share_without_a_code_is_refused() {
     let folder = tempfile::tempdir().unwrap();

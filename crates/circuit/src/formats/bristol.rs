@@ -247,14 +247,14 @@ pub(super) fn program(
 /// none, and the outputs in order. This format cannot say which party learns an output.
 ///
 /// # Errors
-/// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it
-/// would give it to both parties.
+/// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: a reader of the
+/// file would give it to both parties.
 pub fn write(program: &Program) -> Result<String, Error> {
     program.refuse_kept_outputs()?;
     let circuit = program.flatten()?;
     let (inputs, outputs) = (circuit.inputs(), circuit.outputs());
-    // The outputs must be the last wires: gates that drive one are numbered there, and what is an input, or
-    // an output twice, is copied there.
+    // The outputs must be the last wires: gates that drive one are numbered there, and an input, or an output
+    // that occurs twice, is copied there.
     let mut position = vec![None; circuit.wires()];
     let mut copies = Vec::new();
     for (place, &wire) in outputs.iter().enumerate() {

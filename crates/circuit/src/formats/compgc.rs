@@ -22,7 +22,7 @@
 //!
 //! All ranges hold their ends. A copy of a component has an id from 1 on; 0 is the input, the garbler's bits
 //! and then the evaluator's. The file does not contain the components: `type` names each one, and the reader
-//! of a function must provide it. An output goes to the evaluator, unless `to` says `garbler` or `both`.
+//! of a function must provide it. An output goes to the evaluator, unless `to` is `garbler` or `both`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -114,12 +114,12 @@ enum To {
 /// Reads a function. `component` gives the component of a name; it is asked once for each.
 ///
 /// # Errors
-/// [`Error::Input`] that says which entry is wrong: an id that is not there or there twice, a range that
-/// leaves its component, an input wire that is set twice or not at all, a chain from what is not evaluated;
+/// [`Error::Input`] that names the wrong entry: an id that is missing or occurs twice, a range outside its
+/// component, an input wire that is set twice or not at all, or a chain from something that is not evaluated;
 /// and those of `component`.
 pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error>) -> Result<Program, Error> {
     let function: Function = serde_json::from_slice(unmarked(bytes)).map_err(|e| {
-        // The error's own text could repeat what the file says, which may be none that was meant.
+        // The error's own text could repeat a part of the file, which may have been given by mistake.
         let (line, column) = (e.line(), e.column());
         Error::Input(format!("not a function of CompGC (line {line}, column {column})"))
     })?;
@@ -188,7 +188,7 @@ fn wrong(what: &dyn Fn() -> String, why: &str) -> Error {
     Error::Input(format!("{}: {why}", what()))
 }
 
-/// Both ends belong to a range, of so many wires.
+/// Both ends belong to a range of this many wires.
 fn range([start, end]: [u32; 2], wires: u32, what: &dyn Fn() -> String) -> Result<Range<u32>, Error> {
     if start > end || end >= wires {
         return Err(wrong(what, &format!("{start} to {end} is no range of {wires} wires")));
@@ -313,7 +313,8 @@ impl Reader {
 }
 
 /// Writes a program as a function: its slots become copies 1, 2, …, named after their components, which are
-/// not written. Ports are lost, but for how many bits each party gives, and who learns which wires.
+/// not written. Ports are lost; the numbers of each party's input bits and the parties that learn each wire
+/// are kept.
 ///
 /// # Errors
 /// [`Error::Input`] if the function has no JSON form.
@@ -399,7 +400,7 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(&function).map_err(|e| Error::Input(format!("no function of CompGC: {e}")))
 }
 
-/// Runs of wires that lie in a row: where they come from, the first and the last.
+/// Returns runs of consecutive wires: their source, and the first and last wire.
 fn runs(wires: &[Wire], source: impl Fn(Wire) -> (u32, u32, u32)) -> Vec<((u32, u32), u32, u32)> {
     let mut runs: Vec<((u32, u32), u32, u32)> = Vec::new();
     for &wire in wires {
@@ -484,7 +485,7 @@ mod tests {
         let bits = |n: u8, count: u32| (0..count).map(|i| n >> i & 1 == 1).collect::<Vec<bool>>();
         assert_eq!(good.simulate(&bits(0b01, 2), &bits(0b1011, 4)).concat(), bits(0b01 ^ 0b11 ^ 0b10, 2));
         assert!(good.outputs()[0].to == Recipient::Evaluator);
-        // The input as what a chain begins at.
+        // The input as the start of a chain.
         let mut chained = example();
         chained["input_mapping"].as_array_mut().unwrap().pop();
         let chain = json!({ "type": "CHAIN", "from_gc_id": 0, "from_wire_id_start": 4, "from_wire_id_end": 5,
@@ -543,9 +544,8 @@ mod tests {
         assert!((0..whole.len()).all(|end| read(&whole[..end], |_| Err(Error::Input("no".into()))).is_err()));
     }
 
-    /// A field that is missing, or that holds something else than it should, whichever it is and wherever it
-    /// stands, makes no function of the file. The function's name may be missing, and fields that are
-    /// nobody's are left alone.
+    /// If any field is missing or has a wrong type, the file is refused. The function's name may be missing,
+    /// and fields that are nobody's are left alone.
     #[test]
     fn every_field_is_needed_and_typed() {
         let example = example();
@@ -591,8 +591,8 @@ mod tests {
         }
     }
 
-    /// A bit that is flipped anywhere ends in an error or in another function that is whole: what is read is
-    /// written and read again.
+    /// A flipped bit causes an error or gives another valid function: a function that is read can be written
+    /// and read again.
     #[test]
     fn flipped_bits_do_no_harm() {
         let whole = serde_json::to_vec(&example()).unwrap();

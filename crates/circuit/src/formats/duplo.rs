@@ -223,7 +223,8 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
 pub fn write(program: &Program) -> Result<String, Error> {
     let group = |to| program.outputs().iter().filter(move |o| o.to == to);
     program.refuse_kept_outputs()?;
-    // The garbler learns a beginning of the output, the evaluator an end, so what both learn lies between.
+    // The garbler learns a prefix of the output and the evaluator a suffix, so the part for both is in the
+    // middle.
     let outputs: Vec<&OutputPort> =
         group(Recipient::Garbler).chain(group(Recipient::Both)).chain(group(Recipient::Evaluator)).collect();
     let results: Vec<Wire> = outputs.iter().flat_map(|o| o.wires.iter().copied()).collect();

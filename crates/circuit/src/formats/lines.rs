@@ -2,7 +2,7 @@
 
 use brickwork_base::Error;
 
-/// Wires that a file may declare besides those that its bytes can be about.
+/// The number of wires that a file may declare beyond those that its bytes can describe.
 pub(super) const FREE_WIRES: u64 = 1 << 24;
 
 /// Returns a text without the byte order mark that some editors write before it.

@@ -9,8 +9,8 @@
 //! | SCD, of JustGarble | [`load`], [`scd::Scd::read`] | [`scd::write`] |
 //! | functions of CompGC | [`compgc::read`]; [`load`] knows the library's components only | [`compgc::write`] |
 //!
-//! Readers take bytes from anybody: every count is bounded by the bytes that are there, and whatever is not
-//! exactly understood is refused with the line it stands in.
+//! Readers accept bytes from anybody: every count is bounded by the existing bytes, and anything that is not
+//! exactly understood is refused with its line.
 
 pub mod bristol;
 pub mod compgc;
@@ -42,7 +42,7 @@ pub enum FileKind {
     Scd,
 }
 
-/// Tells what a file is.
+/// Determines the format of a file.
 pub fn kind(bytes: &[u8]) -> Option<FileKind> {
     let bytes = lines::unmarked(bytes);
     if bytes.starts_with(&super::bwp::MAGIC[..7]) {
@@ -90,7 +90,7 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// Does what [`load`] does, with the parties that give the inputs of a Bristol or SCD circuit. Without an
+/// Does the same as [`load`], with the parties that have the inputs of a Bristol or SCD circuit. Without an
 /// entry `in0` is the garbler's and `in1` the evaluator's.
 ///
 /// # Errors
@@ -131,7 +131,7 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
 /// As [`load`]; also if nothing is computed.
 pub fn load_component(bytes: &[u8], name: &str) -> Result<Component, Error> {
     let map = match kind(bytes) {
-        // Behind the numbers of gates and wires stands how many inputs there are, and their widths.
+        // The number of inputs and their widths come after the numbers of gates and wires.
         Some(FileKind::BristolFashion) => {
             let text = std::str::from_utf8(lines::unmarked(bytes)).unwrap_or_default();
             let inputs = lines::said(text).nth(1);
@@ -144,7 +144,7 @@ pub fn load_component(bytes: &[u8], name: &str) -> Result<Component, Error> {
     whole.components().first().cloned().ok_or_else(|| Error::Input(format!("{name} is empty")))
 }
 
-/// The name of a file without what follows its first dot.
+/// Returns the name of a file up to its first dot.
 fn stem(name: &str) -> &str {
     match name.split('.').next() {
         Some("") | None => "circuit",
@@ -169,7 +169,7 @@ mod tests {
             let [a, b, c] = [0, 1, 2].map(|k| inputs >> k & 1 == 1);
             assert_eq!(component.circuit.evaluate(&[a, b, c]), [(a & b) ^ c]);
         }
-        // Of two inputs it is what it was as a program.
+        // With two inputs it is the same as it was as a program.
         let text = "1 3\n2 1 1\n1 1\n\n2 1 0 1 2 AND\n";
         let whole = load(text.as_bytes(), "two.txt").expect("a program").whole().expect("one piece");
         let two = load_component(text.as_bytes(), "two.txt").expect("a component");

@@ -8,7 +8,7 @@
 //! Inputs are wires 0 to n - 1 and gate i drives wire n + 1 + i: the program leaves wire n out. G holds truth
 //! tables (bit 2a + b): 8 is AND, 14 OR, 6 XOR, 5 the negation of the second input (the program gives a wire
 //! twice for it), 0 and 15 the constants. O are the wires of the outputs. Without G the array is 3 + 2q + m
-//! long and describes a topological circuit, which is what an evaluator of Ga needs to know. Wires that the
+//! long and describes a topological circuit, which is the part that an evaluator of Ga needs. Wires that the
 //! program fixes, numbers and does not write are in no file: one that reads them cannot be read by anybody.
 //!
 //! Such a file does not say whose its inputs are. Without a map all are the garbler's, as one integer `in0`;
@@ -36,8 +36,8 @@ impl Scd {
     /// reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate reads what is not before it, a function has more than four bits, there is
-    /// not one for each gate, an output is no wire, or there are 2^32 wires or more.
+    /// [`Error::Input`] if a gate reads a later wire, a function has more than four bits, the number of
+    /// functions differs from that of gates, an output is no wire, or there are 2^32 wires or more.
     pub fn new(
         inputs: u32,
         gates: Vec<[u32; 2]>,
@@ -164,7 +164,7 @@ impl Scd {
         &self.outputs
     }
 
-    /// Returns the topological circuit: what an evaluator of Ga knows.
+    /// Returns the topological circuit: the part that an evaluator of Ga knows.
     pub fn topology(&self) -> Self {
         Scd { functions: None, ..self.clone() }
     }
@@ -260,7 +260,7 @@ pub(super) fn read(bytes: &[u8], file: &str, name: &str, map: &InputMap) -> Resu
 
 /// The widths of the inputs, and whose each of them is.
 fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
-    // Of all inputs as one.
+    // For all inputs as one.
     if map.is_empty() || map.len() == 1 && map.contains_key("in0") {
         return Ok((vec![inputs], map.clone()));
     }
@@ -305,8 +305,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
 /// format cannot say to which party an input belongs.
 ///
 /// # Errors
-/// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it
-/// would give it to both parties.
+/// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: a reader of the
+/// file would give it to both parties.
 pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
     program.refuse_kept_outputs()?;
     Ok(Scd::from(&program.flatten()?).write())
@@ -354,7 +354,7 @@ impl<'b> Numbers<'b> {
     fn next(&mut self, what: &str) -> Result<u32, Error> {
         let number = match self.byte()? {
             small @ 0..=0x7f => u64::from(small),
-            // Unsigned, and what is signed and positive.
+            // Unsigned numbers, and positive signed ones.
             0xcc => self.big_endian(1)?,
             0xcd => self.big_endian(2)?,
             0xce => self.big_endian(4)?,

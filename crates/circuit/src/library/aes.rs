@@ -31,7 +31,7 @@ pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
         y20 = t1 ^ x1, y6 = y15 ^ x7, y10 = y15 ^ t0, y11 = y20 ^ y9, y7 = x7 ^ y11, y17 = y10 ^ y11,
         y19 = y10 ^ y8, y16 = t0 ^ y11, y21 = y13 ^ y16, y18 = x0 ^ y16,
     }
-    // The first product and what else becomes the element of GF(2^4) to invert: t21 to t24.
+    // The first product and the other parts of the element of GF(2^4) to invert: t21 to t24.
     straight_line! { b:
         t2 = y12 & y15, t3 = y3 & y6, t4 = t3 ^ t2, t5 = y4 & x7, t6 = t5 ^ t2, t7 = y13 & y16, t8 = y5 & y1,
         t9 = t8 ^ t7, t10 = y2 & y7, t11 = t10 ^ t7, t12 = y9 & y11, t13 = y14 & y17, t14 = t13 ^ t12,

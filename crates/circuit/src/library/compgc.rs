@@ -1,5 +1,4 @@
-//! Programs that CompGC was measured with: small components, each used many times, whose ports are what is
-//! linked.
+//! The programs of CompGC's measurements: small components, each used many times, whose ports are linked.
 
 use super::aes::{chain, double, round, sub_bytes};
 use super::{add, component, equal, less_than, select, uint, xor};
@@ -118,7 +117,7 @@ pub fn component_named(name: &str) -> Result<Component, Error> {
     found.ok_or_else(|| Error::Input(format!("there is no component {name}")))
 }
 
-/// A step of the Levenshtein distance, for words of so many bits and symbols of so many: the least of three
+/// Makes a step of the Levenshtein distance, for words and symbols of these widths: the least of three
 /// neighbours, plus 1 unless it is the diagonal one and the symbols agree (Huang, Evans, Katz, Malka 2011).
 fn step(width: u32, symbol: u32) -> Result<Component, Error> {
     let word = |name| uint(name, width);
@@ -136,8 +135,8 @@ fn step(width: u32, symbol: u32) -> Result<Component, Error> {
     })
 }
 
-/// Returns the Levenshtein distance of two texts of so many symbols, each of so many bits: a component for
-/// each pair of symbols. The garbler's text, the evaluator's, the distance for both.
+/// Returns the Levenshtein distance of two texts with these numbers of symbols and bits per symbol: a
+/// component for each pair of symbols. The garbler's text, the evaluator's, the distance for both.
 ///
 /// # Errors
 /// [`Error::Usage`] if a text or a symbol is empty.

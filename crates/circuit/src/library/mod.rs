@@ -1,7 +1,7 @@
 //! Words, ciphers and matrices as circuits, and the example programs made of them.
 //!
-//! A word is a slice of [`Bit`]s, least significant first. Each function says what it costs in AND gates;
-//! constants among the inputs make it cheaper.
+//! A word is a slice of [`Bit`]s, least significant first. The documentation of each function gives its cost
+//! in AND gates; constants among the inputs make it cheaper.
 
 pub mod aes;
 pub mod compgc;

@@ -74,7 +74,7 @@ pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
     if each == 0 || blocks == 0 || !blocks.is_multiple_of(each) {
         return Err(Error::Usage(format!("no CBC-MAC of {blocks} blocks in components of {each}")));
     }
-    // A CBC-MAC of so many blocks, whose first block comes with the sum so far.
+    // Makes a CBC-MAC of this many blocks, whose first block comes with the sum so far.
     let whole = cbc_mac(each)?;
     let message = |blocks| Port::new("message", Type::Array(Box::new(Type::Uint(128)), blocks));
     let blocks_each = Component {
@@ -180,8 +180,8 @@ pub fn aes_in_functions() -> Result<Program, Error> {
     program.finish()
 }
 
-/// Makes AES-128 as [`aes::aes_128_expanded`], cut into its 160 SubBytes and what lies between these, which
-/// has no AND gates (JIMU, figure 11).
+/// Makes AES-128 like [`aes::aes_128_expanded`], cut into its 160 SubBytes and the parts between these, which
+/// have no AND gates (JIMU, figure 11).
 ///
 /// # Errors
 /// See [`aes_in_rounds`].
@@ -221,7 +221,7 @@ fn bytes(name: &str, bits: u32) -> Vec<Port> {
     vec![Port::new(name, Type::Array(Box::new(Type::Uint(8)), bits / 8))]
 }
 
-/// A program of one component, of which each party gives so many bits, bytes of them.
+/// Makes a program of one component, for which each party gives this many bits, as bytes.
 fn of_bits(
     name: &str,
     bits: u32,
@@ -240,8 +240,8 @@ fn of_bits(
     program.finish()
 }
 
-/// Tells whether the garbler's number is less than the evaluator's, of so many bits, a multiple of 8: as many
-/// AND gates (JIMU, figure 10).
+/// Compares the garbler's number with the evaluator's ("less than"), of this many bits, a multiple of 8, with
+/// as many AND gates (JIMU, figure 10).
 ///
 /// # Errors
 /// See [`aes_in_rounds`].

@@ -6,8 +6,7 @@ use crate::multiples::{Chain, Make, length};
 
 /// The chain's multiple of `x`, modulo `2^width`.
 fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
-    // All multiples on the way are positive and fit these bits: what is above is zero and needs no
-    // carries.
+    // All intermediate multiples are positive and fit these bits: higher bits are zero and need no carries.
     let fits = (x.len() + length(chain.factor) as usize).min(width);
     let shifted = |bits: &[Bit], k: u32| {
         let mut out = vec![Bit::ZERO; (k as usize).min(fits)];

@@ -38,7 +38,7 @@ fn with_signs(
     want: Want,
     divide: impl FnOnce(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>,
 ) -> Vec<Bit> {
-    // As with multiplications: refuse early what surely does not fit.
+    // As with multiplications, a result that cannot fit is refused early.
     let (n, d) = (a.len() as u64, trimmed(b).len() as u64);
     if n > 1000 && !g.reserve(n.saturating_mul(d) / 4) {
         return vec![Bit::ZERO; b.len()];

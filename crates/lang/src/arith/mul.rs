@@ -130,7 +130,7 @@ fn karatsuba(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     out
 }
 
-/// Adds `row` into `sum` from bit `at` on; what is above is still zero.
+/// Adds `row` to `sum` from bit `at` on; the bits above are still zero.
 fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
     let end = (at + row.len()).min(sum.len());
     if at >= end {

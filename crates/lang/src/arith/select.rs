@@ -17,8 +17,8 @@ fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
     less(g, index, &count, false)
 }
 
-/// Returns the item at `index`, or zeros if there is none: a tree of choices, for one AND a bit of all items
-/// but one; and one more a bit if the index can be too large.
+/// Returns the item at `index`, or zeros if there is none. It is a tree of choices with one AND per bit of
+/// all items except one, and one more per bit if the index can be too large.
 pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit> {
     let inside = below(g, index, items.len());
     // No index of so few bits names the others.
@@ -27,7 +27,8 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
         if items.len() <= 1 {
             break;
         }
-        // An item without a partner is chosen whatever the bit is: with it, the index is too large.
+        // An item without a partner is chosen for both values of the bit: with the other value, the index is
+        // too large.
         let pair = |pair: &[Vec<Bit>]| match pair {
             [low, high] => low.iter().zip(high).map(|(&low, &high)| g.mux(bit, high, low)).collect(),
             _ => pair[0].clone(),
@@ -39,8 +40,8 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
 }
 
 /// Returns, for every combination of indexes below their counts, a line that is one if these are the indexes
-/// and `enabled` is: one AND for each line but the first, and what it costs to see that no index is too
-/// large.
+/// and `enabled` is one. It takes one AND for each line except the first, and those for detecting a too large
+/// index.
 pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> Vec<(Vec<usize>, Bit)> {
     for (index, count) in choices {
         let inside = below(g, index, *count);

@@ -1,5 +1,5 @@
-//! Every operator on all small operands and on random larger ones, against integer arithmetic; and what it
-//! costs.
+//! Every operator on all small operands and on random larger ones, compared with integer arithmetic; and its
+//! cost.
 
 use super::*;
 use crate::graph::Template;

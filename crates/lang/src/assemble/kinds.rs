@@ -27,7 +27,7 @@ pub struct Kinds {
     chosen: HashMap<usize, usize>,
 }
 
-/// At most so many variants of a function are tried.
+/// The largest number of variants of a function that are tried.
 const MAX_VARIANTS: usize = 16;
 /// Variants are not tried for functions that are larger than this.
 const MAX_GATES: usize = 1 << 22;
@@ -44,7 +44,7 @@ pub(super) fn copies(n: u64) -> u64 {
     }
 }
 
-/// A variant beside the common component must save one part in so many of what the function costs.
+/// A variant beside the common component must save at least this fraction of the function's cost.
 const WORTH: u64 = 8;
 
 fn cost(template: &Template, slots: u64) -> u64 {

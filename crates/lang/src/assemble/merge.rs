@@ -73,7 +73,7 @@ struct Pattern {
 /// Two kinds that become one.
 struct Pair {
     pattern: Pattern,
-    /// Of each reading slot the slot that it reads.
+    /// For each reading slot the slot that it reads.
     slots: HashMap<usize, usize>,
 }
 
@@ -127,7 +127,7 @@ impl Pair {
         };
         let valued =
             pairs.into_iter().filter_map(|(pattern, slots)| Some((worth(&pattern, &slots)?, pattern, slots)));
-        // Of equal ones the first of the program.
+        // Among equal ones the first of the program.
         let (_, pattern, slots) =
             valued.max_by_key(|(saved, _, slots)| (*saved, std::cmp::Reverse(slots[0])))?;
         Some(Pair { pattern, slots: slots.into_iter().collect() })

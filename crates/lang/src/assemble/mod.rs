@@ -1,4 +1,4 @@
-//! From the trace of `main` to a program: calls become slots, and what is between them becomes glue
+//! From the trace of `main` to a program: calls become slots, and the code between them becomes glue
 //! components.
 //!
 //! A gate of `main` belongs to the earliest layer in which its operands are there; a layer ends with the
@@ -29,7 +29,7 @@ use kinds::Kinds;
 use live::Liveness;
 use wires::{Wires, add};
 
-/// Returns the program that does what `main` did.
+/// Returns the program that computes the same as `main`.
 ///
 /// # Errors
 /// If it is larger than a program can be, or computes constants without any input.

@@ -1,4 +1,4 @@
-//! The wires of a program in the making, and its components.
+//! The wires of a program that is being made, and its components.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::graph::{Bit, Template};
 
 /// Global wires of the values of `main`.
 pub struct Wires {
-    /// By node; `u32::MAX` where there is none.
+    /// By node; `u32::MAX` if there is none.
     pub plain: Vec<u32>,
     pub inverted: HashMap<u32, u32>,
     pub constants: [Option<u32>; 2],

@@ -436,7 +436,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Checks an expression that stands by itself: here it is looked at as a whole.
+    /// Checks an expression that is a statement.
     pub(super) fn statement_expr(&mut self, e: &ast::Expr) -> Ex {
         let outer = std::mem::replace(&mut self.changes, false);
         let ex = self.expr(e);

@@ -42,7 +42,8 @@ pub(super) struct Signature {
     pub(super) params: Vec<(Rc<str>, Type, Span)>,
     pub(super) ret: Type,
     pub(super) span: Span,
-    /// For a function that was made of a generic one: the call that asked for it, and what it chose.
+    /// For a function that was made from a generic one: the call that requested it, and the choices of the
+    /// call.
     pub(super) made_for: Option<(Span, String)>,
 }
 

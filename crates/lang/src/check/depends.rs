@@ -1,9 +1,9 @@
 //! Finds the amounts of shifts that may depend on a function's parameters.
 //!
 //! A function is executed with secret parameters, and again where a call knows some of them. Its result must
-//! be the same in both cases, so no width in it may depend on knowledge about a parameter. The one width that
-//! depends on what is known is that of a shifted value, so those amounts are marked that may come from a
-//! parameter, whatever else is known of them.
+//! be the same in both cases, so no width in it may depend on knowledge about a parameter. Only the width of
+//! a shifted value depends on known values. So amounts that may come from a parameter are marked, whatever
+//! else is known about them.
 
 use crate::ir::{Ex, ExKind, Func, Part, Place, St};
 

@@ -117,7 +117,7 @@ impl Checker<'_> {
                 return None;
             }
             if sizes.len() < param.ty.dims.len() {
-                // The call is refused for this argument, whatever the others choose.
+                // The call is refused because of this argument, whatever the others choose.
                 continue;
             }
             let mut choices: Vec<(&Rc<str>, Choice, Type)> = sizes
@@ -157,7 +157,7 @@ impl Checker<'_> {
         list.collect()
     }
 
-    /// Adds what one argument chooses. The first one counts; others must go with it.
+    /// Adds the choices of one argument. The first one counts; others must go with it.
     fn add_choice<'f>(
         &mut self,
         chosen: &mut HashMap<&'f str, Chosen>,

@@ -73,7 +73,7 @@ pub fn check(
     let (inputs, outputs) = (ports(inputs, "input"), ports(outputs, "output"));
     cx.made.extend(functions);
     let mut functions: Vec<Func> = Vec::new();
-    // Bodies add to the list what they make of generic functions.
+    // Bodies add their instances of generic functions to the list.
     while let Some(f) = cx.made.pop_front() {
         let number = functions.len();
         let predeclared = if Some(number) == main { &vars_of_main[..] } else { &[] };

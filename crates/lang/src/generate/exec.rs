@@ -38,7 +38,7 @@ pub(super) struct Frame<'m> {
     /// Bits of the result.
     width: usize,
     /// The values that were returned, with their conditions: the first one that holds counts. Nothing else of
-    /// a function can be seen from outside, so that whatever it does after a `return` needs no condition.
+    /// a function is visible from outside, so its actions after a `return` need no condition.
     returned: Vec<(Bit, Vec<Bit>)>,
 }
 
@@ -102,8 +102,8 @@ pub(super) struct Exec<'c, 'm, 's> {
     pub(super) graph: Graph,
     pub(super) sink: &'s mut Sink,
     pub(super) trace: Trace,
-    /// True if parameters may be known here. They are secret by the rules, so that what would be an error for
-    /// a known index must not be one.
+    /// True if parameters may be known here. They are secret by the rules, so an error for a known index must
+    /// not be one here.
     pub(super) parameters_known: bool,
     steps: u64,
     depth: u32,
@@ -361,7 +361,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// Assigns, and tells what was assigned to.
+    /// Assigns a value, and returns its target.
     pub(super) fn assign(&mut self, f: &mut Frame<'_>, place: &Place, value: &Ex) -> Result<Spot, Stop> {
         let spot = self.place(f, place)?;
         let bits = self.ex(f, value)?;

@@ -19,12 +19,12 @@ enum Number {
     Wrong,
 }
 
-/// The largest number of so many bits, or `u64::MAX`.
+/// Returns the largest number of this many bits, or `u64::MAX`.
 fn all_ones(bits: usize) -> u64 {
     u64::MAX.checked_shr(64u32.saturating_sub(bits.min(64) as u32)).unwrap_or(0)
 }
 
-/// A value that is no variable grows by no more bits than this when it is shifted by a secret.
+/// An expression that is no variable grows by at most this many bits when it is shifted by a secret.
 const MAX_SECRET_SHIFT: u64 = 1 << 16;
 
 impl Exec<'_, '_, '_> {
@@ -164,8 +164,8 @@ impl Exec<'_, '_, '_> {
         Ok(bits)
     }
 
-    /// Shifts a value that is no variable by an amount that may depend on a parameter: to the right its width
-    /// stays, to the left it grows by as many bits as an amount of so many bits can be.
+    /// Shifts an expression that is no variable by an amount that may depend on a parameter. To the right its
+    /// width stays; to the left it grows by the largest amount with this many bits.
     fn shift_openly(
         &mut self,
         f: &mut Frame<'_>,
@@ -287,7 +287,7 @@ impl Exec<'_, '_, '_> {
         Ok(Number::Known(value))
     }
 
-    /// Returns a place, after what stands before it has changed it.
+    /// Returns a place, after the step before it has changed it.
     pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<Spot, Stop> {
         let whole = f.vars[place.var as usize].bits.len();
         self.parts(f, Some(place), &place.parts, whole)

@@ -32,7 +32,7 @@ fn is_constant(e: &Ex) -> bool {
 }
 
 impl Exec<'_, '_, '_> {
-    /// Returns what a loop's condition compares, if that is a variable and a constant.
+    /// Returns the two sides of a loop's condition, if they are a variable and a constant.
     pub(super) fn limits(&mut self, f: &mut Frame<'_>, cond: &Ex) -> Result<Option<Limits>, Stop> {
         use BinaryOp::{Ge, Gt, Le, Lt, Ne};
         let ExKind::Binary { op, signed, width: Some(width), operands } = &cond.kind else { return Ok(None) };
@@ -133,7 +133,7 @@ impl Limits {
             .hint(hint)
     }
 
-    /// Returns the warning of a loop that never runs because of what its counter can hold.
+    /// Returns the warning for a loop that never runs because of its counter's range.
     pub(super) fn never(&self, at: Span, cond: Span) -> Option<Diagnostic> {
         let cut = self.written >> self.width != 0;
         let impossible = match self.op {

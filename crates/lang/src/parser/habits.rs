@@ -34,8 +34,7 @@ fn type_of_two_words(first: &str, second: &str) -> String {
 }
 
 impl Parser<'_> {
-    /// Returns what to say of this token inside of a function, where other languages have it and this one has
-    /// not.
+    /// Returns advice about this token inside a function, if other languages have it and this one does not.
     pub(super) fn habit(&self) -> Option<&'static str> {
         let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
         let step = "`++` and `--` read as one token; for `a - -b` leave a blank";
@@ -141,7 +140,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns what to write instead of a `typedef` of C.
+    /// Returns the replacement for a `typedef` of C.
     pub(super) fn typedef_of_c(&self) -> Option<String> {
         if self.word(0) == "struct" {
             let name = if self.word(1).is_empty() { "NAME" } else { self.word(1) };

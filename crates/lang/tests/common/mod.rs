@@ -13,7 +13,7 @@ pub fn build_with(source: &str, options: &Options) -> Result<Compiled, Diagnosti
     build_files("test.wir", source, &NoFiles, options)
 }
 
-/// Compiles files; whatever the compiler says, good or bad, must come with advice.
+/// Compiles files; all messages of the compiler must have advice.
 pub fn build_files(
     name: &str,
     source: &str,
@@ -25,7 +25,7 @@ pub fn build_files(
     result
 }
 
-/// Every diagnostic says what to do, and not once more what is wrong.
+/// Every diagnostic says what to do, and does not repeat the error.
 fn assert_advice(diagnostics: &Diagnostics) {
     let plain = |text: &str| text.trim().to_lowercase();
     for (record, diagnostic) in diagnostics.records().iter().zip(diagnostics.list()) {
@@ -42,12 +42,12 @@ fn assert_advice(diagnostics: &Diagnostics) {
     }
 }
 
-/// Compiles what must compile.
+/// Compiles a source that must be correct.
 pub fn build(source: &str) -> Compiled {
     build_with(source, &Options::default()).unwrap_or_else(|e| panic!("{}\n{source}", e.render(false)))
 }
 
-/// Returns the errors of what must not compile.
+/// Returns the errors of a source that must not compile.
 pub fn refuse(source: &str) -> Diagnostics {
     match build_with(source, &Options::default()) {
         Ok(_) => panic!("this compiles:\n{source}"),

@@ -30,7 +30,7 @@ pub struct Interpreter {
     io: Vec<(bool, u64, String)>,
 }
 
-/// The variables of a function, and what its call chose for the names it is generic in.
+/// The variables of a function, and the choices of its call for its generic names.
 struct Scope(Vec<HashMap<String, V>>, HashMap<String, T>, HashMap<String, usize>);
 
 /// How a statement ends.
@@ -159,7 +159,7 @@ impl Interpreter {
         let f = &self.functions[name];
         let mut scope = Scope::new();
         for (p, arg) in f.params.iter().zip(&args) {
-            // The first argument with a type says what a name is.
+            // The first argument with a type determines a name.
             let mut ty = arg.ty.clone();
             for dim in &p.ty.dims {
                 let T::Array(inner, n) = ty else { panic!("{ty:?} for {p:?}") };
@@ -343,7 +343,7 @@ impl Interpreter {
         V { ty: ty.clone(), bits }
     }
 
-    /// Adds or subtracts one; what was there before.
+    /// Adds or subtracts one; returns the old value.
     fn step(&self, scope: &mut Scope, target: &Target, increment: bool) -> V {
         let old = self.read(scope, target);
         let new = number(&old.bits) + if increment { 1 } else { -1 };

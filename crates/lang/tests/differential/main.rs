@@ -1,5 +1,5 @@
-//! Random programs: what the compiled program gives is what an interpreter of the source gives, in every cut,
-//! after export and import, and when two parties compute it.
+//! Random programs: the compiled program gives the same results as an interpreter of the source, in every
+//! cut, after export and import, and when two parties compute it.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ use common::{build_with, options, simulate_bits};
 use generator::{Generator, Random};
 use interpreter::Interpreter;
 
-/// A random program, and what it means.
+/// A random program, and its expected results.
 struct Case {
     seed: u64,
     source: String,
@@ -76,7 +76,7 @@ impl Exported {
     fn new(program: &Program, seed: u64) -> Exported {
         let again =
             |text: String| load(text.as_bytes(), "again").unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        // The format of DUPLO knows only some ways of who learns what.
+        // The format of DUPLO can express only some assignments of outputs to parties.
         Exported {
             duplo: duplo::write(program).ok().map(again),
             bristol: again(bristol::write(program).unwrap()),
@@ -87,7 +87,7 @@ impl Exported {
         if let Some(duplo) = &self.duplo {
             assert_eq!(simulate_bits(duplo, x, y), *want, "seed {seed}, after export to .GC_duplo");
         }
-        // A Bristol circuit does not say who learns what: both learn all.
+        // A Bristol circuit does not name the receivers of outputs: both parties learn all.
         assert_eq!(self.bristol.simulate(x, y).concat(), all, "seed {seed}, after export to Bristol Fashion");
     }
 }

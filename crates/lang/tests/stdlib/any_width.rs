@@ -34,7 +34,7 @@ const WIDTHS: [u32; 8] = [1, 2, 3, 7, 8, 16, 33, 64];
 
 #[test]
 fn minimum_maximum_absolute_value_distance_and_count() {
-    // Of two values of this width, and the ANDs that it may cost.
+    // For two values of this width, and the allowed number of ANDs.
     type Model = fn(u64, u64, u32) -> u64;
     type Cost = fn(u32) -> u32;
     let cases: [(&str, bool, Model, Cost); 10] = [
@@ -189,7 +189,7 @@ fn fixed_point() {
     assert!(ands("fixed_divide(a, b)", "int_t 32") <= build(source).program.and_gates());
 }
 
-/// The smallest parts of the library cost what they should where the command shows it.
+/// The smallest parts of the library have the expected costs in the command's output.
 #[test]
 fn instances_are_components_of_their_own() {
     let source = "#parties 2 #include \"integers.wir\" #input 1 uint_t 8 #input 2 uint_t 8 #output 1 uint_t \

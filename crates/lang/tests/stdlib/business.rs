@@ -62,7 +62,7 @@ fn join() {
 }
 
 /// A key that a table has twice is refused at the party itself, which is told the rows. If the party gives
-/// its table all the same, both learn that, whoever has the table, and no other sums.
+/// its table all the same, both learn this, whichever party has the table, and they learn no other sums.
 #[test]
 fn a_key_that_is_there_twice() {
     let (program, _) = load("join.wir");

@@ -101,7 +101,7 @@ impl Played for Authenticated {
         let Priced { cot, cost, .. } =
             priced(&work.job.program, work.job.security, wish(work.request).0, &estimate)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on what is left in the store.
+        // The bytes of a run from stock depend on the remaining items in the store.
         let predicted = store.is_none().then_some(cost);
         let member = Member::<Authenticated, Cot> {
             work,
@@ -129,8 +129,8 @@ struct Priced {
     reason: Option<String>,
 }
 
-/// Prices a run with the named OTs. If none are named, it takes those that send least among those that are
-/// hardly slower than the fastest.
+/// Prices a run with the named OTs. If none are named, it takes those that send the fewest bytes among the
+/// fastest and those that are hardly slower.
 fn priced(
     program: &Program,
     security: u32,
@@ -202,7 +202,7 @@ impl Ready for Masked<'_> {
 
 stocks!(Authenticated, authenticated, levels: true);
 
-/// Runs a program on what is in the store.
+/// Runs a program on stock.
 fn take(
     work: &Work,
     store: &Store,

@@ -108,7 +108,7 @@ impl Played for CompGc {
         let cost =
             compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on what is left in the store.
+        // The bytes of a run from stock depend on the remaining items in the store.
         let predicted = store.is_none().then_some(cost);
         let linking = work.request.parameters.linking();
         Ok(Box::new(Member::<CompGc, _> {
@@ -126,7 +126,7 @@ impl Played for CompGc {
 
 stocks!(CompGc, compgc, levels: false);
 
-/// Runs a program on what is in the store.
+/// Runs a program on stock.
 fn take(
     work: &Work,
     store: &Store,

@@ -144,7 +144,7 @@ impl Played for Jimu {
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on what is left in the store.
+        // The bytes of a run from stock depend on the remaining items in the store.
         let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Jimu, Unit> {
             work,
@@ -163,7 +163,7 @@ stocks!(Jimu, jimu, levels: true, |store, party, terms, (program, _, cut): (&Pro
     jimu::in_stock(store, party, terms, program, said(cut))
 });
 
-/// Runs a program on what is in the store.
+/// Runs a program on stock.
 fn take(
     work: &Work,
     store: &Store,

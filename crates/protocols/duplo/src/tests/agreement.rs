@@ -23,7 +23,7 @@ fn greeting(events: &[Event]) -> bool {
         && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
 }
 
-/// Both parties refuse, with a reason that names what differs, and have sent nothing but what needs no
+/// Both parties refuse, with a reason that names the difference, and have sent only messages that need no
 /// agreement.
 #[track_caller]
 fn refused(case: Case, why: &str) {
@@ -47,14 +47,14 @@ fn row_19_another_security_level() {
 #[test]
 fn row_19_another_program() {
     refused(Case::toy().wants(Party::Garbler, |job, _| job.program = ands(3, Recipient::Both)), "program");
-    // Only who learns the output differs.
+    // Only the receiver of the output differs.
     let (to_both, to_garbler) = (ands(1, Recipient::Both), ands(1, Recipient::Garbler));
     let case = Case::new(&to_both, small(&to_both, [3, 4], [3, 6], [3, 4]));
     refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
 }
 
-/// A proposal of another length, or that says something about a batch which the program does not use, is none
-/// for this program.
+/// A proposal with another length, or with a value for a batch that the program does not use, is invalid for
+/// this program.
 #[test]
 fn row_19_a_proposal_for_another_program() {
     // Without inputs of the garbler and outputs for it alone there are no input authenticators.
@@ -216,8 +216,7 @@ fn proposed(
     })
 }
 
-/// The evaluator computes the bound of what is proposed: weaker parameters, and such that nobody would
-/// choose, are refused.
+/// The evaluator computes the bound of a proposal: weaker and implausible parameters are refused.
 #[test]
 fn row_19_weaker_parameters_are_refused() {
     let program = toy();
@@ -248,8 +247,8 @@ fn row_19_weaker_parameters_are_refused() {
     }
 }
 
-/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed what
-/// the evaluator is ready to spend.
+/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed the
+/// evaluator's limits.
 #[test]
 fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
     let program = toy();
@@ -277,7 +276,7 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
     assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("memory")));
 }
 
-/// A garbler does not propose by accident what the evaluator would refuse.
+/// An honest garbler never proposes parameters that the evaluator would refuse.
 #[test]
 fn row_19_an_honest_garbler_proposes_nothing_weak() {
     let program = toy();
@@ -349,7 +348,8 @@ fn cuts(name: &str) -> Result<Arc<Program>, Error> {
 
 const CUTS: Limits = Limits { memory_bytes: None, decompose: Some(&cuts) };
 
-/// The evaluator refuses with this reason, and neither party has sent more than what needs no agreement.
+/// The evaluator refuses with this reason, and neither party has sent more than messages that need no
+/// agreement.
 #[track_caller]
 fn cut_refused((results, sent): ([Result<crate::Report, Error>; 2], [Vec<Tag>; 2]), why: &str) {
     match &results[1] {
@@ -403,7 +403,7 @@ fn row_19_a_cut_that_is_another_program() {
     let mut proposal = whole();
     proposal.parameters = proposal.parameters.of_decomposition("given");
     cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
-    // Of another interface, whoever makes it.
+    // With another interface, whichever party makes it.
     let other = ands(3, Recipient::Both);
     let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
     let proposal = Proposal { program: other, parameters };
@@ -428,7 +428,7 @@ fn row_19_a_cut_that_the_evaluator_does_not_make() {
     cut_refused(cut(&unknown, |_, _| (), Limits::default()), "\\u{1b}[2J");
     let [_, memory] = crate::memory::peaks(&whole().program, &whole().parameters);
     cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
-    // An honest garbler does not propose what has no place in a message.
+    // An honest garbler does not propose a name that is too long for the message.
     let job = Job {
         program: toy(),
         security: 40,

@@ -1,5 +1,5 @@
-//! Rows 8, 9 and 29: key authenticators and input authenticators that refuse what they should accept, or the
-//! reverse.
+//! Rows 8, 9 and 29: key authenticators and input authenticators that refuse valid labels, or accept invalid
+//! ones.
 
 use super::super::msg;
 use super::harness::*;
@@ -12,9 +12,9 @@ use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::split::msg::SEED as PROOF;
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// Of the toy's 8 wires with plain authenticators: the outputs of its slots.
+/// For the toy's 8 wires with plain authenticators: the outputs of its slots.
 const PLAIN: Bucketing = Bucketing { slots: 8, bucket: 3, opened: 6 };
-/// Of the toy's 5 wires with self-authenticating ones: the garbler's inputs, then its private outputs.
+/// For the toy's 5 wires with self-authenticating ones: the garbler's inputs, then its private outputs.
 const INPUT: Bucketing = Bucketing { slots: 5, bucket: 3, opened: 4 };
 
 /// The first, or the last, `bad` authenticators of a bucket.
@@ -77,14 +77,14 @@ fn row_08_threshold_of_refusals() {
     }
 }
 
-/// The wire of one AND gate gives a label of the opposite colour that is none, in every copy but the last;
+/// The wire of one AND gate gives an invalid label of the opposite colour in every copy except the last;
 /// `bad` authenticators accept such labels and refuse the honest ones.
 fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
     let copies = chosen(Bucketing { slots: 1, bucket: 3, opened: 4 });
-    // The committed wire differs by what the soldering then adds to the label: all but the lowest bit, which
-    // the authenticators are made for.
+    // The committed wire differs by the value that the soldering then adds to the label: all bits except the
+    // lowest, for which the authenticators are made.
     let rubbish = |labels: Vec<usize>| {
         move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + 9] ^= 0x55)
     };
@@ -92,12 +92,12 @@ fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let case = case
         .lie(Point::PlainHashed, rubbish(authenticators))
         .lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
-    // It stands for the opposite bit too, so that one sees who believed it.
+    // It stands for the opposite bit too, so that the test sees who accepted it.
     case.lie(Point::CommittedOutputs(0), flips(copies[..2].to_vec(), 0)).run()
 }
 
-/// ⌊B/2⌋ authenticators that accept rubbish are outvoted; with one more the bucket is lost. That is what the
-/// bound counts.
+/// ⌊B/2⌋ authenticators that accept rubbish are outvoted; with one more the bucket is lost. The bound counts
+/// this event.
 #[test]
 fn row_08_threshold_of_rubbish() {
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
@@ -182,7 +182,7 @@ fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
     let authenticators = some_of(Bucketing { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
     let two_labels = flip(chosen(Bucketing { slots: 1, bucket: 3, opened: 4 })[0], 0);
-    // Wherever the authenticators lie.
+    // Wherever the authenticators are stored.
     let case = if last { case.in_files() } else { case };
     case.lie(Point::InputWires, flips(authenticators, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
 }
@@ -221,8 +221,8 @@ fn row_29_hashes_in_the_other_order() {
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// Returns the labels of one wire that the authenticators of a bucket accept. A third one takes a collision
-/// of the hash, so here the test says what they accept.
+/// Returns the labels of one wire that the authenticators of a bucket accept. A third accepted label needs a
+/// collision of the hash, so here the test chooses the accepted labels.
 pub fn accepted(labels: &[u128]) -> Result<(Label, Label), Error> {
     one_or_two(labels.iter().map(|&bits| (Label::from_bits(bits), bits < 100)))
         .map_err(|none| Cheat::from(none).into())

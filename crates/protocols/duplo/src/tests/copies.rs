@@ -14,14 +14,15 @@ use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of both components of the toy.
+/// For both components of the toy.
 const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 const PAIR: usize = 0;
 const MIX: usize = 1;
 
 #[test]
 fn row_04_no_challenge_before_everything_is_hashed() {
-    // The garbler keeps back what it must be bound to; the evaluator does not say which copies it would open.
+    // The garbler delays the data to which it must be bound; the evaluator does not name the copies that it
+    // would open.
     for (tag, nth) in [(msg::TABLE_HASHES, 0), (msg::TABLE_HASHES, 1), (CORRECTIONS, 6)] {
         let outcome =
             Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
@@ -284,8 +285,8 @@ fn row_05_wrong_output_wire_of_a_chosen_copy() {
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
 }
 
-/// An error that a worker thread raises ends the session, whatever the number of threads: the original
-/// implementation loses it.
+/// An error in a worker thread ends the session, for any number of threads: the original implementation loses
+/// it.
 #[test]
 fn row_05_errors_of_worker_threads_reach_the_caller() {
     let program = ands(20, Recipient::Both);
@@ -331,8 +332,8 @@ fn row_06_opened_offset_is_not_the_committed_one() {
     }
 }
 
-/// The garbler forms delta differences and solderings with the offset that it garbled with: no longer what it
-/// committed to.
+/// The garbler computes delta differences and solderings with the offset from garbling, which is no longer
+/// the committed one.
 #[test]
 fn row_06_another_offset_is_visible_in_solderings() {
     for copy in chosen(BUCKETING) {
@@ -377,7 +378,7 @@ fn row_06_offset_differs_inside_a_copy() {
 
 #[test]
 fn row_06_offsets_that_end_in_0() {
-    // Offsets come first in what is opened.
+    // Offsets come first in the openings.
     for offset in 0..4 {
         let outcome = Case::toy().lie(Point::Opened(PAIR), flip(offset, 0)).run();
         outcome.evaluator_caught(Cheat::OffsetColour, "preprocess", msg::OT_BINDING);

@@ -38,7 +38,7 @@ macro_rules! provoked {
 trait Detected: Sized {
     fn detected(self) -> Option<Cheat>;
 
-    /// The same where the evaluator keeps in files what is opened to it.
+    /// The same if the evaluator keeps its openings in files.
     fn in_files(self) -> Self {
         self
     }
@@ -87,7 +87,7 @@ provoked! {
     OtBinding by Case::toy().evaluator_lies(Point::OtBinding, flip(47, 127)),
     InputLabel by Case::toy().lie(Point::InputLabels, flip(2, 99)),
     NoValidLabel by Case::toy().lie(Point::CommittedOutputs(0), flips(first_bucket(), 99)),
-    // Takes a collision of BLAKE3; what follows from one is tested on the function that sees the labels.
+    // This needs a collision of BLAKE3; the consequence is tested on the function that sees the labels.
     ThirdLabel by accepted(&[6, 8]),
     ForgedOutput by Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1),
 }

@@ -14,7 +14,7 @@ use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROO
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// The garbler lies about an indicator bit consistently: it claims what it says.
+/// The garbler lies about an indicator bit consistently: it claims the bit that it sends.
 #[test]
 fn row_07_wrong_indicator_bit() {
     for output in 0..5 {
@@ -72,8 +72,8 @@ fn xor(label: &mut [u8], other: &[u8; LABEL_BYTES]) {
     label.iter_mut().zip(other).for_each(|(l, o)| *l ^= o);
 }
 
-/// The garbler commits to the other label of one OT: whatever the evaluator's input is, it stops, and at the
-/// same place.
+/// The garbler commits to the other label of one OT: for any input of the evaluator, it stops at the same
+/// place.
 #[test]
 fn row_12_labels_of_one_ot_swapped() {
     for y in [[false; 3], [true; 3]] {
@@ -185,7 +185,7 @@ fn row_13_other_valid_label() {
             xor(&mut *copy_delta_difference.lock().unwrap(), delta_differences[..16].try_into().unwrap())
         })
         .lie(Point::InputDeltaDifferences, move |delta_differences| {
-            // Of wire 1, the head of the second bucket; plain authenticators have no delta differences.
+            // For wire 1, the head of the second bucket; plain authenticators have no delta differences.
             if !delta_differences.is_empty() {
                 xor(
                     &mut *authenticator_delta_difference.lock().unwrap(),
@@ -210,8 +210,8 @@ fn row_02_nothing_leaves_before_all_rows_are_checked() {
     }
 }
 
-/// The evaluator's masked input leaves when it has checked what was opened, and nothing else of its own does
-/// before all proofs.
+/// The evaluator's masked input is sent after it has checked the openings, and nothing else of its own is
+/// sent before all proofs.
 #[test]
 fn row_17_masked_input_comes_after_the_openings() {
     let sent = |outcome: &Outcome, tag| {
@@ -284,9 +284,9 @@ fn row_27_every_proof_has_fresh_masks() {
     }
 }
 
-/// The evaluator's equations give it nothing: of all hidden combinations in an answer the lowest bits are
-/// those that were claimed, and the others are those of masks, no two of them alike. (All committed values
-/// are 0 here, so that nothing else is in them.)
+/// The evaluator's equations give it nothing: the lowest bits of the hidden combinations in an answer are the
+/// claimed ones, and the other bits are those of masks, all of which differ. (All committed values are 0
+/// here, so that nothing else is in them.)
 #[test]
 fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     use brickwork_base::random::{Rng, Seed};

@@ -11,10 +11,10 @@ use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
 use brickwork_session::Job;
 use brickwork_wire::memory_pair;
 
-/// An honest run with little memory. All lists about authenticators have several chunks. Authenticators in
-/// the making have 2^16, delta differences and solderings that go to a file 2^16, heads that are weighted
-/// 2^14, OTs and solderings in claims 2^11, and lists whose size depends on memory 2^12. The last wires of
-/// either party are used like the first.
+/// An honest run with little memory. All lists about authenticators have several chunks. Chunks have these
+/// sizes: authenticators that are being made 2^16, delta differences and solderings that go to a file 2^16,
+/// weighted heads 2^14, OTs and solderings in claims 2^11, and lists whose size depends on memory 2^12. The
+/// last wires of either party are used like the first.
 #[test]
 fn long_lists_go_chunk_by_chunk() {
     const MINE: u32 = 16_500;

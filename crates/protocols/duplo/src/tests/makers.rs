@@ -15,7 +15,7 @@ use brickwork_wire::memory_pair;
 /// The results of a coordinator and of its makers.
 type Ended = (Result<(), Error>, Vec<Result<u32, Error>>);
 
-/// Both parties make what is asked for; so many of each party's workers, the last ones, are makers.
+/// Both parties make the request; this many of each party's workers, the last ones, are makers.
 fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize; 2]) -> [Ended; 2] {
     let (left, right) = memory_pair();
     let steps = &[request];
@@ -54,7 +54,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize
     })
 }
 
-/// Rows 4 and 16: whoever of the workers is a maker, a program solders what all of them made, with the right
+/// Rows 4 and 16: whichever workers are makers, a program solders the items of all of them, with the right
 /// result and the bound of all.
 #[test]
 fn rows_04_and_16_a_program_solders_what_makers_made() {

@@ -207,9 +207,9 @@ fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcom
     (outcome, said)
 }
 
-/// Both parties' messages have the same order and the same lengths, and the labels that come back are those
-/// of f(x, y): the garbler, who knows them all, gets no other than from an honest run.
-/// ([`Outcome::recovered`] compares the events.)
+/// Both parties' messages have the same order and the same lengths, and the returned labels are those of f(x,
+/// y): the garbler, which knows all labels, gets the same as from an honest run. ([`Outcome::recovered`]
+/// compares the events.)
 #[test]
 fn row_28_recovery_looks_like_nothing() {
     for to in [Recipient::Garbler, Recipient::Both, Recipient::Evaluator] {
@@ -235,7 +235,7 @@ fn row_28_no_later_abort() {
     }
 }
 
-/// Rule (b) can fail: of the same runs, with what a party would have said too much.
+/// Rule (b) can fail: for the same runs with an additional message of a party.
 #[test]
 fn row_15_who_notices_something_keeps_the_outputs_back() {
     let all = Case::toy().run().events;
@@ -250,7 +250,8 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
     outcome.events[0] = all[0].clone();
     assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("too much"));
 
-    // The garbler has said all when the evaluator's last message comes, whatever is wrong with that one.
+    // The garbler has sent everything when the evaluator's last message comes, whatever is wrong with that
+    // message.
     let forged = Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
     assert_eq!((forged.ending(Party::Evaluator), &forged.events[0]), (caught(Cheat::ForgedOutput), &all[0]));
     let mut short =

@@ -15,8 +15,8 @@ fn choose(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
-/// `count` of `trials` is what probability `p` makes likely: within 3.9 standard deviations, missed once in
-/// 10 000 runs.
+/// Asserts that `count` of `trials` is likely for probability `p`: within 3.9 standard deviations, which
+/// fails once in 10 000 runs.
 #[track_caller]
 fn assert_rate(what: &str, count: usize, trials: usize, p: f64) {
     let (n, k) = (trials as f64, count as f64);
@@ -145,13 +145,13 @@ fn row_09_rate_of_bad_majorities() {
     };
     on_one_thread(|| (0..trials).for_each(|_| run()));
     let hidden = choose(48 - bad, 24) / choose(48, 24);
-    // Of 3 bad ones among 24 in buckets of 3: the ways that leave at most one in each bucket, and all.
+    // For 3 bad ones among 24 in buckets of 3: the ways with at most one in each bucket, and all ways.
     let spread = choose(8, bad) * 3f64.powi(bad as i32) / choose(24, bad);
     assert_rate("no bad authenticator opened", trials - opened, trials, hidden);
     assert_rate("a bad majority", lost, trials, hidden * (1.0 - spread));
 }
 
-/// Of a checked plain authenticator one half is opened: one wrong hash is seen half the time.
+/// One half of a checked plain authenticator is opened: one wrong hash is detected half the time.
 #[test]
 fn row_08_rate_of_detection_of_one_half() {
     let program = ands(1, Recipient::Both);
@@ -199,7 +199,7 @@ fn assert_same_rate(what: &str, p: f64, attack: impl Fn(Case) -> Case) {
 }
 
 /// The garbler puts another offset into the OTs than it committed to, and only one combination binds it:
-/// caught if its choice bit is 1, and later if the input's is. Both are random, whatever the input.
+/// caught if its choice bit is 1, and later if the input's is. Both are random, for any input.
 #[test]
 fn row_12_rate_of_aborts_with_another_offset() {
     assert_same_rate("another offset in the OTs", 0.75, |case| case.lie(Point::OtOffset, flip(0, 90)));

@@ -8,7 +8,7 @@ use brickwork_circuit::{Party, Recipient};
 use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
 
-/// Runs what each party does with its session; both parties' closures run side by side.
+/// Runs each party's closure with its session; both closures run side by side.
 pub fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
@@ -16,7 +16,7 @@ pub fn both<G: Send, E>(
     both_with([Hooks::none(), Hooks::none()], garbler, evaluator)
 }
 
-/// Does what [`both`] does, with hands in the machines of the garbler and the evaluator.
+/// Does the same as [`both`], with hooks of the garbler and the evaluator.
 pub fn both_with<G: Send, E>(
     [garblers, evaluators]: [Hooks; 2],
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
@@ -25,7 +25,7 @@ pub fn both_with<G: Send, E>(
     over(memory_pair(), [garblers, evaluators], garbler, evaluator)
 }
 
-/// Does what [`both_with`] does over this pair of channels.
+/// Does the same as [`both_with`] over this pair of channels.
 pub fn over<G: Send, E>(
     (left, right): (Channel, Channel),
     [garblers, evaluators]: [Hooks; 2],
@@ -82,7 +82,7 @@ fn a_program_draws_on_two_batches() {
     let expected = program.simulate(&x, &y);
     assert_eq!(garbled, program.output_bits(Party::Garbler, &expected));
     assert_eq!(evaluated, program.output_bits(Party::Evaluator, &expected));
-    // Both tell what each phase took, in bytes the same.
+    // Both report the cost of each phase, with the same bytes.
     let bytes = |phases: &[PhaseReport]| {
         phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>()
     };

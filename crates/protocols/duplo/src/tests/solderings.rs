@@ -1,4 +1,4 @@
-//! Rows 10, 11 and 30: solderings, decommitments, and what must never be opened twice.
+//! Rows 10, 11 and 30: solderings, decommitments, and values that must never be opened twice.
 
 use super::super::batch::Shape;
 use super::super::challenge::BatchSizes;
@@ -27,7 +27,7 @@ const SOLDERINGS: [Point; 9] = [
 ];
 
 /// A lie about solderings of every kind is caught by the proof. The labels differ from run to run, so the lie
-/// is told where there are any.
+/// is told if there are any.
 fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
     for point in SOLDERINGS {
         for toy in [Case::toy(), Case::toy().in_files()] {
@@ -92,8 +92,7 @@ fn row_10_number_of_solderings() {
     }
 }
 
-/// A slot reads only what stands before it, so that a program has no cycle, and each of its inputs exactly
-/// once.
+/// A slot reads only earlier wires, so a program has no cycle; and each of its inputs is set exactly once.
 #[test]
 fn row_10_cycles_and_inputs_soldered_twice() {
     let mut program = ProgramBuilder::new("cycle", vec![Port::new("x", Type::Uint(1))], vec![]).unwrap();
@@ -104,8 +103,8 @@ fn row_10_cycles_and_inputs_soldered_twice() {
     assert!(program.slot(pair, &[0, 0]).is_ok());
 }
 
-/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. Of
-/// each its phase, and the cheat that a lie about hidden values looks like; the second one has none.
+/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. The
+/// phase of each, and the cheat that a lie about hidden values looks like; the second one has none.
 const ANSWERS: [(&str, Cheat); 3] =
     [("prepare", Cheat::Commitment), ("build", Cheat::Opening), ("evaluate", Cheat::Indicator)];
 
@@ -123,7 +122,7 @@ fn row_11_wrong_decommitment() {
 #[test]
 fn row_11_swapped_decommitments() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
-        // The last part, about what the evaluator knows: each coordinate gets the shares of the next.
+        // The last part, about the evaluator's knowledge: each coordinate gets the shares of the next.
         let swapped = |answer: &mut Vec<u8>| {
             let start = answer.len() - 275 * 16;
             answer[start..].rotate_left(16);
@@ -184,7 +183,7 @@ fn row_11_corrections_that_leave_the_code() {
         };
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
-        // A word that is no commitment is found before anything is challenged or revealed.
+        // An invalid commitment is found before anything is challenged or revealed.
         let asked =
             outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
         assert_eq!(asked, phase == "evaluate");

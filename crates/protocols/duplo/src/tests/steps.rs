@@ -1,5 +1,4 @@
-//! Steps of a session: what is decoded, what stays garbled and flows on, and what a cheater gains in a later
-//! step.
+//! Steps of a session: decoded outputs, kept outputs, and a cheater's gain in a later step.
 
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
@@ -31,10 +30,10 @@ fn components() -> [Component; 2] {
     [pair(), cross]
 }
 
-/// A step of a random session, and what must come of it.
+/// A step of a random session, and its expected results.
 struct Planned {
     program: Arc<Program>,
-    /// Ports that carry on what was kept, and which of all that was kept before.
+    /// Ports that take kept values, and the index of each among all kept values.
     carried: Vec<(Party, String, usize)>,
     kept: Vec<String>,
     inputs: [Vec<bool>; 2],
@@ -44,10 +43,10 @@ struct Planned {
 }
 
 impl Planned {
-    /// Draws a step that may carry on what was kept, and keeps some more.
+    /// Draws a step that may use kept values, and keeps some more.
     fn draw(kept: &mut Vec<Vec<bool>>, rng: &mut Rng) -> Planned {
         let mut carried = Vec::new();
-        // Of each party: its ports, its own bits, and the bits of all its ports.
+        // For each party: its ports, its own bits, and the bits of all its ports.
         let mut sides = Vec::new();
         for (party, letter) in PARTIES.into_iter().zip(["x", "y"]) {
             let (mut ports, mut own, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -81,7 +80,7 @@ impl Planned {
             let to = [Recipient::Garbler, Recipient::Evaluator, Recipient::Both][rng.below(3) as usize];
             let name = format!("z{k}");
             program.output(port(&name), to, wires).unwrap();
-            // The first step keeps something: a session without secrets forgets what it has recovered.
+            // The first step keeps something, because a session without secrets forgets a recovered offset.
             if rng.below(2) == 1 || kept.is_empty() && k == 0 {
                 names.push(name);
                 places.push(k as usize);
@@ -201,8 +200,8 @@ fn steps_give_what_they_give_in_the_clear() {
     }
 }
 
-/// A garbler whose copies give two valid labels gives Δ_ka away, in whichever step they are used: all outputs
-/// of that step and of the later ones are right for both parties, and so is what flows on.
+/// A garbler whose copies give two valid labels reveals Δ_ka, in whichever step they are used. All outputs of
+/// that step and of later ones are right for both parties, and so are kept values.
 #[test]
 fn row_14_recovery_lasts_through_the_steps() {
     let mut rng = Rng::replayable("test steps");
@@ -290,7 +289,7 @@ fn row_16_secrets_are_of_one_session() {
     assert!(matches!(evaluator.build(&on).map(drop), Err(Error::Io(_))));
 }
 
-/// Parties who mean to carry on different things do not begin.
+/// Parties that want to use different kept values do not begin.
 #[test]
 fn row_19_both_parties_carry_on_the_same() {
     let program = wires(2, 1, &[(Recipient::Both, vec![0, 2]), (Recipient::Garbler, vec![0, 1])]);
@@ -315,8 +314,8 @@ fn row_19_both_parties_carry_on_the_same() {
     assert!(matches!(evaluated, Err(Error::Mismatch(_))), "{evaluated:?}");
 }
 
-/// A lie in a later step is caught there, as it is in the first: about solderings of what flows on, of what
-/// stays, about labels and indicator bits, and about outputs.
+/// A lie in a later step is caught there, as in the first: about solderings of kept values, about labels and
+/// indicator bits, and about outputs.
 #[test]
 fn rows_10_13_and_15_lies_in_a_later_step() {
     let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
@@ -403,7 +402,7 @@ fn a_further_step_takes_two_round_trips() {
     let request = Request { components: vec![(pair(), 3)], garbler_wires: 6, ots: Some(6) };
     let (left, right, [at_garbler, at_evaluator]) = counting_pair();
     let begin = std::sync::Barrier::new(2);
-    // Both have ended what came before, and nothing is under way.
+    // Both have ended the previous run, and no message is in transit.
     let fresh = |crossings: &Crossings| {
         begin.wait();
         crossings.reset();
@@ -437,8 +436,8 @@ fn a_further_step_takes_two_round_trips() {
     assert_eq!(evaluated.unwrap(), (expected.clone(), expected, [4, 8]));
 }
 
-/// Parties who run different things in one find out before an input's label is given, with no round trip for
-/// it; and a party that says another step than the one it goes on with is refused.
+/// Parties that run different steps find out before an input's label is sent, without an additional round
+/// trip. A party that announces another step than the one that it runs is refused.
 #[test]
 fn row_19_both_parties_run_the_same() {
     let [one, other] = [[0, 1], [1, 0]].map(|z| wires(2, 1, &[(Recipient::Both, z.to_vec())]));
@@ -480,8 +479,8 @@ fn agree_with_nobody(mut session: crate::Evaluator) -> Result<(), Error> {
     brickwork_session::confirm(&mut session.core.run.channel, &[0; 32], "")
 }
 
-/// Steps side by side, which take the messages of one, give what they give one after another: whatever they
-/// carry on, keep, and decode for whom.
+/// Steps side by side, with the messages of one, give the same results as one after another, with any kept
+/// values and any receivers.
 #[test]
 fn steps_side_by_side_give_what_they_give_one_after_another() {
     let mut rng = Rng::replayable("test steps");
@@ -535,8 +534,8 @@ fn steps_side_by_side_give_what_they_give_one_after_another() {
     }
 }
 
-/// Of steps side by side nobody has an output before all of them are proven: who lies in one of them, hoping
-/// for what the other gives, gets nothing of either.
+/// With steps side by side nobody has an output before all of them are proven: a party that lies in one of
+/// them, hoping for the result of the other, gets neither.
 #[test]
 fn row_17_a_lie_in_one_of_two_steps_side_by_side_ends_both() {
     use std::sync::atomic::{AtomicUsize, Ordering};

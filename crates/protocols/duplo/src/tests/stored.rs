@@ -1,6 +1,5 @@
-//! Cheating where the stock lies on disk: whoever is cheated burns, durably, all that was made with the same
-//! secrets, and a retry is refused before anything that depends on it is sent (row d of every cheat, rows 16,
-//! 24, 25).
+//! Cheating with stock on disk: the cheated party durably burns everything with the same secrets, and a retry
+//! is refused before anything that depends on it is sent (row d of every cheat, rows 16, 24, 25).
 
 use brickwork_testing::Replayable as _;
 use std::path::Path;
@@ -165,8 +164,8 @@ fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     }
 }
 
-/// A cheat of one party in a run or a filling: what the other ends with, and that nothing of the epoch is
-/// ever used again.
+/// A cheat of one party in a run or a filling: the other party ends with this error, and nothing of the epoch
+/// is ever used again.
 fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheats: Cheater) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -177,7 +176,7 @@ fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheat
     ends_burned(root, program, cheater, cheat, &results);
 }
 
-/// How such a cheat ends: the other party saw it and has burned what it was about, and nothing of it is ever
+/// Checks the end of such a cheat: the other party saw it and has burned the epoch, and nothing of it is ever
 /// used again.
 fn ends_burned(
     root: &Path,
@@ -262,8 +261,8 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     let no: Lie = Cheater::default;
     // The garbler's action when the epoch begins and in the run, and the evaluator's result.
     let plays: [(&str, Lie, Lie, Cheat); 9] = [
-        // R' differs from R in its lowest bit alone, so that with lies about e and V the opening is that of
-        // the other bit's label.
+        // R' differs from R only in its lowest bit, so with lies about e and V the opening is that of the
+        // other bit's label.
         (
             "R', e and V by the lowest bit",
             no,
@@ -318,8 +317,8 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     }
 }
 
-/// Row 18: whatever a peer says of its log, there is a typed error, and nothing that depends on stock is
-/// sent.
+/// Row 18: whatever a peer reports about its log, there is a typed error, and nothing that depends on stock
+/// is sent.
 #[test]
 fn rows_18_and_24_lies_about_a_log() {
     let program = toy();
@@ -340,10 +339,10 @@ fn rows_18_and_24_lies_about_a_log() {
                     bytes.extend(one);
                     bytes[0] = 2;
                 }
-                // Another head: it lies behind a count of epochs, a name, a kind and a number of entries.
+                // Another head: it comes after a count of epochs, a name, a kind and a number of entries.
                 _ => bytes[1 + 32 + 1 + 8] ^= 1,
             };
-            // After the lie, whatever the cheater's own honest code goes on to do.
+            // After the lie, whatever the cheater's own honest code does next.
             let sent = Arc::new(Mutex::new(Vec::new()));
             let (heard, honest_party) =
                 (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
@@ -369,8 +368,8 @@ fn rows_18_and_24_lies_about_a_log() {
     }
 }
 
-/// Row 24: whoever stands elsewhere is refused at each meeting of a connection: after the greeting, with a
-/// new epoch, with a step begun, written and made; and with what a program takes.
+/// Row 24: a party with a different log is refused at each comparison of a connection: after the greeting,
+/// with a new epoch, with a step begun, written and made; and with the items of a program.
 #[test]
 fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     let program = toy();
@@ -397,11 +396,11 @@ fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     }
 }
 
-/// Row 24: what is next for a program is the same at both, or nothing is.
+/// Row 24: both parties take the same items for a program, or none.
 #[test]
 fn row_24_who_takes_something_else_is_refused() {
     let program = toy();
-    // The byte that is written, where, and what is said of it.
+    // The written byte, its position, and the expected error.
     let cases = [
         (32, None, "do not hold the same"),
         (0, Some(2), "do not hold the same"),
@@ -441,7 +440,7 @@ fn row_19_nothing_is_proposed_for_a_store() {
 }
 
 /// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself
-/// and refuses what is another program here; a greeting that says nothing proposes nothing.
+/// and refuses one that gives a different program here; a greeting without a name proposes nothing.
 #[test]
 fn a_cut_is_proposed_for_a_program_from_stock() {
     let given = toy();
@@ -489,8 +488,8 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
     }
 }
 
-/// A program over a standing connection takes two round trips and a half until the evaluator has its outputs,
-/// and half of one more for the garbler: one to agree on what is taken, and those of a step.
+/// A program over an existing connection takes two and a half round trips until the evaluator has its
+/// outputs, and half of one more for the garbler: one to agree on the items, and those of a step.
 #[test]
 fn a_program_from_stock_takes_three_round_trips() {
     let program = toy();
@@ -505,7 +504,7 @@ fn a_program_from_stock_takes_three_round_trips() {
             Stocked::open(party, channel, &store, &TERMS, Unobserved)?.preprocess(&requests)?;
         let mut counts = Vec::new();
         for _ in 0..2 {
-            // Both have ended what came before, and nothing is under way.
+            // Both have ended the previous run, and no message is in transit.
             begin.wait();
             crossings.reset();
             begin.wait();

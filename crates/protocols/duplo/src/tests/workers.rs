@@ -1,5 +1,5 @@
-//! A step that several workers make: programs solder what different ones made; who is lost, cheats, or draws
-//! from what is another's (rows 4, 16, 21 and 24).
+//! A step that several workers make: programs solder items of different workers; workers are lost, cheat, or
+//! draw from another's range (rows 4, 16, 21 and 24).
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -34,7 +34,7 @@ pub(super) const WORKERS: usize = 3;
 /// Slots of the program: each worker makes two or three.
 const SLOTS: usize = 7;
 
-/// Makes a chain of slots, so that what different workers made is soldered to each other.
+/// Makes a chain of slots, so that items of different workers are soldered to each other.
 pub(super) fn chain() -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(2))];
     let mut program = ProgramBuilder::new("chain", ports("x"), ports("y")).unwrap();
@@ -67,8 +67,8 @@ pub(super) fn workers() -> [Vec<Worker>; 2] {
 /// By party, the blocks of key material that its workers ever sent.
 type Sent = [Arc<Mutex<HashSet<[u8; 16]>>>; 2];
 
-/// Watches what all workers send: no block of a stream or of what is made of one comes twice, whoever sends
-/// it and in whichever attempt.
+/// Watches all workers' messages: no block of a stream or derived from one occurs twice, whichever worker
+/// sends it and in any attempt.
 fn watched(mut all: [Vec<Worker>; 2], sent: &Sent) -> [Vec<Worker>; 2] {
     /// Rows of OTs, corrections of commitments, tables, authenticators, solderings.
     const MATERIAL: [Tag; 6] =
@@ -93,7 +93,7 @@ fn fill(root: &Path, program: &Program, workers: [Vec<Worker>; 2]) -> [Result<()
     make(root, request(program), workers)
 }
 
-/// Both parties make what is asked for by workers.
+/// Both parties make the request with workers.
 fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(), Error>; 2] {
     let (left, right) = memory_pair();
     let steps = [request];
@@ -111,8 +111,8 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(),
     })
 }
 
-/// Runs the program from what is there, on all inputs one after the other as long as there is stock; what
-/// each run promises. All copies of all buckets must be good.
+/// Runs the program on stock, on all inputs one after another as long as there is stock; returns the promise
+/// of each run. All copies of all buckets must be good.
 pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<Promise, Error>; 2] {
     let (left, right) = memory_pair();
     let bits = |n: u8| vec![n & 1 == 1, n & 2 == 2];
@@ -186,7 +186,7 @@ fn rows_04_and_16_a_program_solders_what_several_workers_made() {
     }
 }
 
-/// Everybody makes a share that is as large as the others', and all together what is asked for.
+/// Each share is as large as the others, and all together are the request.
 #[test]
 fn shares_add_up() {
     let program = chain();
@@ -257,7 +257,7 @@ fn row_16_a_failed_check_of_one_worker_burns_for_all() {
 /// Takes other ranges.
 type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
-/// A place where two workers of one party exchange what they have.
+/// A place where two workers of one party exchange their ranges.
 fn exchange() -> [RangesHook; 2] {
     type Place = (Mutex<[Option<Ranges>; 2]>, Condvar);
     let place: Arc<Place> = Arc::default();
@@ -278,7 +278,7 @@ fn exchange() -> [RangesHook; 2] {
 
 /// Row 16: workers of a cheater that draw from each other's ranges, though they have said on their
 /// connections that they do not: streams do not fit, and all is burned. (A garbler sees an evaluator's OTs
-/// first. So there are none where it is to cheat.)
+/// first. So there are none if it is to cheat.)
 #[test]
 fn row_16_workers_that_exchange_their_ranges_are_refused() {
     for (cheater, cheat) in [(Party::Garbler, Cheat::Commitment), (Party::Evaluator, Cheat::OtExtension)] {
@@ -290,7 +290,7 @@ fn row_16_workers_that_exchange_their_ranges_are_refused() {
     }
 }
 
-/// A connection that ends after so many bytes that one end has read.
+/// A connection that ends after this many bytes were read by one end.
 struct Severed {
     stream: UnixStream,
     left: Option<usize>,
@@ -322,8 +322,8 @@ impl Write for Severed {
 impl Stream for Severed {}
 
 /// Rows 4, 16, 20 and 21: the connection of one worker ends after any number of bytes that either party has
-/// read. Where the step is not made, what all of its workers made is dead and no range of it is used again,
-/// what was risked counts, nothing is burned, and the next one makes it.
+/// read. If the step is not completed, the items of all its workers are unusable and no range of it is used
+/// again. Its risk counts, nothing is burned, and the next connection makes the step.
 #[test]
 fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
     let (program, mut lost, mut survived, mut attempts) = (chain(), 0, 0, 0);

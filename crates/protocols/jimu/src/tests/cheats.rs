@@ -75,8 +75,8 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
     for unit in Unit::ALL {
         let layout = Layout::new(&program, unit, 40, None).unwrap();
         let kinds = 0..layout.kinds.len();
-        // Of opened copies the messages of inputs and of outputs, then labels: of gates those of inputs, of
-        // components those of outputs and offsets, too.
+        // For opened copies the messages of inputs and of outputs, then labels: for gates those of inputs,
+        // for components also those of outputs and offsets.
         let mut all = vec![Cheat::Permutation; 2 * kinds.len()];
         let lists = if unit == Unit::Gates { 1 } else { 3 };
         all.extend(vec![Cheat::Label; lists * kinds.len()]);
@@ -87,7 +87,7 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
             // Offsets of copies.
             all.extend(vec![Cheat::Soldering; kinds.len()]);
         }
-        // Sums with what is read, the garbler's inputs, what decodes.
+        // Sums with the messages for reading, the garbler's inputs, and decoding values.
         all.extend([Cheat::Permutation, Cheat::InputLabel, Cheat::Permutation]);
         for (nth, &cheat) in all.iter().enumerate() {
             let opened = (ihash::msg::OPENED, nth);
@@ -117,8 +117,8 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
     }
 }
 
-/// Tables of components are known by their hash before it is chosen what is opened; offsets have colour 1 if
-/// they are what the garbler says.
+/// Tables of components are fixed by their hash before the challenge; offsets have colour 1 only if the
+/// garbler's message is right.
 #[test]
 fn row_05_altered_components_are_caught() {
     let altered = |tag: Tag, alter: Alter| {
@@ -129,11 +129,11 @@ fn row_05_altered_components_are_caught() {
     assert!(altered(msg::TABLES, Box::new(flip(-1, 128))).is_cheat(Cheat::Tables));
     let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
     assert!(altered(msg::HASHES, Box::new(all)).is_cheat(Cheat::Tables));
-    // Offsets of the other colour than the opened ones: what is opened is not what is hashed.
+    // Offsets with the other colour than the opened ones: the opening is not the hashed value.
     assert!(altered(msg::COLOURS, Box::new(all)).is_cheat(Cheat::Label));
 }
 
-/// Hashes of labels and of permutation messages, and what is hashed in the place of drawn words.
+/// Hashes of labels and of permutation messages, and the hashes that replace drawn words.
 #[test]
 fn row_03_altered_hashes_are_caught() {
     let altered = |party, tag, nth, alter: fn(&mut Vec<u8>)| altered(Unit::Gates, party, (tag, nth), alter);
@@ -154,8 +154,8 @@ fn row_03_altered_hashes_are_caught() {
     is_caught(&ends[1], Cheat::OtOffset);
 }
 
-/// The seed of what is opened is said when all is proven: a garbler that may still choose for which symbols
-/// it answers does not know it.
+/// The seed of the challenge is sent after all proofs: a garbler that may still choose its answered symbols
+/// does not know it.
 #[test]
 fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -190,7 +190,7 @@ fn row_15_altered_messages_of_the_evaluator_are_caught() {
     }
 }
 
-/// Rows of all gates are wrong: an opened one shows it. Of a single gate: it may be opened, or the others of
+/// Rows of all gates are wrong: an opened one shows it. For a single gate: it may be opened, or the others of
 /// its bucket are good, and the outputs are right.
 #[test]
 fn row_05_wrong_rows_are_caught_or_do_no_harm() {
@@ -217,8 +217,8 @@ fn ends_as(case: Case, cheater: Party) -> Ending {
     case.run().ending(cheater).unwrap()
 }
 
-/// Another Δ than that of the OTs, and labels of OTs that are not the hashed ones: refused whatever the
-/// evaluator's input is, with the same end.
+/// Another Δ than that of the OTs, and labels of OTs that are not the hashed ones: they are refused for any
+/// input of the evaluator, with the same end.
 #[test]
 fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     let (program, mut rng) = (Arc::new(library::millionaires().unwrap()), Rng::replayable("test inputs"));
@@ -228,14 +228,14 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
         let mut case = || Case::new(&program, sizes(&program, unit), &mut rng).inputs(&x, &y);
         let offset = case().lie(Party::Garbler, Point::Offset, |_, offset| offset[16 + 9] ^= 1);
         assert_eq!(ends_as(offset, Party::Garbler), caught);
-        // The label of bit 1 in the place of that of 0.
+        // The label of bit 1 instead of that of 0.
         let label = case().lie(Party::Garbler, Point::OtLabels, |delta, labels| add(labels, delta, [0]));
         assert_eq!(ends_as(label, Party::Garbler), caught);
     }
 }
 
-/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to
-/// nobody who has not proven what it watches, of both hashes.
+/// Repair (iii): the points that compress labels, and the point of the permutation bits, are sent only after
+/// the peer has proven its watched symbols of both hashes.
 #[test]
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -275,7 +275,7 @@ fn cut(program: &Program, unit: Unit, slots: u32, [bucket, opened]: [u32; 2]) ->
 }
 
 /// Gates that give the other label: in a bucket with a good one the evaluator gets Δ, and with it the
-/// garbler's input. Its outputs are right, so are the garbler's, and what it sends is what it ever does.
+/// garbler's input. Its outputs are right, so are the garbler's, and its messages are the same as always.
 #[test]
 fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_sees() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
@@ -313,7 +313,7 @@ fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     }
 }
 
-/// Of small numbers: a garbler whose first gates compute NAND is found out when one is opened, and wins when
+/// With small numbers: a garbler whose first gates compute NAND is detected when one is opened, and wins when
 /// a bucket has no other ones; otherwise the evaluator recovers.
 #[test]
 fn row_05_bad_gates_win_as_often_as_they_must() {
@@ -341,8 +341,8 @@ fn row_05_bad_gates_win_as_often_as_they_must() {
 }
 
 /// A word that is read with Δ is the sum with a message of its own. A sum that is off would give a party that
-/// knows Δ another input of the garbler's, or another output, than the true one. Each of them, whatever it is
-/// off by, is found before anything is read, by an evaluator that gets Δ and by one that does not.
+/// knows Δ another input of the garbler's, or another output, than the true one. Each wrong sum is found
+/// before anything is read, by an evaluator with Δ and by one without.
 #[test]
 fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset() {
     let (program, mut rng) = (products(6), Rng::replayable("test sums"));

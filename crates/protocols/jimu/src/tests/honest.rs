@@ -5,7 +5,7 @@ use brickwork_primitives::ihash::{self, Words};
 use brickwork_session::Model;
 use brickwork_testing::Replayable as _;
 
-/// Outputs are those of the plaintext, and the bytes of both directions those that are known beforehand.
+/// Runs a program; its outputs are the plain ones, and the bytes of both directions are the predicted ones.
 #[track_caller]
 fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     let program = Arc::new(program);
@@ -59,8 +59,8 @@ fn programs_of_the_library_give_what_they_should() {
     }
 }
 
-/// Each block of the offset of gates costs a bit: three blocks at s = 40, four above. Of the offsets of
-/// components, which are compressed, all of them together cost one.
+/// Each block of the offset of gates costs a bit: three blocks at s = 40, four above. The offsets of
+/// components are compressed, and all of them together cost one.
 #[test]
 fn what_computing_gains_is_reported() {
     for (security, bits) in [(40, 108.0), (64, 107.0), (80, 107.0)] {
@@ -93,16 +93,16 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
 
 /// The lowest bits of the blocks of an offset tell this much of its compression, beside the watched symbols:
 /// a bit seldom, two with a probability below 2^-10, three below 2^-19, for any symbols that are watched when
-/// the points are drawn. Here it is symbols of the word itself, none of them the first one of a block, which
-/// would be known without.
+/// the points are drawn. Here these are symbols of the word itself, and none is the first of a block, which
+/// would be known anyway.
 #[test]
 fn known_bits_of_an_offset_tell_little_of_its_compression() {
     let mut rng = Rng::replayable("test watched symbols");
     for security in [40, 80] {
         let hash = parameters::Level::of(security).unwrap().labels;
         let code = ihash::Code::new(&hash);
-        // How often something is told, how often more than a bit, and what a guess at the offset gains:
-        // 2^lost.
+        // The frequency of a known bit, the frequency of more than one, and the gain of a guess at the
+        // offset: 2^lost.
         let (mut told, mut more, mut gained, draws) = (0, 0, 0, 400);
         for _ in 0..draws {
             let mut hidden: Vec<usize> = (0..hash.l()).collect();
@@ -130,7 +130,7 @@ fn known_bits_of_an_offset_tell_little_of_its_compression() {
             gained += 1 << lost;
         }
         assert!(told > 0 && told < draws / 8 && more <= 4, "{security}: {told}, {more}");
-        // All together much less than the one bit that is left out of what is promised, a factor of 2.
+        // All together much less than the one bit that the promise leaves out, a factor of 2.
         assert!(4 * gained < 5 * draws, "{security}: {gained} of {draws}");
     }
 }
