@@ -1,5 +1,5 @@
-//! Two parties of whom one gets altered bytes, and stores that such a one takes from: what the targets of
-//! whole sessions share.
+//! Two parties of whom one gets altered bytes, and their stores: the part that the targets of whole sessions
+//! share.
 #![allow(dead_code)]
 
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! Circuits and programs from anybody: whatever they are, they are read or refused, and what is read is
-//! written and read again unchanged.
+//! Circuits and programs from an untrusted source: they are read or refused, and one that is read is the same
+//! after it is written and read again.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]

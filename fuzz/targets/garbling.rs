@@ -1,5 +1,5 @@
-//! The files of a garbling (JustGarble) and the two formats of circuits that came with its family: whatever
-//! they hold is understood or refused, what is understood is written the same again, and can be used.
+//! The files of a garbling (JustGarble) and the two formats of circuits of that family: any bytes are either
+//! read or refused; a file that is read is written the same again, and can be used.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -19,9 +19,9 @@ use brickwork_base::digest::Digest;
 /// Larger circuits are not evaluated: fuzzing lives from many runs.
 const EVALUATED: u32 = 1 << 12;
 
-/// Reads what the first byte says: 0 to 5 one of the files F, e, d, c, X, Y, whose head and digest are made
-/// here, as nobody would guess the latter; 6 a circuit in SCD; otherwise a function of CompGC. Returns
-/// whether it was understood.
+/// The first byte selects the type: 0 to 5 one of the files F, e, d, c, X, Y, whose header and digest are
+/// made here, as no fuzzer would guess the digest; 6 a circuit in SCD; otherwise a function of CompGC.
+/// Returns whether it was understood.
 pub fn garbling(data: &[u8]) -> bool {
     let Some((&kind, body)) = data.split_first() else { return false };
     match kind & 7 {

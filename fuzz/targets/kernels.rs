@@ -156,7 +156,7 @@ fn transposed(source: &mut Source, kernel: Kernel) -> (Vec<u64>, Vec<u128>) {
     (columns, again)
 }
 
-/// Garbles a circuit and evaluates it: what comes out is one of the two labels of each slot.
+/// Garbles a circuit and evaluates it: the result is one of the two labels of each output slot.
 fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     let (slots, lanes) = (2 + source.below(20), LANES[source.below(LANES.len())]);
     let mut script = GateListBuilder::new(slots);

@@ -14,8 +14,8 @@ use brickwork::stock::{Entry, Epoch, EpochId, FillStep, Ranges, Secrets, Store, 
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
-/// Reads what comes; the first byte says what that is: a maker's word, its coordinator's, a whole line of the
-/// one, or of the other. Returns whether it was understood.
+/// Reads a message; the first byte selects its type: a maker's message, its coordinator's, or all messages of
+/// one of them. Returns whether it was understood.
 pub fn makers(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     match what % 4 {

@@ -47,7 +47,7 @@ const ROLE: usize = FRAME_HEADER_BYTES + 12;
 const FREE: [std::ops::Range<usize>; 2] =
     [FRAME_HEADER_BYTES + 48..FRAME_HEADER_BYTES + 80, FRAME_HEADER_BYTES + 112..FRAME_HEADER_BYTES + 144];
 
-/// A peer that says what it is told, in the other role and with some bits flipped.
+/// A peer that sends back the messages that it gets, in the other role and with some bits flipped.
 struct Mirror {
     told: Vec<u8>,
     said: usize,
@@ -189,7 +189,8 @@ fn bits(data: &[u8]) -> bool {
     again.is_some()
 }
 
-/// Two bytes give the length of a log, entry after entry; then follows what a peer says of its own logs.
+/// Two bytes give the length of a log, which follows entry by entry; then follows the state of the peer's
+/// logs as the peer claims it.
 fn standings(data: &[u8]) -> bool {
     let Some((length, data)) = data.split_first_chunk() else { return false };
     let (mut log, told) = data.split_at(data.len().min(usize::from(u16::from_le_bytes(*length))));

@@ -1,4 +1,4 @@
-//! Whole sessions of LEGO and JIMU with a peer that says anything: what it says is altered on its way.
+//! Whole sessions of LEGO and JIMU with a peer that sends anything: its messages are altered on their way.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -37,9 +37,9 @@ static FILLED: LazyLock<[Stores; 3]> = LazyLock::new(|| {
     })
 });
 
-/// Lets the peer of one party answer as the fuzzer likes: bit 0 of the first byte says which party gets
-/// altered bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in
-/// stores, the bits above which relative it is. With any bytes, that party ends with the right output or a
+/// Lets the fuzzer choose the messages of one party's peer. Bit 0 of the first byte selects the party that
+/// gets altered bytes, bits 1 and 2 are the inputs, bit 3 selects whether the stock was made before and is in
+/// stores, and the bits above select the protocol. With any bytes, that party ends with the right output or a
 /// typed error. Returns which.
 pub fn relatives(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };

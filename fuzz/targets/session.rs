@@ -1,4 +1,4 @@
-//! Whole sessions with a peer that says anything: what it says is altered on its way.
+//! Whole sessions with a peer that sends anything: its messages are altered on their way.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -24,11 +24,11 @@ static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
     (program, parameters)
 });
 
-/// Lets the peer of one party answer as the fuzzer likes: bit 0 of the first byte says which party gets
-/// altered bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in
-/// stores, bit 4 without it that masks are authenticated, and bits 5 and 6 with that, that they come of a
-/// PCG, which takes long. With any bytes, that party ends with the right output or a typed error. Returns
-/// which.
+/// Lets the fuzzer choose the messages of one party's peer. Bit 0 of the first byte selects the party that
+/// gets altered bytes, bits 1 and 2 are the inputs, and bit 3 selects whether the stock was made before and
+/// is in stores. Without stock, bit 4 selects authenticated masks; with them, bits 5 and 6 select that they
+/// come from a PCG, which takes long. With any bytes, that party ends with the right output or a typed error.
+/// Returns which.
 pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);

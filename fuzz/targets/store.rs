@@ -13,7 +13,7 @@ use brickwork::duplo::adversary::parsers;
 use brickwork::stock::{Batch, Chain, Entry, Epoch, EpochId, FillStep, Secrets, Store, StoreKey, serial};
 use zeroize::Zeroizing;
 
-/// Reads what was altered; the first byte says what that is: 0 to 3 a record of this kind, 4 a session's
+/// Reads altered bytes; the first byte selects their type: 0 to 3 a record of this kind, 4 a session's
 /// secrets, and otherwise the files of a store. Returns whether something was read.
 pub fn store(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };

@@ -32,7 +32,7 @@ def named(file: str, name: str | None) -> Traced[..., object]:
 
 
 def main() -> int:
-    """Writes the source to stdout, or says on stderr what is wrong."""
+    """Writes the source to stdout, or the error to stderr."""
     if len(sys.argv) not in (2, 3):
         print("usage: python -m brickwork FILE.py [NAME]", file=sys.stderr)
         return 2

@@ -83,8 +83,8 @@ def _refused(name: str) -> NoReturn:
 
 
 def operate(of: object, ufunc: Any, method: str, inputs: tuple[Any, ...], more: Mapping[str, Any]) -> Any:
-    """Does what an operator of numpy stands for: a number or an array of its own was on its other side.
-    `of` is the secret that it asked.
+    """Applies the operator that a function of numpy stands for: the other operand was a number or an array of
+    numpy. `of` is the secret operand.
     """
     name: str = ufunc.__name__
     if method != "__call__":

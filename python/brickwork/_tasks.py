@@ -46,7 +46,7 @@ class Told:
 
 
 _END: ContextVar[float | None] = ContextVar("end", default=None)
-"""When what is prepared must have ended, by the clock that goes on."""
+"""The time at which the preparation must have ended, by the monotonic clock."""
 
 
 def _refuse_after(end: float | None) -> None:
@@ -97,7 +97,7 @@ class Watch:
         _refuse_after(self._end)
 
     def close(self) -> None:
-        """Says what is left to say."""
+        """Delivers the lines that are left."""
         _pass_log_on()
         if self._bar is not None:
             self._bar.close()
@@ -148,8 +148,8 @@ def looking(items: Iterable[T]) -> Iterator[T]:
 def wait(task: _native.Task, watch: Watch | None = None) -> Told:
     """Waits for a task, and returns what it gave.
 
-    Ctrl-C, and whatever else is raised meanwhile, stops it: what it burned stays burned, and the peer sees a
-    closed connection.
+    Ctrl-C, and any other exception raised meanwhile, stops it: items that it burned stay burned, and the peer
+    sees a closed connection.
     """
     watch = watch or Watch()
     try:
@@ -207,8 +207,8 @@ async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
 
 
 async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls what prepares a task, such as compiling and the reading of tables, on a thread of its own, while
-    the event loop goes on. If the waiting is cancelled, what it waits for is stopped.
+    """Runs the preparation of a task, such as compiling and the reading of tables, on a thread of its own,
+    while the event loop continues. If the waiting is cancelled, what it waits for is stopped.
     """
     cancelled = threading.Event()
     token = _CANCELLED.set(cancelled)

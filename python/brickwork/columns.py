@@ -142,7 +142,8 @@ def has_masked(values: Sequence[Any]) -> bool:
 
 
 def unmasked(value: Any, place: Place) -> Any:
-    """Returns an array without its mask, which must mask nothing; whatever else it is stays what it is."""
+    """Returns a masked array without its mask, which must mask nothing; any other value is returned as it
+    is."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
     if value.dtype.names is not None:

@@ -134,7 +134,7 @@ def popcount(of: Any) -> Any:
 
 
 def aes_sub_byte(of: Any) -> Any:
-    """Returns what the S-box of AES (FIPS 197, section 5.1.1) makes of a secret byte, for 32 AND gates."""
+    """Returns the S-box of AES (FIPS 197, section 5.1.1) applied to a secret byte, for 32 AND gates."""
     octet = IntegerType(8)
     if not isinstance(of, Integer) or of.type != octet:
         refuse(f"looks up {of!r} in the S-box of AES", "give a secret bw.u8")

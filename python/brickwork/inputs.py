@@ -200,7 +200,7 @@ def _number(value: Any, kind: Integer, place: Place) -> _Bits:
 
 
 _MANY = 32
-"""From so many numbers on a list is made an array of: others are shown as they are, to those who debug."""
+"""Lists with at least this many numbers become arrays: a debugger shows shorter ones as they are."""
 
 
 def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:

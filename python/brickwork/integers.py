@@ -318,8 +318,8 @@ class Integer(Value):
         return self.round_to(whole)
 
     def round_to(self, type: IntegerType) -> Integer:
-        """Returns the nearest number of a type with fewer bits behind the point, of two that are as near the
-        larger; what does not fit wraps.
+        """Returns the nearest number of a type with fewer bits behind the point, and of two equally near ones
+        the larger; a number out of range wraps.
         """
         less = self.type.point - type.point if isinstance(type, IntegerType) else -1
         if less < 0 or type.signed != self.type.signed:

@@ -30,8 +30,8 @@ def output_value(bits: Bits, ports: Sequence[Port], executions: int | None) -> A
 
 
 def _by_execution(bits: Bits, ports: Sequence[Port], executions: int | None) -> Bits:
-    """Returns a row of bits for each execution. They come with all executions of what one party alone learns
-    before those of what both do.
+    """Returns a row of bits for each execution. The outputs that only one party learns come first, for all
+    executions, and then those that both learn.
     """
     if executions is None:
         return bits.reshape(1, -1)
@@ -94,7 +94,8 @@ def _arrays(columns: dict[str, Any]) -> list[NDArray[Any]]:
 def columns(learned: Any) -> dict[str, NDArray[Any]]:
     """Returns what a party learned as columns by name, a row for each element or execution. Fields of structs
     and elements of arrays are columns of their own, `price.net` and `tax[0]`, as inputs have them; numbers
-    without a name are the column `value`. Of a struct with a `count` and one table only so many rows count.
+    without a name are the column `value`. Of a struct with a `count` and one table only the first `count`
+    rows are returned.
 
     Args:
         learned: `garbler` or `evaluator` of a run or simulation, or a part of it.

@@ -98,7 +98,7 @@ class Program(Page):
         return [port for port in self.outputs if port.party in (party, "both")]
 
     def info(self) -> dict[str, Any]:
-        """Returns what `brickwork info --json` says of it."""
+        """Returns the output of `brickwork info --json` for it."""
         return dict(wait(_native.Task.call(self._words(), self.native)).json)
 
     def _words(self) -> list[str]:
@@ -110,7 +110,7 @@ class Program(Page):
         return wait(self.native.outputs(executions, *parties)).json
 
     def described(self, cut: str) -> dict[str, Any]:
-        """Returns what `info` says of it in another cut, such as one that a run names."""
+        """Returns the output of `info` for it in another cut, such as one that a run names."""
         return dict(wait(_native.Task.describe(self._words(), self.native, cut)).json)
 
     def record(self) -> Mapping[str, Any]:
@@ -172,7 +172,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
 def _files(path: Path) -> dict[Path, tuple[int, ...] | None]:
-    """Returns what tells whether a file was written to, of a program's file and of those that it includes."""
+    """Returns a value that changes whenever a program's file, or a file that it includes, is written to."""
     found: dict[Path, tuple[int, ...] | None] = {}
     left = [path]
     while left:
@@ -184,7 +184,7 @@ def _files(path: Path) -> dict[Path, tuple[int, ...] | None]:
             if one.suffix == ".wir":
                 left += [one.parent / os.fsdecode(name) for name in _INCLUDE.findall(one.read_bytes())]
         except (OSError, ValueError):
-            # A file of the standard library, or none; who reads it says so.
+            # A file of the standard library, or a missing file, whose reader reports the error.
             found[one] = None
     return found
 
@@ -199,7 +199,7 @@ def load(path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> 
 
 
 def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Program:
-    """Returns a program for whatever is one, or names one."""
+    """Returns a program, given a program or the name of one."""
     if isinstance(program, Program):
         return program.unchanged()
     if isinstance(program, HasProgram):

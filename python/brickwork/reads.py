@@ -19,7 +19,7 @@ from .types import Owned, Type
 _CONSTANT = frozenset(
     [int, float, complex, str, bytes, bool, type(None), type(...), range, Decimal, Fraction]
 )
-"""Types of what is another one whenever it differs."""
+"""The types of values that differ whenever their value differs."""
 
 
 class _MayChange(Exception):
@@ -27,8 +27,8 @@ class _MayChange(Exception):
 
 
 def reads(*roots: Any) -> tuple[object, ...] | None:
-    """Returns what functions read, so that they do the same as long as it is equal; None if something of it,
-    such as a list, may change and be the same object.
+    """Returns the values that functions read, so that they do the same as long as these are equal; None if
+    one of them, such as a list, may change and be the same object.
     """
     reading = _Reading()
     try:
@@ -131,7 +131,7 @@ class _Reading:
                 self._attributes(vars(base), names | methods, names | methods)
 
     def _attributes(self, of: Any, wanted: frozenset[str], names: frozenset[str]) -> None:
-        """Notes those of these attributes that there are; `names` are what each may be asked for in turn."""
+        """Notes those of these attributes that exist; `names` are the candidates for each of them in turn."""
         for name in sorted(wanted):
             if name in of:
                 self.found.append(name)

@@ -212,7 +212,7 @@ class Session:
         await wait_async(self._native.close())
 
     def leave(self) -> None:
-        """Ends the session at once, whatever goes on in it: the peer sees a closed connection."""
+        """Ends the session at once, whatever it is doing: the peer sees a closed connection."""
         if self._task is not None:
             self._task.stop()
         self._native.leave()

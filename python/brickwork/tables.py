@@ -120,7 +120,7 @@ def _sorted(rows: list[Integer], place: Place) -> list[Integer]:
 
 
 def _merged(a: list[Integer], b: list[Integer], place: Place) -> list[Integer]:
-    """Merges two sorted lists, of any lengths: Batcher's odd-even merge, in which what is lacking is None.
+    """Merges two sorted lists, of any lengths: Batcher's odd-even merge, in which missing elements are None.
 
     None comes last, and to exchange with it costs nothing.
     """

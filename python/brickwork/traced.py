@@ -356,7 +356,7 @@ def _owned(of: Callable[..., Any], name: str, annotation: Any) -> Owned:
 
 
 def _outputs(of: Callable[..., Any], returns: Any, result: Any) -> list[tuple[int, Type, str]]:
-    """Returns each party's number, what it learns, and where that stands."""
+    """Returns each party's number, the outputs that it learns, and their position."""
     owned = (
         list(returns) if isinstance(returns, tuple) else list(getattr(returns, "__args__", ())) or [returns]
     )
@@ -381,7 +381,7 @@ def _outputs(of: Callable[..., Any], returns: Any, result: Any) -> list[tuple[in
 
 
 def program(body: Callable[P, R]) -> Traced[P, R]:
-    """Makes a program of a function: its parameters say who gives them, and what it returns says who
-    learns it.
+    """Makes a program of a function: the types of its parameters name the party that gives them, and the
+    return value names the party that learns it.
     """
     return Traced(body, _local_names(body))

@@ -1,8 +1,7 @@
 """Records the operations of a program while its Python code runs, as a source of Brickwork's language.
 
-Every operation on secret values becomes a line there, and every call of a component a call. So what a
-program in Python costs is what the same program costs in the language: one compiler makes the circuits of
-both.
+Every operation on secret values becomes a line there, and every call of a component a call. So a program in
+Python costs the same as that program in the language: one compiler makes the circuits of both.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 class SecretUsed(InvalidInput, TypeError):
     """Python was to decide by a secret value, or a value does not fit where it is used.
 
-    Attributes:
-        file: the Python file.
-        line: the line in it.
-        text: what stands there.
+    Attributes: file: the Python file. line: the line in it. text: the text of that line.
     """
 
     def __init__(self, message: str, hint: str, file: str = "", line: int = 0, text: str = "") -> None:
@@ -40,7 +36,7 @@ class SecretUsed(InvalidInput, TypeError):
 
 
 _DEFINED: ContextVar[CodeType | None] = ContextVar("defined", default=None)
-"""A function whose own line says what is refused, and not one that is executed."""
+"""A function whose definition is refused, and which is never executed."""
 
 
 @contextmanager
@@ -119,7 +115,8 @@ class Source:
         self.functions: dict[object, tuple[str, Type]] = {}
         """Names of functions and what they return, by what they were made of."""
         self.written: dict[object, tuple[object, Any]] = {}
-        """Of the functions that were made of components: what they read then, and what was written down."""
+        """For each function that was made a component: the values that it read then, and the statements that
+        were written."""
         self.texts: list[str] = []
         """Functions, callees first."""
         self.tables: dict[str, tuple[tuple[str, str, str], ...]] = {}

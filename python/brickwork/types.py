@@ -308,8 +308,8 @@ def sint(width: int) -> IntegerType:
 
 
 def fixed(width: int, point: int | None = None, signed: bool = True) -> IntegerType:
-    """Returns the fixed-point numbers of `width` bits, `point` of which are behind the point; half of them,
-    if that is not said.
+    """Returns the fixed-point numbers of `width` bits, `point` of which are behind the point; by default half
+    of them.
     """
     return IntegerType(width, signed, width // 2 if point is None else point)
 
@@ -368,7 +368,7 @@ class _Arrays:
         return "bw.Array"
 
 
-# To a type checker they are whatever stands in their place: it does not know types that are values.
+# For a type checker they are their aliases here: it does not know types that are values.
 Array: Any = _Arrays()
 Garbler: Any = Owner("garbler")
 Evaluator: Any = Owner("evaluator")

@@ -23,10 +23,8 @@ BIT = IntegerType(1)
 class Value:
     """A secret value.
 
-    Args:
-        type: what it is.
-        path: where it stands in the source: a variable, or an element or field of one.
-        home: the function that it belongs to.
+    Args: type: its type. path: its place in the source: a variable, or an element or field of one. home: the
+        function that it belongs to.
     """
 
     __slots__ = ("type", "_path", "_home")

@@ -65,7 +65,7 @@ class Place:
         return replace(self, path=f"{self.path}[{row}]")
 
     def digits(self) -> int | None:
-        """Returns the digits behind the point of what is here, if any were given for it or for the array
+        """Returns the number of digits behind the point, if it was given for this column or for the array
         that it is an element of.
         """
         here = [name.split("[", 1)[0] for name in self.path.split(".")]
@@ -167,7 +167,7 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
         row = int(np.argmax(fractions)) if fractions.any() else None
         what = "a number with a decimal point" if row is not None else f"whole numbers of type {values.dtype}"
         raise place.wrong(what, place.how_to_scale(), row)
-    # Computed with all bits there are, whatever the column has: nothing is rounded on the way.
+    # Computed with all bits of the input, whatever the column has: nothing is rounded on the way.
     exact = values.astype(np.float64)
     wrong = exact != values
     if not wrong.any():

@@ -1,9 +1,9 @@
 """Measures what a call from Python costs over the same call from Rust: `python python/measure/calls.py`.
 
 Both run both parties on two threads, in turn; medians are of as many rounds as its argument says. Those from
-Rust are `cargo build --release -p brickwork-cli --example calls`. Of each there are the time, and the CPU
-time of all threads, which says more on a machine that does other things, too. Beside them stands what Python
-does itself: the time of a call but that in which it waits for the native part.
+Rust are `cargo build --release -p brickwork-cli --example calls`. For each call there are the time and the
+CPU time of all threads, which is more reliable on a machine with other load. Beside them are the costs of
+Python itself: the time of a call without the time in which it waits for the native part.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Each call is stopped after ever longer times. Printed are the median and the longest of what it took until its
 threads had ended, beside the CPU time of all of them meanwhile, which is what counts on a machine that does
-other things, too. Calls that begin with `Ctrl-C`, `cancel` and `deadline` are those of somebody who presses a
-key, cancels a task or sets a deadline: until Python has raised. The others stop the native part itself.
-With words, only calls that have one of them in their names.
+other things, too. Calls that begin with `Ctrl-C`, `cancel` and `deadline` measure the time from the key
+press, the cancellation of a task or the deadline until Python has raised. The others stop the native part
+itself. With words, only calls that have one of them in their names.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def test_secrets_are_erased_and_stay() -> None:
 
 
 def test_errors_pass_from_process_to_process() -> None:
-    """With their class and all that they say: who catches a cheat must not miss it behind a pool."""
+    """They keep their class and all their fields: a caller that handles a cheat must see it also behind a
+    pool of processes."""
     kinds: list[type[bw.PeerCheated]] = [bw.PeerCheated, *bw.CHEATS.values()]
     for kind in kinds:
         error = kind("m", "h")

@@ -93,7 +93,8 @@ def test_tables_hold_numbers(table: Any) -> None:
 
 
 def test_whole_numbers_are_numbers_too() -> None:
-    """800 must not come out as 0.0: an integer is a number, and not one of so many 65536ths."""
+    """800 must not come out as 0.0: an integer is converted as a number, and is not read as a multiple of
+    1/65536."""
     table = pd.DataFrame({"price": [100, 200], "quantity": [2, 3]})
     for rate in (1, 1.0, np.int64(1), Decimal(1), Fraction(1), True):
         assert bw.simulate(cost, table, rate).garbler == 800.0

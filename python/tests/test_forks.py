@@ -1,4 +1,4 @@
-"""Forks: what is used once is one process's own, and every process has files of its own."""
+"""Forks: items for a single use belong to one process, and every process has files of its own."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def refusals(session: bw.Session, program: Any) -> list[str]:
 
 
 def test_a_fork_has_no_session() -> None:
-    """All of its steps are refused there, it ends there without a word, and it goes on where it began."""
+    """All of its steps are refused in the child, where it ends without a message, and it continues in the
+    parent."""
     session, thread, learned = meet(
         ({}, {}), {add: 2}, lambda one: [one.run(add, 20).output, one.run(add, 300).output]
     )

@@ -64,7 +64,7 @@ def say(**what):
     print(json.dumps(what), flush=True)
 
 def stands(now):
-    # The coordinator waits here once, so that a test can kill what it likes before the job goes on.
+    # The coordinator waits here once, so that a test can kill any process before the job continues.
     global begun, held
     begun = now["done"] if begun is None else begun
     if not held and now["done"] > begun:

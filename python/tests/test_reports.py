@@ -306,7 +306,7 @@ def test_outputs_are_there_only_if_asked(pages: Pages, opened: Open) -> None:
         assert re.sub("^0x", "", str(value)) not in text
 
 
-# All texts that can be seen, a line of each of them as left, top, right, bottom, and what it says.
+# All visible texts, with the left, top, right and bottom of each line, and the text.
 TEXTS = """() => {
     const found = [];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -365,7 +365,7 @@ def test_no_text_lies_on_another(seen: Seen) -> None:
         lies_well(seen.page, seen.width, "open" if are_open else "closed")
 
 
-# Of each element with letters that can be seen their colour, that of what is behind them, and what they say.
+# Of each visible element with letters: their colour, the colour behind them, and the text.
 COLOURS = """() => [...document.querySelectorAll('main *')].filter(e =>
     e.checkVisibility() && !e.closest('title, desc, style') &&
     [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
@@ -391,8 +391,8 @@ def contrast(one: str, other: str) -> float:
 
 
 # Passed rules are only counted, because describing all their elements takes most of the time. Contrast takes
-# most of the rest: axe looks at that of two rows of each table, as others are alike, and not in pictures,
-# where it cannot tell what is behind a letter. The next test does it for all texts.
+# most of the rest: axe checks two rows of each table, as others are alike, and no pictures, where it cannot
+# tell the colour behind a letter. The next test does it for all texts.
 AXE = """async () => {
     const rules = {'color-contrast': {enabled: false}}, resultTypes = ['violations'];
     const exclude = ['svg', 'tbody tr:nth-child(n+3)'];
@@ -411,7 +411,7 @@ def test_axe_finds_nothing(seen: Seen) -> None:
 
 
 def stands_out(page: Any) -> None:
-    """Asserts that all letters can be told from what is behind them."""
+    """Asserts that all letters have enough contrast."""
     texts = page.evaluate(COLOURS)
     assert len(texts) > 20 and contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == 21.0
     assert [text for ink, behind, text in texts if contrast(ink, behind) < 4.5] == []

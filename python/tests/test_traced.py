@@ -333,7 +333,8 @@ def test_numbers_of_numpy_are_plain_ones() -> None:
 
 
 def test_operators_of_numpy_are_pythons() -> None:
-    """Each gives what the same one gives of plain numbers, on whichever side the secret stands."""
+    """Each gives the same result as the function of the same name on plain numbers, on whichever side the
+    secret is."""
     names = "add subtract multiply floor_divide remainder bitwise_and bitwise_or bitwise_xor".split()
     asked = "less less_equal greater greater_equal equal not_equal".split()
     both = [getattr(np, name) for name in (*names, *asked)]

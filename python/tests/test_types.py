@@ -1,4 +1,4 @@
-"""The package's own types: what a type checker says, and that the stub tells the truth."""
+"""The package's own types: they pass a type checker, and the stub agrees with the module."""
 
 import subprocess
 import sys

@@ -575,7 +575,8 @@ LEFT_OUT: dict[str, tuple[str, Callable[[], Any]]] = {
 
 @pytest.mark.parametrize("module", LEFT_OUT)
 def test_what_is_not_installed_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is needed is numpy; what else one may want says what to install."""
+    """Only numpy is required; a missing optional package is named in the error with the command that installs
+    it."""
     monkeypatch.setitem(sys.modules, module, None)
     says, call = LEFT_OUT[module]
     with pytest.raises(bw.UsageError, match=f"{says}\nhint: pip install .*{module.split('.')[0][-5:]}"):

@@ -181,8 +181,8 @@ mod tests {
 
     use super::*;
 
-    /// The words that may stand behind a fence. Blocks of `sh` and those without a word are commands or what
-    /// they print.
+    /// The words that may stand behind a fence. Blocks of `sh` and those without a word are commands or their
+    /// output.
     const KINDS: [&str; 11] =
         ["", "csv", "json", "python", "rust", "sh", "text", "toml", "wir", "wir header", "wir program"];
 
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(listed, pages);
     }
 
-    /// Each page has a title, and says in its next paragraph what it is for.
+    /// Each page has a title, and its next paragraph names its purpose.
     #[test]
     fn every_page_begins_with_its_purpose() {
         let pages = pages().into_iter().filter(|(path, _)| path.starts_with(PAGES));
@@ -259,7 +259,7 @@ mod tests {
         assert!(wrong.is_empty(), "{wrong:?}");
     }
 
-    /// Every fence is closed, and says what is in it.
+    /// Every code block is closed, and names its language.
     #[test]
     fn blocks_of_code_are_of_known_kinds() {
         let mut wrong = Vec::new();

@@ -10,7 +10,7 @@ use serde_json::Value;
 struct Allowed {
     licences: BTreeSet<String>,
     sources: BTreeSet<String>,
-    /// Of each banned crate those that may depend on it all the same.
+    /// Of each banned crate the crates that may depend on it nevertheless.
     banned: BTreeMap<String, BTreeSet<String>>,
 }
 

@@ -13,7 +13,7 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 const EDGES: &str = "seeds::edges";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 
-/// Says whether a program is there, and if not what to do about it.
+/// Reports whether a program is installed, and if not how to install it.
 pub fn needs(program: &str, how: &str) -> Result<(), String> {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
@@ -91,8 +91,8 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
     {
         return Err("Miri is not there: rustup component add miri rust-src --toolchain nightly".into());
     }
-    // Miri knows no AVX-512, and of the machine's features those that the compiler is told of; nor what the
-    // aes crate uses of them.
+    // Miri does not support AVX-512, supports other features only if they are enabled at compile time, and
+    // not all that the aes crate uses of them.
     let flags = "-Ctarget-feature=+aes,+pclmulqdq,+ssse3,+avx2,+vaes,+vpclmulqdq --cfg aes_backend=\"soft\"";
     let miri =
         [("RUSTUP_TOOLCHAIN", "nightly"), ("RUSTFLAGS", flags), ("MIRIFLAGS", "-Zmiri-disable-isolation")];

@@ -1,5 +1,5 @@
-//! Fuzzing: runs targets for so much CPU time, keeps what they have found worth keeping where the tests
-//! replay it, and writes down how long they ran.
+//! Fuzzing: runs targets for a given CPU time, keeps the useful inputs that they found where the tests replay
+//! them, and records how long they ran.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -107,11 +107,11 @@ const PYTHON: &str = "python3";
 /// How a command is run: whether it succeeded, or why it did not start.
 pub type Call<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
 
-/// Where this variable is set, and not empty, a test that lacks what it needs of the machine fails instead of
-/// being skipped.
+/// If this variable is set and not empty, a test that lacks a tool on the machine fails instead of being
+/// skipped.
 const CI: &str = "BRICKWORK_CI";
 
-/// Does what [`run`] does, where Python and its packages can be had; elsewhere it says why nothing was
+/// Does the same as [`run`] if Python and its packages can be installed; otherwise it prints why nothing was
 /// tested, which is an error in CI.
 pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
     let may_skip = std::env::var_os(CI).is_none_or(|set| set.is_empty());
@@ -133,9 +133,9 @@ fn test(root: &Path, python: &Path, files: &[&str], call: Call) -> Result<(), St
     succeeds(call, &mut pytest, "pytest")
 }
 
-/// Puts what the package's tests need of others into their environment, as far as it can be had: whoever
-/// installs the package then finds it there. It mostly waits for a network, so there is time for it while
-/// something else is compiled.
+/// Installs the packages that the package's tests need into their environment, as far as they can be had:
+/// other users of the environment then find them. It mostly waits for a network, so there is time for it
+/// while something else is compiled.
 pub fn fetch(root: &Path) {
     const FETCH: &str = "
 import subprocess, sys
@@ -146,7 +146,7 @@ pip = [sys.executable, '-m', 'pip', '-q', '--disable-pip-version-check', 'instal
 sys.exit(subprocess.call(pip + project['dependencies'] + project['optional-dependencies']['test']))
 ";
     if let Ok(python) = environment(root, PYTHON) {
-        // Where it fails, whoever needs it says why.
+        // If it fails, the test that needs it reports why.
         quiet(Command::new(python).args(["-c", FETCH]).current_dir(root));
     }
 }

@@ -175,7 +175,7 @@ struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    /// Puts a program, what it says of itself, the project's files and the licences into an archive.
+    /// Packs a program, its own description, the project's files and the licences into an archive.
     fn make(
         &self,
         program: &Path,

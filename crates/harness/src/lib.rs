@@ -1,6 +1,6 @@
-//! Two parties in two threads, either of which may cheat, and what must hold whatever the cheat. For tests
-//! and the adversary alone: a protocol has this in builds with its feature `adversary`, and adds its points,
-//! its cuts and its lies.
+//! Runs two parties in two threads, either of which may cheat, and checks what must hold for every cheat. For
+//! tests and the adversary alone: a protocol has this in builds with its feature `adversary`, and adds its
+//! points, its cuts and its lies.
 //!
 //! A party that detects a cheat ends with a typed error, does not panic, does not hang, and sends not one
 //! message more: its transcript is the beginning of an honest one. The other side sees a closed connection,
@@ -208,8 +208,8 @@ impl<P: Played> Outcome<P> {
     }
 
     /// A party that noticed something has not said all, and an evaluator nothing of the garbler's outputs.
-    /// But the garbler's last message leaves before the evaluator's comes: what is wrong with that one, or
-    /// that it never comes, shows when all is said.
+    /// But the garbler's last message leaves before the evaluator's arrives: an error in the latter, or its
+    /// absence, shows only at the end.
     fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
         let is_output = |event: &Event| matches!(event, Event::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
         let outputs = self.events[Party::Evaluator as usize].iter().any(is_output);

@@ -1,5 +1,5 @@
-//! Two parties with a store each, for tests of protocols with stock: what becomes of the stores where both do
-//! what they should, where a party dies, and where it writes what is no message.
+//! Two parties with a store each, for tests of protocols with stock: the state of the stores after honest
+//! runs, after a party dies, and after one sends an invalid message.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ impl Stores {
         garblers
     }
 
-    /// Forgives in both stores what was tried in vain.
+    /// Acknowledges failed attempts in both stores.
     ///
     /// # Panics
     /// If the disk fails.
@@ -225,7 +225,7 @@ pub fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64>
 struct Dies;
 
 /// Makes a connection of which one party's end dies where it would send its message number `count` of this
-/// name, from 1; what passes of other names is noted.
+/// name, from 1; the numbers of messages of other names are noted.
 pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -> Lines {
     let (mut left, mut right) = memory_pair();
     for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {

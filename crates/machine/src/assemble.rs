@@ -157,7 +157,7 @@ fn instruction_type() -> Type {
     Type::Struct(fields.map(|(name, width)| (name.to_owned(), Type::Uint(width))).into())
 }
 
-/// A program in the making: which wires each register and each word of memory is on.
+/// A program under construction: the wires of each register and each word of memory.
 struct Wiring {
     program: ProgramBuilder,
     ids: HashMap<&'static str, ComponentId>,

@@ -75,8 +75,8 @@ pub enum Operand {
     Value(u32),
 }
 
-/// One instruction: `target` becomes what the operation makes of register `first` and of `second`. A `store`
-/// writes `first` to the address `second`; what an operation does not use is 0.
+/// One instruction: `target` becomes the result of the operation on the registers `first` and `second`. A
+/// `store` writes `first` to the address `second`; what an operation does not use is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Its operation.
@@ -110,7 +110,8 @@ impl Instruction {
     }
 }
 
-/// The machine in the clear: what a program computes, for tests and for the curious. Everything begins as 0.
+/// The machine in the clear: computes the result of a program, for tests and for readers who want to try it.
+/// Everything begins as 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The registers.

@@ -43,7 +43,8 @@ pub(crate) fn component(name: &str) -> &'static Component {
 }
 
 /// Returns the instruction set as a program with one slot of each component. It is not meant to be run: it
-/// says what to make stock of, and what an instruction costs. Each party has 8 bits of input in it.
+/// lists the components to make stock of, and shows the costs of each instruction. Each party has 8 bits of
+/// input in it.
 ///
 /// # Errors
 /// None that anybody has seen: whatever the builder of programs refuses.

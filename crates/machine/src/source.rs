@@ -16,7 +16,7 @@ pub const MAX_STEPS: u32 = 1 << 12;
 /// Most loops around an instruction.
 const MAX_NESTING: usize = 8;
 
-/// A source that was read: what goes in, what is done, and what comes out.
+/// A parsed source: its inputs, its instructions, and its outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
     pub(crate) inputs: Vec<Input>,

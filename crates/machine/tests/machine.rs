@@ -1,4 +1,5 @@
-//! Programs of components against the machine in the clear, the assembler's messages, and what things cost.
+//! Compares programs of components with the machine in the clear, and tests the assembler's messages and the
+//! costs.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `brickwork._native`: what the Python package stands on. It starts a command on a thread and says how far
-//! it is; everything that has a face is written in Python.
+//! `brickwork._native`: the native part of the Python package. It starts a command on a thread and says how
+//! far it is; everything that has a face is written in Python.
 //!
 //! A [`Task`] never takes Python's lock. Python waits for it in slices, so that Ctrl-C is heard.
 
@@ -78,8 +78,8 @@ impl Task {
         Ok(Task(Owned::new(shared)))
     }
 
-    /// Starts what is done with something that is this process's own; in a fork, where it is not, that has
-    /// failed.
+    /// Starts work on an object that belongs to this process; in a forked child, which does not own the
+    /// object, this fails.
     fn with<T: Clone + Send + 'static>(
         of: &Owned<T>,
         work: impl FnOnce(&T, &Shared) -> Answer + Send + 'static,
@@ -308,7 +308,7 @@ impl Session {
         })
     }
 
-    /// Lets go of it, without a word to the peer, who sees a closed connection. A step must have ended.
+    /// Releases it without a message to the peer, who sees a closed connection. A step must have ended.
     fn leave(&self, py: Python<'_>) {
         // Dropping it closes a connection and a store. A fork has neither.
         let Ok(session) = self.0.get() else { return };
@@ -525,7 +525,7 @@ fn flags(command: &str) -> Vec<(String, bool)> {
     embedded::flags(command)
 }
 
-/// Every check that a peer can fail: the part that it belongs to, its name, and what it says.
+/// Every check that a peer can fail: the part that it belongs to, its name, and its description.
 #[pyfunction]
 fn checks() -> Vec<(&'static str, &'static str, String)> {
     embedded::checks().into_iter().map(|cheat| (cheat.part(), cheat.check(), cheat.to_string())).collect()

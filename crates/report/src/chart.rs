@@ -294,7 +294,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// All points are taken, and what lies on the curves between them.
+    /// Every point and the curves between them are inside the frame.
     fn new(series: &[Series], frame: [f64; 4], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> Self {
         let points = series.iter().flat_map(|series| &series.points);
         let taken = points.map(|point| {
@@ -396,7 +396,8 @@ mod tests {
         }
     }
 
-    /// Of all ways of a comparison, one of which takes so much longer that the others are all at the bottom.
+    /// All configurations of a comparison, one of which takes so much longer that the others are all at the
+    /// bottom.
     #[test]
     fn long_labels_have_room_on_a_phone() {
         const WAYS: [&str; 9] = [

@@ -40,7 +40,7 @@ impl Cell {
         Cell { exact: None, shown: text.into() }
     }
 
-    /// A number of the record, shown in another form; nothing for what is no number.
+    /// A number of the record in another form; nothing if the value is not a number.
     fn shown(value: &Value, show: impl Fn(&Value) -> String) -> Self {
         match value {
             Value::Number(exact) => Cell { exact: Some(exact.to_string()), shown: show(value) },
@@ -101,7 +101,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Begins a page about something, of which it says what it is.
+    /// Begins a page about a record, with a sentence that describes it.
     pub fn new(record: &Value, title: &str, kind: &str) -> Self {
         // Not a hash for security: pages of different records get different names.
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

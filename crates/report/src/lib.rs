@@ -1,9 +1,9 @@
 //! Pages of a run, a plan, a comparison or a program: one file of HTML each, which can be looked at anywhere.
 //!
-//! [`page`] makes it of what the command prints with `--json`, and of nothing else. The page is one file: no
-//! script, no address, nothing that is loaded. Each picture has a title, a description and its data as a
-//! table, and what has a colour has a pattern, too. Outputs are shown by [`page_with_outputs`] alone; inputs
-//! and what an evaluator must not let show are in no record.
+//! [`page`] makes it only from what the command prints with `--json`. The page is one file: no script, no
+//! address, nothing that is loaded. Each picture has a title, a description and its data as a table, and what
+//! has a colour has a pattern, too. Outputs are shown by [`page_with_outputs`] alone; inputs and what an
+//! evaluator must not let show are in no record.
 #![forbid(unsafe_code)]
 
 mod arcs;

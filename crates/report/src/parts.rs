@@ -36,7 +36,7 @@ fn bytes(count: f64) -> String {
     words::bytes(count as u64)
 }
 
-/// Adds the time that each phase took or takes, in bars of one class and what it stands for.
+/// Adds the times of the phases, as bars of one class with a legend.
 pub(crate) fn durations(
     page: &mut Page,
     phases: &[Value],

@@ -51,7 +51,7 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     page.document(&format!("{name}: a run"))
 }
 
-/// Says whom the protocol holds against, in a few words.
+/// Names in a few words the adversary against which the protocol is secure.
 pub(crate) fn holds_against(promise: &Value) -> &'static str {
     match promise["model"].as_str() {
         Some("malicious") => "a cheater",

@@ -28,7 +28,7 @@ fn legs(phases: &[Value]) -> Vec<Leg<'_>> {
     legs
 }
 
-/// Returns how many flights there were in all: what falls into several spans is one of them.
+/// Returns how many flights there were in all: a flight that belongs to several spans counts once.
 pub(crate) fn flights(phases: &[Value]) -> usize {
     let legs = legs(phases);
     legs.chunk_by(|one, other| one.flight["from"] == other.flight["from"]).count()

@@ -323,8 +323,7 @@ fn what_is_no_record_is_refused() {
     }
 }
 
-/// Records that lack what they should have, or have something else there, give a page nevertheless: none of
-/// their fields can make it panic.
+/// Records with missing fields, or with other values in them, still give a page: no field can make it panic.
 #[test]
 fn odd_records_give_pages() {
     let odd =
@@ -367,7 +366,7 @@ fn sixty_kinds_are_drawn_at_most() {
     assert!(html.contains("<th scope=\"row\">kind 3</th><td>kind 4</td>"));
 }
 
-/// Of a long session only the first spans are kept: the page says so.
+/// Of a long session only the first spans are kept, and the page mentions this.
 #[test]
 fn what_is_not_drawn_is_said() {
     let mut record = run("name");

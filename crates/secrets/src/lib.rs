@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 /// The secrets of a run that is being played.
 pub type Shared = Arc<Mutex<Secrets>>;
 
-/// The secrets of a run, as hooks tell them; what was sent is none.
+/// The secrets of a run, as the hooks report them; bytes that were sent are not secrets.
 #[derive(Default)]
 pub struct Secrets {
     /// Byte strings at points: who noted each, the party's session or one of its makers, from 1.
@@ -255,7 +255,7 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
     (left, right)
 }
 
-/// Hooks that note what is secret, and by whom.
+/// Hooks that note the secrets and the party that they belong to.
 fn noting(secrets: &Shared, who: usize) -> Hooks {
     let secrets = secrets.clone();
     Hooks {

@@ -42,7 +42,7 @@ impl Times {
         self.0.push((class, nanoseconds));
     }
 
-    /// Does the t-test for several cuts: what interrupts a measurement only makes it longer, and hides small
+    /// Computes the t-test for several cuts: interrupts only make a measurement longer, and hide small
     /// differences.
     pub fn compare(&self) -> Comparison {
         let mut sorted: Vec<f64> = self.0.iter().map(|(_, time)| *time).collect();

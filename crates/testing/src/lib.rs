@@ -1,8 +1,8 @@
 //! Draws of tests, which a failed one can have again.
 //!
-//! A test that draws asks [`seed`] for the seed of each of its generators. The first time it says on stderr,
-//! which is shown where the test fails, what to set [`SEED_VARIABLE`] to, so that the same test draws the
-//! same again:
+//! A test that draws asks [`seed`] for the seed of each of its generators. The first time it prints to
+//! stderr, which is shown where the test fails, the value of [`SEED_VARIABLE`] with which the same test draws
+//! the same numbers again:
 //!
 //! ```text
 //! BRICKWORK_TEST_SEED=8a0c… cargo test -p brickwork --lib name_of_the_test

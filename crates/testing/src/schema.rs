@@ -11,7 +11,7 @@ pub fn of_the_command() -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).expect("a page")).expect("the schema is JSON")
 }
 
-/// Asserts that what a command printed is what the schema says of it.
+/// Asserts that the output of a command agrees with the schema.
 ///
 /// # Panics
 /// If it is not.

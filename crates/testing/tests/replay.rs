@@ -29,7 +29,7 @@ fn failing(arguments: &[&str], seed: Option<&str>) -> String {
     String::from_utf8([stdout, stderr].concat()).unwrap()
 }
 
-/// Returns the values behind `key`, wherever it stands, up to the end of the line or a blank.
+/// Returns all values that follow `key`, up to the end of the line or a blank.
 fn values<'a>(said: &'a str, key: &str, end: char) -> Vec<&'a str> {
     said.split(key).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }

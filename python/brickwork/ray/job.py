@@ -36,10 +36,9 @@ _LOOK_EVERY = 2.0
 
 
 class JobIncomplete(errors.Error):
-    """Not every partition is done. The message names the partitions in doubt, and says what to do.
+    """Not every partition is done. The message names the partitions in doubt, and what to do about them.
 
-    Attributes:
-        job: what the job has come to.
+    Attributes: job: the results of the job so far.
     """
 
     code = 1
@@ -231,7 +230,7 @@ class _Crew:
         words = [*plan["words"], "--job", self._job, "--lane", str(lane), "--store", folder]
         words += ["--terms", self._terms, "--rows", os.path.join(plan["folder"], f"{self._terms}.json")]
         arguments = (words, self._parts, plan["folder"], plan["role"], plan["source"], plan["sink"])
-        # A lane that is lost is the coordinator's to begin again, with what the ledger says; never Ray's.
+        # The coordinator restarts a lost lane from the ledger; Ray never does.
         fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
         return ray.remote(Guarded).options(**{**options, **fixed}).remote(*arguments)
 
@@ -385,8 +384,8 @@ class _Machines:
         return self._nodes.get(lane) in _alive()
 
     def lost(self, lane: int) -> bool:
-        """Returns whether a lane's machine has gone while this driver works. Of an earlier one it is not
-        known: a cluster that begins anew names its machines anew.
+        """Returns whether a lane's machine has gone while this driver works. For an earlier cluster this is
+        unknown: a cluster that starts anew names its machines anew.
         """
         return lane in self._told and not self.has(lane)
 
@@ -445,7 +444,7 @@ def _checked(address: str, hosts: Sequence[str]) -> str:
 
 
 def _cluster() -> str | None:
-    """Returns which cluster to join: whatever Ray finds, or none where all that it would find is gone.
+    """Returns the address of the cluster to join: the one that Ray finds, or none if that cluster is gone.
 
     Ray leaves a file that says where the last cluster of this machine was. Where that was killed Ray looks
     for it for minutes, so it is looked first whether anything listens there.
@@ -580,7 +579,7 @@ def map_partitions(
 ) -> Job:
     """Runs a program over two parties' tables, partition by partition; the peer calls the same.
 
-    It may be called again with the same arguments after whatever broke: it goes on from the ledger in
+    After any failure it may be called again with the same arguments: it continues from the ledger in
     `folder`.
 
     Args:

@@ -27,7 +27,7 @@ _LOOK_EVERY = 0.5
 
 
 def cause(error: BaseException) -> str:
-    """Returns what a coordinator is to know of why a worker ended: no more than its kind."""
+    """Returns the reason of a worker's end as the coordinator may know it: only its kind."""
     if isinstance(error, errors.PeerCheated):
         return "check"
     return "stock" if isinstance(error, errors.StockError) else "line"

@@ -50,7 +50,7 @@ pub struct Built {
     pub programs: Vec<PathBuf>,
     /// Where the programs are run.
     pub directory: PathBuf,
-    /// By number what the compiler says about a mutant that is none.
+    /// By number the compiler's error for a mutant that does not compile.
     pub unviable: HashMap<usize, String>,
 }
 

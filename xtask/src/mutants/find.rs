@@ -322,7 +322,7 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
                 Some(syn::Expr::Closure(closure)) => {
                     Change::Expression(closure.body.span().byte_range(), "true".into())
                 }
-                // This compiles where the receiver has the type of what comes out, as an option has.
+                // This compiles where the receiver and the result have the same type, such as an option.
                 _ => Change::Expression(
                     call.span().byte_range(),
                     self.source.text[call.receiver.span().byte_range()].to_owned(),

@@ -1,9 +1,9 @@
-//! Mutation testing of all code that checks what the peer, the disk or a file says: does a test fail if a
-//! check is weakened?
+//! Mutation testing of all code that checks data of the peer, the disk or a file: does a test fail if a check
+//! is weakened?
 //!
-//! `cargo mutants` says which mutants there are, `.cargo/mutants.toml` which files have checks; to them come
-//! all checks switched off, one at a time. `cargo mutants` would build each of them by itself; here one build
-//! has them all, each behind a switch, and a mutant is tried on those tests only that meet it.
+//! `cargo mutants` lists the mutants, and `.cargo/mutants.toml` the files that contain checks; mutants that
+//! switch off one whole check are added. `cargo mutants` would build each of them separately; here one build
+//! contains them all, each behind a switch, and a mutant is tried only on those tests that reach it.
 
 mod build;
 mod find;
@@ -28,11 +28,11 @@ pub const USAGE: &str = "mutants [--list | --missed | --rest] [--checks] [--pack
                          [--tests=PART] [SHARD…]";
 
 /// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none.
-/// With `--missed` only those that were missed last time here, or by the page where there is no result; with
-/// `--rest` those that were not tried. With `--seconds=N` on tests of so many seconds; with `--missed` and
-/// `--tests=PART` on those with this in their names. With `--checks` only checks that are switched off, other
-/// comparisons and results; with `--package=NAME` those of these packages alone, on their own tests. With
-/// `--list` none, the results so far are shown.
+/// With `--missed` only the mutants that no test found last time here, or, without a result, those that the
+/// page lists; with `--rest` those that were not tried. With `--seconds=N` on tests of N seconds in all; with
+/// `--missed` and `--tests=PART` on the tests with this part in their names. With `--checks` only checks that
+/// are switched off, other comparisons and results; with `--package=NAME` those of these packages alone, on
+/// their own tests. With `--list` none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let (mut seconds, mut part, mut packages) = (f64::INFINITY, "", Vec::new());

@@ -100,8 +100,8 @@ impl Trials {
         }
     }
 
-    /// Runs every test by itself without a mutant, to see which ones it meets; what was seen of the same
-    /// programs is kept.
+    /// Runs every test by itself without a mutant, to see which mutants it reaches; results of unchanged
+    /// programs are kept.
     pub fn prepare(built: &Built, work: &Path, benches: &[Bench]) -> Result<Self, String> {
         let kept = work.join("met.txt");
         if let Some(trials) = Self::read(built, &std::fs::read_to_string(&kept).unwrap_or_default()) {
@@ -176,9 +176,9 @@ impl Trials {
         (self.tests.len(), self.tests.iter().map(|t| t.cost).sum::<Cost>().ticks as f64 * TICK.as_secs_f64())
     }
 
-    /// Tries a mutant of a file on the tests that meet it, until one fails: first those that caught others of
-    /// the file, then from the fastest to the slowest, those of the file itself and as many others as take so
-    /// many seconds, of all that have this part in their names.
+    /// Tries a mutant of a file on the tests that reach it, until one fails: first those that found others of
+    /// the file, then from the fastest to the slowest, first the tests of the file itself and then others up
+    /// to this many seconds, of all tests with this part in their names.
     pub fn try_one(
         &self,
         bench: &Bench,
@@ -256,7 +256,7 @@ impl Trials {
         }
     }
 
-    /// Runs tests of one program after those of another; how that ended, and what they took.
+    /// Runs tests of one program after those of another; returns how they ended, and how long they took.
     fn run(
         &self,
         bench: &Bench,

@@ -11,8 +11,7 @@ const WORK: (u64, u64) = (1000, 10);
 const PAUSE: (u64, u64) = (300, 3);
 /// A longer pause than this between two looks: the machine was held up, and the tests with it.
 const HELD_UP: Duration = Duration::from_secs(2);
-/// A test may take so much longer than its own work, and still its failure is not that of its patience: that
-/// is 60 s.
+/// A test may be slowed down by this much without a failure of its own time limits: that is 60 s.
 const SLOWED_DOWN: Duration = Duration::from_secs(50);
 
 /// The time that tests take.

@@ -109,8 +109,8 @@ fn a_protocol_is_timed() {
     bad(&["bench", "protocol", &file, "--rounds", "0"], 2, "--rounds");
 }
 
-/// All protocols on one program: what they send is what each by itself sends, exactly; the table and the
-/// picture have all of them, and what is named is all that runs.
+/// `bench` with all protocols on one program: each sends exactly as many bytes as it sends by itself; the
+/// table and the picture contain all of them, and only the protocols named on the command line run.
 #[test]
 fn protocols_are_compared() {
     let file = example("millionaires.bwp");
@@ -149,8 +149,8 @@ fn protocols_are_compared() {
         good(&["bench", "compare", &file, "--protocols", "semi-honest", "--rounds", "1", "--each"]);
     assert!(human.contains("SEMI-HONEST ONLY") && !human.contains("duplo"), "{human}");
     let each = &json["rows"][0]["each"];
-    // A table of half-gates, a label, an OT, a bit; what is framed comes to little. But OTs come in blocks,
-    // which the 32 inputs of either execution do not fill: 512 bytes less for 64 gates.
+    // The bytes of a table of half-gates, of a label, of an OT and of a bit; framing adds little. But OTs
+    // come in blocks, which the 32 inputs of either execution do not fill: 512 bytes less for 64 gates.
     for (field, least, most) in [
         ("and_gate", 23.9, 24.1),
         ("garbler_input", 16.0, 16.1),
@@ -454,9 +454,10 @@ impl<'t> Row<'t> {
     }
 }
 
-/// The star stands at the least time of its table, or the line below says why it does not; so for cuts as for
-/// buckets, whoever chose them, and in the text as in the JSON. (They are two calls, and the search for cuts
-/// goes by the clock: each is asked for its own reasons.)
+/// The star stands at the row with the least time, or the line below the table explains why it does not. This
+/// holds for cuts and for buckets, chosen by the user or by the search, in the text and in the JSON. (These
+/// are two calls, and the search for cuts is limited by time: each call is compared with its own
+/// explanation.)
 #[test]
 fn the_star_is_the_fastest_or_says_why_not() {
     let keys = Keys::new();
@@ -580,7 +581,7 @@ fn no_run_measures_the_machine() {
     assert!(text(&plan.stderr).contains("measuring this machine"), "those were another kernel's");
 }
 
-/// `bench protocol` runs what `run` runs, and says which cut that was.
+/// `bench protocol` runs the same cut as `run`, and names it.
 #[test]
 fn a_timed_protocol_names_its_cut() {
     let keys = Keys::new();
@@ -755,7 +756,7 @@ fn cost_grows_as_the_model_says() {
     bad(&["bench", "scale", "--results", &keys.file("none")], 3, "none");
 }
 
-/// A garbler that may not take so much memory says so before it begins.
+/// A garbler whose memory is limited below the need of the program refuses before it begins.
 #[test]
 fn memory_is_limited() {
     let file = example("aes-128.bwp");

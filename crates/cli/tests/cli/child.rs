@@ -12,7 +12,7 @@ impl Child {
         Child(Some(command.spawn().expect("the command starts")))
     }
 
-    /// Waits for the end; returns what it has said.
+    /// Waits for the end; returns what the process has printed.
     pub fn wait_with_output(mut self) -> Output {
         let child = self.0.take().expect("only here is it taken");
         child.wait_with_output().expect("the command ends")

@@ -350,8 +350,8 @@ fn rows_16_and_20_coordinators_may_die() {
     job.stores_are_sound();
 }
 
-/// A worker that is told by hand what to do: its terms, attempt and rows are those of this job, if it is not
-/// told others.
+/// A worker that gets its task from the test: its terms, attempt and rows are those of this job, unless the
+/// test sets others.
 struct Told<'j> {
     job: &'j Job,
     name: String,
@@ -361,7 +361,7 @@ struct Told<'j> {
 }
 
 impl Told<'_> {
-    /// Returns what it says first, and its exit code.
+    /// Returns the worker's first message, and its exit code.
     fn says(&self, task: &str) -> (Value, Option<i32>) {
         let keys = &self.job.keys;
         let fixed = ["worker", &example("millionaires.bwp"), "--role", "garbler", "--job", &self.name];
@@ -440,7 +440,7 @@ fn row_16_a_job_begins_where_nothing_lies() {
     assert!(evaluator.status.code() == Some(6) && said.contains("whose ledger is gone"), "{said}");
 }
 
-/// Workers that end before they begin end the job when what was paid for is spent, and the coordinator says
+/// Workers that end before they begin end the job when the retries are used up, and the coordinator explains
 /// why.
 #[test]
 fn why_workers_end_is_said() {

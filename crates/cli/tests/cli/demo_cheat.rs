@@ -29,7 +29,7 @@ fn alone(folder: &Path) -> Command {
     command
 }
 
-/// Writes a program that says what it was given, and ends with code 9.
+/// Writes a program that prints its arguments, and ends with code 9.
 fn pretend(folder: &Path, name: &str) {
     std::fs::create_dir_all(folder).expect("a folder");
     let path = folder.join("brickwork-demo-cheat");

@@ -1,4 +1,5 @@
-//! The command within another process: what another thread asked to stop ends, whatever it does.
+//! The command within another process: another thread may ask it to stop, and then it ends, whatever it is
+//! doing.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -189,8 +190,8 @@ fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
     assert_eq!(error["code"], 5, "{error}");
 }
 
-/// A worker whose peer cheated says so before it does anything else that takes time: whoever loses patience
-/// while it opens its store once more, and kills it, has heard of it.
+/// A worker whose peer cheated reports this before any other work that takes time: if it is killed while it
+/// opens its store once more, because it took too long, the report has arrived.
 #[test]
 fn a_worker_says_that_its_peer_cheated_before_it_opens_its_store_again() {
     let lane = OneLane::new();

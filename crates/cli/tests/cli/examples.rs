@@ -60,8 +60,8 @@ fn examples_are_listed_and_written() {
     bad(&["examples", "credit", "-o", &keys.file("garbler.key")], 1, "cannot write");
 }
 
-/// Both parties learn what the computation in the clear says, and `docs/getting-started/examples.md` says
-/// what it costs.
+/// Both parties learn the result of the computation in the clear, and `docs/getting-started/examples.md`
+/// names the right costs.
 #[test]
 fn every_example_runs_and_costs_what_its_page_says() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/getting-started/examples.md");

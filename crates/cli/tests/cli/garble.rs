@@ -105,7 +105,8 @@ fn insecure_schemes_are_refused() {
     assert!([&f, &e, &d].iter().all(|file| !Path::new(file).exists()));
 }
 
-/// Where there is no privacy every command says so, of files too, and what is promised holds.
+/// Where there is no privacy every command prints this, commands on files too, and the guarantees that remain
+/// hold.
 #[test]
 fn what_is_not_private_is_said() {
     let program = example("millionaires.bwp");

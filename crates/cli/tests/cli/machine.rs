@@ -8,7 +8,7 @@ use serde_json::json;
 use super::stock::{Parties, ROLES};
 use super::*;
 
-/// A folder with the instruction set, the list of what to make of it, and the four programs.
+/// A folder with the instruction set, the list of its components, and the four programs.
 struct Machine {
     parties: Parties,
     folder: TempDir,
@@ -86,7 +86,7 @@ fn three_programs_and_a_secret_one_run_from_one_stock() {
     assert_eq!(in_the_clear("score", &weights, &marks), [[1]], "the score is 157");
     assert_eq!(reached, json!([1, 1]));
 
-    // The garbler's own program. The evaluator assembles what it knows, and comes to the same.
+    // The garbler's own program. The evaluator assembles the program itself, with the same result.
     let (secret, known) = (machine.file("tariff.bwp"), machine.file("interface.bwp"));
     let input = machine.file("tariff.json");
     let role = ["--secret-program", "garbler"];

@@ -69,8 +69,8 @@ fn run(arguments: &[&str]) -> Output {
     brickwork(arguments).output().expect("the command starts")
 }
 
-/// Runs it twice, in both forms; it must succeed, and print what the schema says. Returns the text and the
-/// JSON object.
+/// Runs it twice, as text and as JSON; it must succeed, and print what the schema describes. Returns the text
+/// and the JSON object.
 fn good(arguments: &[&str]) -> (String, Value) {
     let human = run(arguments);
     assert_eq!(human.status.code(), Some(0), "{arguments:?}: {}", text(&human.stderr));

@@ -1,5 +1,6 @@
-//! `brickwork maker`: two parties, each a coordinator and makers as processes of their own; `kill -9` of any
-//! of them at any moment, and who is no maker of the party.
+//! `brickwork maker`: two parties, each of which has a coordinator and makers as separate processes; any of
+//! them may be killed with `kill -9` at any moment, and a process that is not a maker of the party is
+//! refused.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -130,9 +131,9 @@ fn row_16_makers_make_what_one_run_takes() {
 /// How often a process is killed.
 const KILLS: u32 = 6;
 
-/// Row 21: any process is killed while all make stock. A part of the store is burned only with the word that
-/// says why, by the party whose process it was or by its peer, for whom the logs are apart then; and the same
-/// commands make it anew.
+/// Row 21: any process is killed while all make stock. A part of the store is burned only with an entry that
+/// gives the reason, either by the party whose process was killed or by its peer, whose log then differs; the
+/// same commands make the part anew.
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_of_makers_and_coordinators() {
@@ -165,7 +166,7 @@ fn row_21_kill_9_of_makers_and_coordinators() {
         in_time += u32::from(all().any(|(output, _)| output.status.code() != Some(0)));
         tries += 1;
         for role in ROLES {
-            // Opened, which burns what a killed coordinator left behind.
+            // Opening the store burns the parts that a killed coordinator left behind.
             let verify = parties.stock(role, "verify", &[]);
             let verified = run(&verify.iter().map(String::as_str).collect::<Vec<_>>());
             assert!(verified.status.success() || text(&verified.stderr).contains("is no store"));
@@ -192,8 +193,8 @@ fn row_21_kill_9_of_makers_and_coordinators() {
     run_all(&parties);
 }
 
-/// Row 24: whoever is no maker of this party is refused before it is told anything: the peer, the party
-/// itself, one that is named twice, one that works for another party or holds another key.
+/// Row 24: a process that is not a maker of this party is refused before it is told anything: the peer, the
+/// party itself, a maker that connects twice, one that works for another party or holds another key.
 #[test]
 fn row_24_strangers_are_no_makers() {
     let parties = Parties::new("millionaires.bwp");
@@ -218,7 +219,7 @@ fn row_24_strangers_are_no_makers() {
         let all = arguments.iter().map(String::as_str).chain(["--listen", "127.0.0.1:0"]);
         is_error(&run(&all.collect::<Vec<_>>()), 2, words);
     }
-    // One that works for the peer, and one whose key is another than what is said.
+    // One works for the peer, and one has another key than it claims.
     let mut of_peer = maker(&parties, "evaluator", "0", &[]);
     let mut ours = maker(&parties, "garbler", "0", &[]);
     let (address, _) = ours.flag.split_once('=').expect("a flag");

@@ -192,8 +192,8 @@ const LARGER: &str = "
     function void main() { output1 = larger(input1, input2); }
 ";
 
-/// The formats of circuits cannot say whose an output is: the command does, and with the digest of what the
-/// file says.
+/// The formats of circuits do not contain which party learns an output: the command prints this, and the
+/// digest of the file.
 #[test]
 fn a_conversion_says_which_outputs_are_shown_to_both() {
     let keys = Keys::new();

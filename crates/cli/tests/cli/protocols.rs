@@ -63,7 +63,7 @@ fn semi_honest_parties_compute_and_say_so() {
     }
 }
 
-/// One command for both parties gives what DUPLO gives, and says loudly what it does not promise.
+/// One command for both parties gives the same result as DUPLO, and warns clearly of the missing guarantees.
 #[test]
 fn both_protocols_give_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,8 +219,8 @@ fn parties_of_two_protocols_are_told() {
     assert_eq!(finish(listening).status.code(), Some(0));
 }
 
-/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for;
-/// what is there is shown, and each report says loudly what it does not promise.
+/// Two processes fill their stores, run from them, make missing stock, and refuse what the protocol does not
+/// support; stock is shown, and each report warns clearly of the missing guarantees.
 #[test]
 fn semi_honest_parties_run_from_stock() {
     let parties = Parties::new("millionaires.bwp");
@@ -282,7 +282,7 @@ fn semi_honest_parties_run_from_stock() {
     let found = parties.doctor("garbler", &[&SEMI_HONEST[..], &["--no-top-up"]].concat(), 6);
     assert!(found.contains("has 0 executions of it"), "{found}");
 
-    // Neither protocol takes the other's, and each says what to do.
+    // Neither protocol accepts the other's files, and both errors explain what to do.
     let _ = parties.good(fill(&SEMI_HONEST));
     for output in parties.both(fill(&[])) {
         is_error(&output, 6, &of_another("semi-honest", "duplo"));
@@ -379,7 +379,8 @@ fn linked(linking: Linking) -> [&'static str; 4] {
     ["--protocol", "compgc", "--linking", linking.name()]
 }
 
-/// Two processes with each linking; what each sends is known before, and what is not promised is said.
+/// Two processes with each way of linking; the number of bytes is known before, and missing guarantees are
+/// named.
 #[test]
 fn compgc_parties_compute_and_say_so() {
     let keys = Keys::new();
@@ -531,8 +532,8 @@ fn lego_parties_compute_and_promise() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; what is not there yet, or says nothing, is
-/// refused.
+/// One command for both parties, `plan` and `bench protocol`; options that LEGO does not have yet, or that
+/// have no meaning there, are refused.
 #[test]
 fn lego_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");
@@ -631,7 +632,7 @@ fn lego_parties_run_from_stock() {
     }
     let _ = parties.doctor("garbler", &[&LEGO[..], &["--no-top-up", "--security", "64"]].concat(), 6);
 
-    // No other protocol takes it, and each says what to do.
+    // No other protocol accepts it, and every error explains what to do.
     let duplos = [0, 1].map(|k| parties.run(ROLES[k], "7", &["--protocol", "duplo"]));
     for output in parties.both(duplos) {
         is_error(&output, 6, &of_another("lego", "duplo"));
@@ -796,7 +797,7 @@ fn parties_that_send_at_once_do_not_wait_for_each_other() {
 fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     let file = example("millionaires.bwp");
     let run = ["run", &file, "--garbler", "5", "--evaluator", "7"];
-    // Of the OTs that the garbler chooses in, and of those of the evaluator.
+    // Of the OTs in which the garbler chooses, and of those in which the evaluator chooses.
     let protocols = [
         ("duplo", [1, 0]),
         ("authenticated", [1, 1]),
@@ -907,7 +908,7 @@ fn compgc_parties_run_from_stock() {
     }
     let _ = parties.doctor("garbler", &[&COMPGC[..], &["--no-top-up"]].concat(), 6);
 
-    // No other protocol takes it, and each says what to do.
+    // No other protocol accepts it, and every error explains what to do.
     for output in parties.both(fill(&SEMI_HONEST, &three)) {
         is_error(&output, 6, &of_another("compgc", "semi-honest"));
     }

@@ -1,5 +1,6 @@
 //! Flags that protocols do not accept, in any command: schemes other than half-gates, levels of security
-//! without security against a cheater, and stores of other protocols. Each is an error that says what to do.
+//! without security against a cheater, and stores of other protocols. Each is an error that explains what to
+//! do.
 
 use brickwork::stock::{Entry, Epoch, FillStep, Secrets, Store, StoreKey};
 use brickwork::{Security, circuit::Party};

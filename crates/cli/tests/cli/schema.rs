@@ -1,4 +1,5 @@
-//! `docs/reference/cli.schema.json` says what `--json` prints, and `docs/reference/json.md` what it means.
+//! `docs/reference/cli.schema.json` describes the output of `--json`, and `docs/reference/json.md` its
+//! meaning.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ fn command(arguments: &[&str]) -> String {
     }
 }
 
-/// Asserts that what a command printed is what the schema says of it.
+/// Asserts that the output of a command agrees with the schema.
 pub fn holds(arguments: &[&str], printed: &Value) {
     holds_for(&command(arguments), printed);
 }
@@ -77,7 +78,7 @@ fn commands() -> BTreeSet<String> {
     all
 }
 
-/// Every command is run, each in its ways; what it prints is what the schema says, field for field.
+/// Every command is run in all its forms; the fields of its output are exactly those of the schema.
 #[test]
 fn every_command_prints_what_the_schema_says() {
     let keys = Keys::new();

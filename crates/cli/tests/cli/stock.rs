@@ -64,7 +64,7 @@ impl Parties {
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
-    /// Returns what `doctor` says to a party before it runs, which ends with this code.
+    /// Returns what `doctor` prints for a party before it runs; it must end with this code.
     #[track_caller]
     pub fn doctor(&self, role: &str, more: &[&str], code: i32) -> String {
         let arguments = self.run(role, "1", more);
@@ -146,7 +146,7 @@ impl Parties {
         self.ls(role)["programs"][0]["executions"].as_u64().expect("a number")
     }
 
-    /// Says for both users that what came to nothing was not the peer's will, if anything did.
+    /// If an attempt failed: declares for both users that the peer did not intend it.
     pub fn forgive(&self) {
         for role in ROLES {
             let arguments = self.stock(role, "forgive", &["--all"]);
@@ -406,7 +406,7 @@ fn a_kept_listener_outlives_the_peers_wrong_folder() {
     is_error(&finish(waits), 6, "the program needs");
 }
 
-/// Stock that was made with another key is not used, and what is said names that.
+/// Stock that was made with another key is not used, and the error names this reason.
 #[test]
 fn stock_of_another_peer_is_named_as_such() {
     let mut parties = Parties::new("millionaires.bwp");
@@ -798,8 +798,8 @@ fn row_23_a_missing_index_costs_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 23: a damaged index is code 6 without a word of a panic. It is made anew by the user's word, and
-/// programs go on with what is whole.
+/// Row 23: a damaged index is code 6 without a word of a panic. The user orders that it is made anew, and
+/// programs continue with the undamaged part.
 #[test]
 fn row_23_a_damaged_index_is_repaired() {
     let parties = Parties::new("millionaires.bwp");
@@ -894,7 +894,7 @@ fn row_22_a_full_disk() {
     for (k, role) in ROLES.into_iter().enumerate() {
         let parties = Parties::new("millionaires.bwp");
         parties.fill(&format!("{}=1", parties.file));
-        // So much that the garbler's OTs alone take more room than an index that has some to spare.
+        // So large that the garbler's OTs alone need more room than the index has left.
         let arguments =
             ROLES.map(|role| parties.preprocess(role, &["--component", &format!("{}=1500", parties.file)]));
         let index =
@@ -927,8 +927,8 @@ fn row_22_a_full_disk() {
     }
 }
 
-/// Batches of other sizes and another s lie side by side; what is printed is the bound of what a program
-/// uses.
+/// Batches with other sizes and another s are stored together; the printed bound is that of the batches that
+/// a program uses.
 #[test]
 fn batches_of_different_parameters_side_by_side() {
     let parties = Parties::new("millionaires.bwp");
@@ -1008,8 +1008,9 @@ fn row_20_preprocessing_goes_on_after_ctrl_c() {
             parties.preprocess(role, &["--component", &components[0], "--component", &components[1]])
         })
     };
-    // When a step is done depends on the machine and on what else it does: too early, and the next try goes
-    // on from there a little longer; too late, and the next one fills anew and is stopped earlier.
+    // The time of a step depends on the machine and its other load: if the kill came too early, the next
+    // attempt continues from there a little later; if too late, the next one fills a new store and is killed
+    // earlier.
     let made = |role: &str| {
         parties.ls(role)["epochs"].get(0).and_then(|epoch| epoch["progress"]["made"].as_u64()).unwrap_or(0)
     };
@@ -1088,9 +1089,9 @@ impl Moments {
 /// The results of the kills.
 #[derive(Default)]
 struct Tally {
-    /// By command and who was killed: in time, and after it had ended by itself.
+    /// By command and killed party: how many were killed in time, and how many only after they had ended.
     kills: BTreeMap<(&'static str, &'static str), [u32; 2]>,
-    /// Of those that were not killed: done, saw the other go, waited for one that never came.
+    /// Of the parties that were not killed: finished, saw the other close, waited for one that never came.
     survivors: [u32; 3],
     /// Runs afterwards, all of which gave the right result: from what was left, and with what was made then.
     runs: [u32; 2],

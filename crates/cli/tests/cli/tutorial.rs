@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A page, cut at its fences: what stands before a block, the word after the fence, and the block.
+/// Cuts a page at its code blocks: the text before a block, the word after the fence, and the block.
 fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
     let mut parts = page.split("```");
     let mut blocks = Vec::new();

@@ -58,7 +58,7 @@ pub fn verified(parties: &Parties) {
     }
 }
 
-/// Checks what `preprocess` says of two steps by three workers, wherever they are.
+/// Checks the output of `preprocess` for two steps by three workers, wherever they run.
 pub(super) fn by_three_workers(done: &Value) {
     schema::holds_for("preprocess", done);
     assert_eq!((&done["workers"], done["steps"].as_array().expect("steps").len()), (&json!(3), 2));
@@ -96,8 +96,8 @@ fn row_16_workers_make_what_one_run_takes() {
 /// How often a process is killed.
 const KILLS: u32 = 4;
 
-/// Row 21: either process, with all its workers, is killed while they make stock: nothing is burned, what was
-/// broken off is given up, and the same command makes it, with nobody to forgive the kills.
+/// Row 21: either process, with all its workers, is killed while they make stock: nothing is burned, the
+/// interrupted stock is given up, and the same command makes it without any acknowledgement of the kills.
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_while_workers_make_stock() {

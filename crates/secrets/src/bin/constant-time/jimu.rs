@@ -27,7 +27,7 @@ fn words(class: bool, symbols: usize, count: usize, rng: &mut Rng) -> Words {
     words
 }
 
-/// Both parties of a hash; what they do with their ends of a channel besides.
+/// The two parties of a hash, and what each of them does besides on its end of a channel.
 fn parties<T: Send>(
     parameters: &Parameters,
     rng: &mut Rng,

@@ -270,8 +270,8 @@ fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>
     (sender, receiver)
 }
 
-/// Makes subjects of OTs and commitments, each against a peer that sends random bytes: what is done with them
-/// must take the same time whatever the secret, whether the check that follows is passed or not.
+/// Makes subjects of OTs and commitments, each against a peer that sends random bytes: using them must take
+/// the same time whatever the secret is, and whether the check that follows passes or fails.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let series = Series::new(&[1; 32], Direction::GarblerSends);

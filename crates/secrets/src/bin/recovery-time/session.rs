@@ -22,7 +22,7 @@ pub struct Session {
 }
 
 /// Runs both parties on random inputs. Returns the time from the garbler's last message to its end, in
-/// nanoseconds, and what the evaluator says.
+/// nanoseconds, and the evaluator's result.
 pub fn timed(
     program: &Arc<Program>,
     rng: &mut Rng,
