@@ -19,9 +19,9 @@ use brickwork_base::digest::Digest;
 /// Larger circuits are not evaluated: fuzzing lives from many runs.
 const EVALUATED: u32 = 1 << 12;
 
-/// The first byte selects the type: 0 to 5 one of the files F, e, d, c, X, Y, whose header and digest are
-/// made here, as no fuzzer would guess the digest; 6 a circuit in SCD; otherwise a function of CompGC.
-/// Returns whether it was understood.
+/// Reads a file whose type the first byte selects: 0 to 5 one of the files F, e, d, c, X, Y, whose header and
+/// digest are made here, as no fuzzer would guess the digest; 6 a circuit in SCD; otherwise a function of
+/// CompGC. Returns whether it was understood.
 pub fn garbling(data: &[u8]) -> bool {
     let Some((&kind, body)) = data.split_first() else { return false };
     match kind & 7 {

@@ -146,7 +146,7 @@ impl Parties {
         self.ls(role)["programs"][0]["executions"].as_u64().expect("a number")
     }
 
-    /// If an attempt failed: declares for both users that the peer did not intend it.
+    /// Declares for both users, if an attempt failed, that the peer did not intend it.
     pub fn forgive(&self) {
         for role in ROLES {
             let arguments = self.stock(role, "forgive", &["--all"]);
