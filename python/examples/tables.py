@@ -1,0 +1,25 @@
+"""Tables: each party brings rows, and both learn a number about all of them."""
+
+import brickwork as bw
+import pandas as pd
+
+
+class Sale(bw.Struct):
+    customer: bw.u32
+    amount: bw.u32
+
+
+@bw.program
+def spent(sales: bw.Garbler[bw.Array[Sale, 3]], customers: bw.Evaluator[bw.u32[2]]) -> bw.Both[bw.u32]:
+    bought = [bw.where(sale.customer == one, sale.amount, 0) for sale in sales for one in customers]
+    return bw.sum(bought)
+
+
+def main() -> None:
+    sales = pd.DataFrame({"customer": [7, 8, 11], "amount": [100, 20, 3]})
+    # How much the garbler's customers have bought that are the evaluator's customers, too.
+    assert bw.run(spent, garbler=sales, evaluator=[11, 7]).garbler == 103
+
+
+if __name__ == "__main__":
+    main()
