@@ -66,7 +66,7 @@ fn by_itself(page: &str, path: &Path, is_file: impl Fn(&Path) -> bool) -> (Strin
     for link in links(page).into_iter().rev() {
         let Some((file, _)) = link.leads_to(path) else { continue };
         if file.starts_with(PAGES) {
-            // mdBook calls the page of a folder so.
+            // mdBook gives the page of a folder this name.
             let target = page[link.target.clone()].replace("README.md", "index.md");
             text.replace_range(link.target, &target);
             continue;

@@ -55,8 +55,8 @@ impl Crates {
     }
 }
 
-/// Of the tests with each kernel, what takes long and is about files: crashes, old copies, and what does not
-/// fit into memory.
+/// Slow tests that concern files and need not run with each kernel: crashes, old copies, and data that does
+/// not fit into memory.
 const KERNEL_SKIPS: [&str; 3] = ["crash::", "row_25_", "_and_little_memory"];
 
 /// A call of cargo.

@@ -134,7 +134,7 @@ impl Side {
         Side { lies: vec![(point, Box::new(lie))], ..Side::default() }
     }
 
-    /// Alters its state here, too.
+    /// Alters the recorded state here, too.
     #[must_use]
     pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         self.lies.push((point, Box::new(lie)));

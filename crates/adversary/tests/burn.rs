@@ -1,6 +1,6 @@
-//! Rows 16, 20 and 21, explored with loom: "burned before sent" where two parties are threads and a third
-//! thread ends both their worlds, one after the other, at any moment that the scheduler can think of. On the
-//! real [`State`] of a log.
+//! Rows 16, 20 and 21, explored with loom: "burned before sent", where two parties are threads, and a third
+//! thread stops both of them, one after the other, at every moment that the scheduler allows. On the real
+//! [`State`] of a log.
 //!
 //! `stock::model` searches more (filling, old copies of a folder); here it is loom that chooses the
 //! interleavings.

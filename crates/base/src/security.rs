@@ -9,7 +9,7 @@ use crate::Error;
 /// The statistical security of a session: a cheater succeeds with probability at most `2^-s`. If several
 /// sessions share one promise, each has an equal part of it.
 ///
-/// Parts add up: all sessions with parts of a promise keep `2^-s` together, whatever each of them is for.
+/// Parts add up: all sessions with parts of a promise together keep `2^-s`, whatever their purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Security {
     bits: u32,

@@ -190,8 +190,8 @@ mod tests {
         assert!(check().is_ok() && mine.is_asked());
     }
 
-    /// A computation ends where it looks, on this thread and on those that help it, and its values are
-    /// dropped.
+    /// A stopped computation ends at its next check, on this thread and on those that help it, and its values
+    /// are dropped.
     #[test]
     fn what_computes_stops_between_two_tasks() {
         struct Held<'a>(&'a AtomicBool);

@@ -1,4 +1,4 @@
-//! The error of the library: its kind, a message, and a hint that says what to do.
+//! The error of the library: its kind, a message, and a hint how to solve it.
 
 use std::borrow::Cow;
 use std::fmt;

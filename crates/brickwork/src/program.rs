@@ -345,7 +345,7 @@ impl Program {
         postcard::to_stdvec(&parts).expect("bytes and texts have a form")
     }
 
-    /// Reads what [`Program::to_bytes`] wrote.
+    /// Reads the bytes that [`Program::to_bytes`] wrote.
     ///
     /// # Errors
     /// An error of input if the bytes are not valid.

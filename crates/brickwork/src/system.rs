@@ -1,4 +1,4 @@
-//! Errors of the operating system in words that say what to do, without error numbers. The words are the same
+//! Errors of the operating system in words that help the user, without error numbers. The words are the same
 //! wherever a file is read, written or created.
 
 use std::io::{self, ErrorKind};

@@ -2,7 +2,7 @@
 //!
 //! A garbler can cheat in a way that makes this depend on the evaluator's input. Therefore it is written
 //! nowhere else: not in an output, JSON, a log or the exit code. With the flag, every run writes a note of
-//! the same length, whatever it says, after the connection is closed.
+//! the same length after the connection is closed, whether a recovery happened or not.
 
 use std::fs::File;
 use std::io::Write;
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((no.len(), no.replace(r#""recovered":0"#, r#""recovered":1"#)), (yes.len(), yes));
     }
 
-    /// A line is appended whatever it says, in a file that only the owner can read.
+    /// Every run appends a line, in a file that only the owner can read.
     #[test]
     fn every_run_is_noted_behind_the_others() {
         let folder = tempfile::tempdir().unwrap();

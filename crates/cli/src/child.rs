@@ -38,7 +38,8 @@ pub fn message(
     Ok(message)
 }
 
-/// Writes a message to a child. An error is left to what the child prints: it may have ended.
+/// Writes a message to a child. An error is not reported here: if the child has ended, its own output
+/// explains why.
 pub fn send(stdin: &mut impl Write, message: &[u8]) {
     let _ = stdin.write_all(message).and_then(|()| stdin.flush());
 }

@@ -24,7 +24,7 @@ pub struct Versions {
     /// The commit that it was built from, if `BRICKWORK_COMMIT` named it to the compiler.
     commit: Option<&'static str>,
     hooks: bool,
-    /// Of the messages of the protocols.
+    /// The version of the protocols' messages.
     protocol: u32,
     transport: u16,
     formats: Formats,

@@ -1,4 +1,4 @@
-//! Errors in the user's view: an exit code, a message, and a hint that says what to do.
+//! Errors in the user's view: an exit code, a message, and a hint how to solve it.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -237,7 +237,7 @@ impl From<clap::Error> for Failure {
         }
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        // The first paragraph says what is wrong, and the rest is advice, whose last line is always the same.
+        // The first paragraph names the error, and the rest is advice, whose last line is always the same.
         let (message, advice) = text.split_once("\n\n").unwrap_or((text, ""));
         let advice = advice
             .trim()

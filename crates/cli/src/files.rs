@@ -226,7 +226,7 @@ pub fn check_private(file: &File, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns who can read or change a file besides this user and root, if anybody can.
+/// Returns the users besides this one and root who can read or change a file, if there are any.
 #[cfg(unix)]
 fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static str)> {
     if mode & 0o077 != 0 {

@@ -108,7 +108,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns whether JSON is asked for, where the command line could not be read.
+/// Returns whether the user asked for JSON, for a command line that could not be read.
 fn json_is_asked() -> bool {
     std::env::args_os().any(|argument| argument == "--json")
 }

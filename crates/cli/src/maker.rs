@@ -32,8 +32,8 @@ const CALL: Tag = Tag(1);
 /// The largest number of its bytes.
 const MAX_CALL_BYTES: usize = 1 << 14;
 
-/// The minimum time for which a connection within the party may be silent, whatever `--timeout` says: giving
-/// up a connection burns a part of the store.
+/// The minimum time for which a connection within the party may be silent, even if `--timeout` is shorter:
+/// giving up a connection burns a part of the store.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has

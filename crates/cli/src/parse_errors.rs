@@ -17,7 +17,8 @@ pub fn of_json(why: &serde_json::Error) -> String {
     placed(line, column, text.strip_suffix(&place).unwrap_or(&text))
 }
 
-/// Shows only the end of a parser's message, which says what our types expect; the rest may contain the text.
+/// Shows only the end of a parser's message, which names the type that our code expects; the rest may contain
+/// the text.
 fn placed(line: usize, column: usize, message: &str) -> String {
     let what = match (message.strip_prefix("missing field "), message.rsplit_once(", expected ")) {
         (Some(name), _) => format!("{name} is missing"),
@@ -36,7 +37,7 @@ fn placed(line: usize, column: usize, message: &str) -> String {
 mod tests {
     use super::*;
 
-    /// No text is repeated, wherever a secret stands in it.
+    /// No text is repeated, at any position of a secret in it.
     #[test]
     fn parsers_repeat_no_text() {
         #[derive(Debug, serde::Deserialize)]

@@ -107,7 +107,7 @@ pub enum Endpoint {
     Connect(String),
 }
 
-/// The surroundings of a party: they decide who hears where it listens, and in which form the output leaves.
+/// The host of a party: it decides who is told the party's address, and in which form the output is printed.
 pub enum Host<'h> {
     /// The command itself, with its terminal.
     Command { quiet: bool },

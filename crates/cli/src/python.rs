@@ -48,7 +48,7 @@ impl<'p> Traced<'p> {
             return String::from_utf8(output.stdout)
                 .map_err(|_| Failure::input(format!("{}: python3 gave no text", self.file), hint));
         }
-        // The last lines say what is wrong and what to do; if the package is missing there is only one.
+        // The last lines name the error and what to do about it; if the package is missing there is only one.
         let said = String::from_utf8_lossy(&output.stderr);
         let (said, advice) = match said.trim_end().rsplit_once("\nhint: ") {
             Some((said, advice)) => (said, advice),

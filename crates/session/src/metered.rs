@@ -101,7 +101,7 @@ impl Metered {
         self.channel.set_deniable(false);
     }
 
-    /// Notes that a program begins, of which nothing has left.
+    /// Notes that a program begins and has not sent anything yet.
     pub fn program(&mut self) {
         self.channel.look_for(self.departures);
     }

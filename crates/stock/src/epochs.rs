@@ -307,7 +307,7 @@ impl Store {
 
     /// Does the same as [`Store::append`] with an entry that the peer has and this party lacks, because the
     /// peer went away before this party had begun it. A step that only the peer has begun does not count as
-    /// an attempt, whatever its risk: this party has answered no challenge of it.
+    /// an attempt, even if it has a risk: this party has answered no challenge of it.
     ///
     /// # Errors
     /// As [`Store::append`].

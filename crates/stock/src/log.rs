@@ -309,7 +309,7 @@ impl State {
                     if !self.is_made(*serial) {
                         return Err(Error::Stock(format!("batch {serial} was never finished")));
                     }
-                    // So an entry may not be longer than what it burns, because a peer may name it.
+                    // So an entry may not be longer than the items that it burns, because a peer may name it.
                     if *count == 0 {
                         return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
                     }
@@ -678,7 +678,7 @@ mod tests {
         state.apply(&Entry::Made).unwrap();
     }
 
-    /// Row 25: an entry that a peer names is not longer than what it burns.
+    /// Row 25: an entry that a peer names is not longer than the items that it burns.
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
@@ -710,8 +710,8 @@ mod tests {
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
     }
 
-    /// Row 4: every exposed step that is not completed counts, whatever it makes and whatever is made before
-    /// or after it. A step that only began does not count.
+    /// Row 4: every exposed step that is not completed counts, for all kinds of stock, and also if others are
+    /// made before or after it. A step that only began does not count.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);

@@ -2,10 +2,10 @@
 //! crashes, and with somebody who restores old copies of one party's folder.
 //!
 //! Each party runs the real steps of a session with stock, on the real [`State`]. It compares the logs,
-//! catches up, and checks that both are equal. Then it appends an entry, checks again, and only then uses
-//! what the entry allows. Between any two steps of either party the connection may break; then both begin
-//! again with their durable data. States that were seen are not searched again, so the search ends by itself.
-//! Only the numbers of shared entries and of restorations are bounded.
+//! catches up, and checks that both are equal. Then it appends an entry, checks again, and only then uses the
+//! items of the entry. Between any two steps of either party the connection may break; then both begin again
+//! with their durable data. States that were seen are not searched again, so the search ends by itself. Only
+//! the numbers of shared entries and of restorations are bounded.
 //!
 //! The order of the steps is a parameter. With a wrong order, in which a party sends before it or the peer
 //! has burned, the search must find a violation.
@@ -46,7 +46,7 @@ enum Message {
     Stored,
 }
 
-/// The time at which a party uses what an entry allows.
+/// The time at which a party uses the items of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
     /// After it knows that the peer has the entry, too.
@@ -65,7 +65,7 @@ type Violation = String;
 struct Running {
     step: usize,
     sent: Vec<Message>,
-    /// True if it has used what the entry that it is about to write will allow.
+    /// True if it has already used the items of the entry that it is about to write.
     sent_early: bool,
 }
 
@@ -588,8 +588,8 @@ mod pairs {
         Ok([seen.len(), made, refused, burned])
     }
 
-    /// Rows 21, 24 and 25: whichever folders meet and wherever the meeting is interrupted, only a restored
-    /// copy causes a burn.
+    /// Rows 21, 24 and 25: only a restored copy causes a burn, for any two folders that meet and any
+    /// interruption of the meeting.
     #[test]
     fn only_an_old_copy_of_the_same_store_burns() {
         for begin in [World::new(), World::paired()] {
@@ -917,8 +917,8 @@ mod sessions {
         Ok([seen.len(), both, found])
     }
 
-    /// Rows 16, 20, 21 and 24: two simultaneous sessions burn nothing and use nothing twice, whatever they do
-    /// and wherever they end.
+    /// Rows 16, 20, 21 and 24: two simultaneous sessions burn nothing and use nothing twice, for any actions
+    /// of theirs and any interruption.
     #[test]
     fn sessions_at_once_burn_nothing_and_use_nothing_twice() {
         for careless in 0..2 {

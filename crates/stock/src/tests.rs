@@ -1,4 +1,4 @@
-//! Rows 16 and 20 to 25: nothing is used twice, whatever happens to the disk.
+//! Rows 16 and 20 to 25: nothing is used twice, after any fault of the disk.
 
 #![allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
 
@@ -616,7 +616,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     refused(store.writer(&ID, ONE + 2).map(drop), failed);
 }
 
-/// A batch consists of what its own writer wrote.
+/// A batch consists only of the records of its own writer.
 #[test]
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
@@ -1390,7 +1390,7 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     refused(read(&store, &taken), "altered");
 }
 
-/// Row 23: the user can give up unreadable items, whatever the reason. Then nothing is missing, and programs
+/// Row 23: the user can give up unreadable items, for any reason. Then nothing is missing, and programs
 /// continue with the rest.
 #[test]
 fn row_23_what_is_given_up_is_not_asked_for() {
@@ -1435,7 +1435,7 @@ fn row_23_what_is_given_up_is_not_asked_for() {
 /// Set this variable to flip a bit of every byte of the index.
 const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
 
-/// Row 23, index: whatever is altered, reading returns what was written, or fails. Only one change cannot be
+/// Row 23, index: after any alteration, reading returns the written data, or fails. Only one change cannot be
 /// noticed by the database itself: its state before the last commit. That is an old copy, which the peer
 /// refuses.
 #[test]

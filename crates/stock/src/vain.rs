@@ -7,8 +7,8 @@
 //! from the time when a program takes stock of its job, until a program that took from the step has ended. A
 //! cheater whose cheat was useless would throw the step away instead. If the peer makes this party burn an
 //! epoch, all steps count that no program has proven. After a failed check the epoch's fixed part counts,
-//! too. [`Counted`] says which of these attempts a role of a protocol needs to count. Only [`Store::forgive`]
-//! reduces the sum: neither burning nor forgetting an epoch does, nor another identifier of the pair.
+//! too. [`Counted`] selects the attempts that count for a role of a protocol. Only [`Store::forgive`] reduces
+//! the sum: neither burning nor forgetting an epoch does, nor another identifier of the pair.
 
 use std::sync::MutexGuard;
 
@@ -390,7 +390,7 @@ mod tests {
         assert!(matches!(store.expose(&[4; 32]), Err(Error::Stock(_))), "nothing is open there");
     }
 
-    /// If the peer of a role learns nothing by breaking off, nothing counts, whatever is burned.
+    /// If the peer of a role learns nothing by breaking off, no attempt counts, even if stock is burned.
     #[test]
     fn row_04_who_teaches_nothing_counts_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(sum(&path, |store| store.lose_setup(&account, 10).unwrap()), all + 10);
     }
 
-    /// Row 4: a step that only the peer calls begun or exposed is no attempt, whatever risk it names.
+    /// Row 4: a step is no attempt if only the peer calls it begun or exposed, whatever risk it names.
     #[test]
     fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
         let folder = tempfile::tempdir().unwrap();

@@ -131,7 +131,7 @@ impl Framed {
         self.departed = Departed::default();
     }
 
-    /// Writes what waits, and `body` behind it.
+    /// Writes the waiting frames, and `body` after them.
     fn write(&mut self, body: &[u8]) -> io::Result<()> {
         self.unflushed = true;
         self.departed = self.waiting;

@@ -78,7 +78,7 @@ impl Channel {
         }
     }
 
-    /// Lets `tamper` change every outgoing message. For tests of what a cheater can do.
+    /// Lets `tamper` change every outgoing message. For tests of cheating parties.
     pub fn set_tamper(&mut self, tamper: Tamper) {
         self.tamper = Some(tamper);
     }

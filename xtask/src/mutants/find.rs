@@ -239,7 +239,7 @@ fn ends_in_error(block: &syn::Block) -> bool {
     matches!(block.stmts.last(), Some(syn::Stmt::Expr(last, _)) if is_error(last))
 }
 
-/// Returns whether this sends something: without it the peer waits without end, and checks nothing.
+/// Returns whether this call sends something: without it the peer waits forever, and checks nothing.
 fn sends(call: &syn::Expr) -> bool {
     let syn::Expr::MethodCall(call) = call else { return false };
     ["send", "flush", "write_all"].iter().any(|name| call.method == name)

@@ -30,9 +30,9 @@ pub const USAGE: &str = "mutants [--list | --missed | --rest] [--checks] [--pack
 /// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none.
 /// With `--missed` only the mutants that no test found last time here, or, without a result, those that the
 /// page lists; with `--rest` those that were not tried. With `--seconds=N` on tests of N seconds in all; with
-/// `--missed` and `--tests=PART` on the tests with this part in their names. With `--checks` only checks that
-/// are switched off, other comparisons and results; with `--package=NAME` those of these packages alone, on
-/// their own tests. With `--list` none, the results so far are shown.
+/// `--missed` and `--tests=PART` on the tests with this part in their names. With `--checks` only
+/// switched-off checks, changed comparisons and changed results; with `--package=NAME` only the mutants of
+/// these packages, on their own tests. With `--list` none, the results so far are shown.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let (mut seconds, mut part, mut packages) = (f64::INFINITY, "", Vec::new());

@@ -39,7 +39,7 @@ pub(super) const SHEET: Tag = Tag(6);
 /// Longest sheet behind the greeting.
 pub(super) const MAX_SHEET_BYTES: usize = 1 << 16;
 
-/// Of a visitor, and to it: this party agrees.
+/// The answer to a visitor or from a visitor: this party agrees.
 const AGREED: Tag = Tag(5);
 
 /// Longest name of a protocol with its flags.
@@ -48,13 +48,13 @@ const MAX_WAY_BYTES: usize = 100;
 /// Inputs whose types take more bytes are not sent.
 const MAX_INPUTS_BYTES: usize = 1 << 11;
 
-/// The sheet of a party, which says what it is about to do.
+/// The sheet of a party: the description of the run that it is about to begin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
     /// The version of the protocol, which must be the same at both parties.
     protocol: u32,
-    /// The protocols in which it takes part, with the flags that both must have alike; the one that it
-    /// prefers first.
+    /// The protocols that this party accepts, each with the flags that both parties must give alike, in order
+    /// of preference.
     ways: Vec<String>,
     role: String,
     security: u32,
@@ -279,9 +279,9 @@ impl Sheet {
         Ok(self.ways.iter().position(|own| own == way).unwrap_or_default())
     }
 
-    /// Lets the evaluator know what the garbler proposes for the way on which the parties have settled, if
-    /// that is another one than the first of the sheet that the garbler has `shown`. A garbler sends this
-    /// sheet, whose first way it is; an evaluator takes the one that comes for that of its peer.
+    /// Tells the evaluator the garbler's choices for the protocol on which the parties have settled, if it is
+    /// not the first of the sheet that the garbler has `shown`. A garbler sends this sheet, whose first way
+    /// it is; an evaluator takes the one that comes for that of its peer.
     ///
     /// # Errors
     /// Those of the connection; [`ProtocolError::Mismatch`] if the garbler now prefers yet another way.
@@ -454,7 +454,7 @@ impl Work<'_> {
     }
 
     /// Compares all that can be compared without a run, and changes nothing, least of all a store. Returns
-    /// what both agree on, in words.
+    /// the agreed protocol and flags, in words.
     ///
     /// # Errors
     /// [`ProtocolError::Mismatch`] with the difference, at both parties; [`ProtocolError::Stock`] if the
@@ -650,8 +650,8 @@ mod tests {
         assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
-    /// Both settle on the first way of the garbler's that the evaluator takes part in, wherever that stands
-    /// among its own.
+    /// Both settle on the first of the garbler's protocols that the evaluator accepts, whatever its position
+    /// in the evaluator's list.
     #[test]
     fn the_garblers_order_decides() {
         let with = |role: &str, ways: &[&str]| Sheet {

@@ -98,7 +98,7 @@ pub struct Parameters<P = Protocol> {
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated masks.
     pub cot: Option<Cot>,
-    /// True if the user named the commitment scheme, of which there is one.
+    /// True if the user named the commitment scheme; only one exists.
     pub commitments: bool,
     /// Statistical security in bits: 40, 64 or 80.
     pub security: Option<u32>,
@@ -146,7 +146,7 @@ impl<P> Parameters<P> {
 }
 
 impl Parameters {
-    /// Returns the protocol with the flags that both parties must have said alike.
+    /// Returns the protocol with the flags that both parties must give alike.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {

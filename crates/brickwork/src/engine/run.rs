@@ -89,9 +89,9 @@ enum Outcome {
     Other(usize, Box<Met>),
 }
 
-/// Runs a party. It meets the peer at this place, settles the protocol, compares what both are about to do,
-/// and runs the protocol on its input. `open` opens the store, if the request names one. With `keep` a
-/// listener that meets a peer that does not fit waits for another one.
+/// Runs a party. It meets the peer at this address, settles the protocol, compares both parties' descriptions
+/// of the run, and runs the protocol on its input. `open` opens the store, if the request names one. With
+/// `keep` a listener that meets a peer that does not fit waits for another one.
 ///
 /// # Errors
 /// Those of the meeting and of the protocol.
@@ -144,7 +144,7 @@ pub fn run<E: From<Error>>(
     }
 }
 
-/// A party in one of several ways, whatever the place.
+/// A party that runs one of several protocols, independent of the kind of connection.
 struct Play<'a> {
     part: &'a Part<'a>,
     ways: &'a Ways,
@@ -154,7 +154,7 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
-    /// Meets the first peer that takes part in a way of this party's. Returns the place of the way.
+    /// Meets the first peer that accepts one of this party's protocols. Returns the place of the way.
     fn first(&self, place: &mut Place) -> Result<(usize, Met), Error> {
         let sheet = self.ways.sheet(self.part, None, false)?;
         loop {

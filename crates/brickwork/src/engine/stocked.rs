@@ -372,7 +372,7 @@ pub enum Stocked {
 /// The result of a program that ran on stock, with the missing items in words.
 pub type FromStock = stock::FromStock<String>;
 
-/// Replaces the missing items of a result by words.
+/// Replaces the list of missing items in a result by a text.
 fn in_words<R>(done: stock::FromStock<R>, words: impl FnOnce(R) -> String) -> FromStock {
     let stock::FromStock { outputs, kept, recovered, promise, made } = done;
     FromStock { outputs, kept, recovered, promise, made: made.map(words) }

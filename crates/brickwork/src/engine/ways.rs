@@ -1,8 +1,8 @@
 //! The ways in which a party may run a program: one protocol, or several of which the fastest is taken.
 //!
-//! A [`Part`] is a party's part before it has met its peer. [`Part::ways`] orders its protocols by what the
-//! planner predicts on this machine, line and stock. The garbler's order decides, among those that the
-//! evaluator takes part in.
+//! A [`Part`] is a party's part before it has met its peer. [`Part::ways`] orders its protocols by the times
+//! that the planner predicts for this machine, connection and stock. The garbler's order decides, among the
+//! protocols that the evaluator accepts.
 
 use brickwork_circuit::Party;
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
@@ -69,11 +69,11 @@ pub struct Part<'a> {
     pub given: &'a Program,
     /// The key of this party, and that of its peer.
     pub keys: [PublicKey; 2],
-    /// It warns its user of what a protocol does not promise.
+    /// True if it warns its user of missing guarantees of a protocol.
     pub warns: bool,
 }
 
-/// A way to run a program, and what it costs and promises.
+/// A protocol with flags that can run a program, with its predicted costs and its promise.
 pub struct Candidate {
     pub request: RunRequest,
     pub model: Model,
@@ -92,7 +92,7 @@ impl Candidate {
         Ok(Candidate { model: protocol.model(), cost, promise, request })
     }
 
-    /// Returns the protocol with the flags that both parties must have said alike.
+    /// Returns the protocol with the flags that both parties must give alike.
     pub fn way(&self) -> String {
         self.request.parameters.way()
     }
@@ -114,8 +114,8 @@ impl Candidate {
     }
 }
 
-/// Returns the place of the best one: of the fastest and those that are hardly slower, as seconds are
-/// estimates, the one that holds against more, and of such the one that sends least.
+/// Returns the position of the best one. Among the fastest and those whose estimated time is hardly longer,
+/// it is the one that is secure against the strongest adversary, and among equals the one that sends least.
 pub fn best(candidates: &[Candidate]) -> Option<usize> {
     let fastest = candidates.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
     let good = |one: &Candidate| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest;
@@ -183,7 +183,7 @@ impl RunRequest<Protocols> {
 
 impl Part<'_> {
     /// Returns the ways in which this party takes part. A garbler orders them as [`Part::predicted`] does; an
-    /// evaluator takes what the garbler prefers.
+    /// evaluator accepts the garbler's order.
     ///
     /// # Errors
     /// A mistake of usage if no protocol takes the flags; the error of the last protocol if none can run the

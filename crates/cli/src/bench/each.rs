@@ -155,7 +155,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         return Ok(Value::Null);
     }
     let count = way.executions.unwrap_or(1);
-    // Of the stock that a run uses.
+    // Figures of the stock that a run uses.
     let cut = match way.protocol {
         Protocol::Jimu => {
             let given = programs::circuit(&program.file, &program.map.parties())?;

@@ -215,7 +215,8 @@ fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAd
     }
 }
 
-/// Reads the configuration again. What is wrong changes nothing; what cannot change while it runs is said.
+/// Reads the configuration again. A wrong file changes nothing; values that cannot change while the party
+/// runs are reported.
 fn reload(desk: &Desk, path: &Path) {
     if let Err(failure) = desk.trail.reopen() {
         tracing::error!("the audit trail goes on in its old file: {}", failure.message());

@@ -211,7 +211,7 @@ impl Planned {
         Ok(Step::new(&self.program, &carried, &keep)?)
     }
 
-    /// Returns the ports for which a party must give an input: those that take no kept value.
+    /// Returns the ports for which a party must give an input: all that do not take a kept value.
     pub fn own_ports(&self, party: Party) -> Vec<Port> {
         let carries =
             |port: &&Port| self.carried.iter().any(|(p, name, _)| *p == party && *name == port.name);

@@ -173,7 +173,7 @@ pub trait CotReceiver: Sized + Send {
     /// Returns the keys that a stock keeps, as [`CotSender::keys_behind`].
     fn keys_behind(&self) -> Forward;
 
-    /// Goes on with the ranges of an entry, as [`CotSender::enter`].
+    /// Continues with the ranges of an entry, as [`CotSender::enter`] does.
     ///
     /// # Errors
     /// As there.

@@ -1,5 +1,5 @@
-//! A component's chosen copies after their cut-and-choose, as both parties keep them: what programs are
-//! joined to.
+//! A component's chosen copies after their cut-and-choose, as both parties keep them; programs are joined to
+//! them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,11 +54,11 @@ pub(super) struct GarblerBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
     pub shape: Shape,
-    /// Of the heads.
+    /// The positions of the heads.
     pub at: Places,
-    /// `[bucket][input wire]` of the heads.
+    /// The inputs of the heads: `[bucket][input wire]`.
     pub inputs: Row,
-    /// `[bucket]` of the heads.
+    /// The offsets of the heads: `[bucket]`.
     pub offsets: Row,
 }
 
@@ -71,13 +71,13 @@ pub(super) struct EvaluatorBatch {
     pub keys: GarblingKeys,
     /// The number in the batch of each chosen copy.
     pub copies: Vec<u32>,
-    /// `[bucket][input wire]` of the heads.
+    /// The inputs of the heads: `[bucket][input wire]`.
     pub inputs: Shares,
-    /// `[bucket]` of the heads.
+    /// The offsets of the heads: `[bucket]`.
     pub offsets: Shares,
     /// S_c of each copy.
     pub delta_differences: Vec<Label>,
-    /// As [`Shape::bucket_soldering`] counts them.
+    /// The solderings inside buckets, in the order of [`Shape::bucket_soldering`].
     pub solderings: SpilledVec<Soldering>,
     pub tables: Tables,
 }

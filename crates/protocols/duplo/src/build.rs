@@ -1,23 +1,24 @@
-//! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs,
-//! outputs that only the garbler learns, or that stay for later steps, to input authenticators.
+//! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs.
+//! Outputs that only the garbler learns, or that are kept for later steps, are soldered to input
+//! authenticators.
 //!
 //! ```text
 //!   garbler -> evaluator    a soldering for each input wire of each slot,
 //!                           and for each wire of a sealed output
 //! ```
 //!
-//! A proof settles what was claimed here, and what was claimed about the material where it was made for this
-//! program alone.
+//! A proof settles the claims made here, and, if the material was made for this program alone, also the
+//! claims about it.
 //!
 //! One commitment a wire holds its base and its indicator bit, `C_w`; a copy's offset is committed as `D`.
 //! The evaluator claims of a soldering V that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0; that bit is
 //! what binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an opened `S_c = Δ_c ⊕ Δ_ka`
 //! (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j` and one opening an offset serves all solderings. DEVIATION: the
-//! paper solders copies of a bucket to its head and the head to the authenticator; here every copy's output
-//! is soldered to the authenticator directly, which is as many openings and one step less.
+//! paper solders copies of a bucket to its head, and the head to the authenticator. Here every copy's output
+//! is soldered to the authenticator directly, which needs equally many openings and one step less.
 //!
-//! Were the solderings not checked against the commitments, a garbler could feed a slot from another wire
-//! than the program says.
+//! If the solderings were not checked against the commitments, a garbler could feed a slot from another wire
+//! than the program prescribes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,29 +46,29 @@ use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 
-/// Labels that their authenticators check together.
+/// The number of labels that their authenticators check together.
 const LABELS_AT_ONCE: usize = 1 << 16;
 
-/// The shares that the claims about a program speak of, on either side.
+/// The shares that the claims about a program refer to, on either side.
 pub(super) struct View<'a> {
     layout: &'a Layout,
     /// Shares of the wires of each set of locations.
     locations: Vec<&'a Shares>,
-    /// Those of the offsets of each of the input authenticators.
+    /// Shares of the offsets of each of the input authenticators.
     input_offsets: Vec<&'a Shares>,
     /// Shape of each batch, inputs and offsets of its heads.
     batches: Vec<(Shape, &'a Shares, &'a Shares)>,
 }
 
 impl View<'_> {
-    /// Gathers the commitments of these wires as columns, one list for each set of locations; and says of
-    /// each wire, in the order given, in which list its commitment is and at which place.
+    /// Gathers the commitments of these wires as columns, one list for each set of locations; returns for
+    /// each wire, in the given order, its list and its position there.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
         let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();
         locations.iter().for_each(|location| of_set[location.set as usize].push(location.bucket as usize));
         let columns = |(buckets, shares): (&mut Vec<usize>, &&Shares)| {
-            // An output may be there twice.
+            // The same output may occur twice.
             buckets.sort_unstable();
             buckets.dedup();
             shares.select_each(&[buckets]).swap_remove(0)
@@ -98,7 +99,7 @@ impl Gathered {
 /// Values at locations, each of which may be read several times.
 pub(super) struct Values {
     wires: Labels,
-    /// Of input authenticators.
+    /// The offsets of the input authenticators.
     offsets: Labels,
 }
 
@@ -156,7 +157,7 @@ impl EvaluatorReady {
 }
 
 impl EvaluatorMaterial {
-    /// The authenticators that a location is among; none at the wire of an OT.
+    /// Returns the authenticators of a location; the wire of an OT has none.
     fn authenticators_at(&self, location: WireLocation) -> Option<&EvaluatorAuthenticators> {
         let set = location.set as usize;
         self.batches
@@ -165,7 +166,7 @@ impl EvaluatorMaterial {
             .or_else(|| self.input_authenticators.get(set - self.batches.len()))
     }
 
-    /// Returns the authenticators behind an output of a slot or a wire of the garbler's.
+    /// Returns the authenticators of an output of a slot or of a wire of the garbler's.
     ///
     /// # Panics
     /// If the location is the wire of an OT.
@@ -190,7 +191,7 @@ impl EvaluatorMaterial {
             let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
             for (k, &label) in labels.iter().enumerate() {
                 let WireLocation { set, bucket } = location(some * LABELS_AT_ONCE + k);
-                // Room for all at once: what grows leaves copies behind.
+                // Allocates room for all labels at once: a vector that grows leaves copies in freed memory.
                 let of_set =
                     of_set.entry(set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(labels.len())));
                 of_set.push((bucket as usize, label));
@@ -204,8 +205,8 @@ impl EvaluatorMaterial {
     }
 }
 
-/// The solderings that the garbler sends to join the program's material. Of each list of solderings it keeps
-/// the flips, and the evaluator all.
+/// The solderings that the garbler sends to join the program's material. For each list of solderings the
+/// garbler keeps the flips, and the evaluator the whole solderings.
 pub(super) struct ProgramSolderings<T> {
     /// For each batch `[slot of the batch][input wire]`: from the wire's location to the head copy's input.
     pub inputs: Vec<T>,
@@ -220,7 +221,7 @@ pub(super) struct ReceivedSolderings {
 }
 
 impl<T> ProgramSolderings<T> {
-    /// All lists as claims speak of them: those of the batches, and of the sealed outputs.
+    /// All lists that claims refer to: those of the batches, and that of the sealed outputs.
     fn solderings<'a>(
         &'a self,
         of: impl Fn(&'a T) -> Solderings<'a>,
@@ -256,7 +257,7 @@ impl GarblerClaims<'_> {
 }
 
 impl EvaluatorReady {
-    /// Lists what is still to be proven of a program, and what was opened of material made for it alone.
+    /// Lists the open claims of a program, and the openings of material made for it alone.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -277,7 +278,7 @@ impl EvaluatorReady {
 /// The solderings that begin at each global wire. Solderings are counted batch after batch, and those of
 /// sealed outputs last.
 struct Uses {
-    /// Of each wire the first of its solderings in `solderings`; behind the last wire their number.
+    /// For each wire the index in `solderings` of its first soldering; the last entry is their number.
     starts: Vec<u32>,
     solderings: Vec<u32>,
     /// The first soldering of each batch, and of the sealed outputs.
@@ -309,8 +310,8 @@ impl Uses {
         Uses { starts, solderings, firsts }
     }
 
-    /// The solderings that begin at a wire: of which batch, or behind them the sealed outputs, and which
-    /// there.
+    /// Returns the solderings that begin at a wire, each as the number of its batch (or that of the sealed
+    /// outputs, after all batches) and its index there.
     fn of_wire(&self, wire: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let solderings = &self.solderings[self.starts[wire] as usize..self.starts[wire + 1] as usize];
         solderings.iter().map(|&soldering| {
@@ -320,8 +321,8 @@ impl Uses {
     }
 }
 
-/// Claims about the solderings of a program: a wire's commitment and that of a head's input, or of a sealed
-/// output's authenticator, differ by what was sent.
+/// Claims about the solderings of a program: the commitments of a wire and of a head's input, or of a sealed
+/// output's authenticator, differ by the value that was sent.
 fn claims<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
@@ -387,8 +388,8 @@ fn weigh_locations<'a>(
                 }
             });
         } else if let Some(&offsets) = view.input_offsets.get(set - batches) {
-            // The garbler's inputs lie on the first authenticators of the input_authenticators, sealed
-            // outputs end on the others.
+            // The garbler's inputs are on the first of the input authenticators, and sealed outputs end on
+            // the others.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
@@ -419,7 +420,7 @@ fn weigh_locations<'a>(
 pub(super) struct GarblerReady {
     pub material: GarblerMaterial,
     pub ots: GarblerInputOts,
-    /// Of each set of locations.
+    /// The values of each set of locations.
     values: Vec<Values>,
 }
 
@@ -430,10 +431,11 @@ pub(super) struct EvaluatorReady {
     pub ots: EvaluatorInputOts,
 }
 
-/// A joined program at the evaluator, and whether its solderings are proven.
+/// A joined program at the evaluator, before or after the proof of its solderings.
 pub(super) enum Joined {
     Proven(EvaluatorReady),
-    /// They are not yet, nor is what was opened of material that was made for this program alone.
+    /// The solderings are not proven yet, and neither are the openings of material that was made for this
+    /// program alone.
     Claimed(Claimed<EvaluatorReady>, EvaluatorOpenings),
 }
 
@@ -445,7 +447,7 @@ impl Joined {
         }
     }
 
-    /// Lists what is still to be proven.
+    /// Lists the claims that are not proven yet.
     pub fn claims<'a>(
         &'a self,
         offsets: [&'a Shares; 2],
@@ -559,8 +561,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     }))
 }
 
-/// Proves the solderings, and what else was opened: of material that was made for this program alone, of
-/// their OTs.
+/// Proves the solderings, and for material that was made for this program alone also the openings of its OTs.
 pub(super) fn garbler_proves<C: commit::Scheme>(
     party: &mut Garbler<C>,
     program: &Program,
@@ -577,7 +578,7 @@ pub(super) fn garbler_proves<C: commit::Scheme>(
     sender.prove(&mut run.channel, &[], &all)
 }
 
-/// Checks the solderings, and what else was opened.
+/// Checks the solderings and the other openings.
 pub(super) fn evaluator_verifies<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,
@@ -619,8 +620,9 @@ pub(super) mod tests {
         ProgramMaterial { layout, batches, input_authenticators, labels, ots: None, carried }
     }
 
-    /// InputG: of more labels than are shown together, at locations in several input_authenticators, each is
-    /// shown to its own authenticators, and one that is refused is enough.
+    /// InputG: checks more labels than fit into one call, at locations in several sets of input
+    /// authenticators. Each label is checked by its own authenticators, and one refused label is enough to
+    /// fail.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
         let mut rng = Rng::replayable("test gadgets");
@@ -632,7 +634,7 @@ pub(super) mod tests {
         };
         let (input_authenticators, heads): (Vec<_>, Vec<_>) = [0, 1].map(of_a_batch).into_iter().unzip();
         let material = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), input_authenticators);
-        // Of both input_authenticators, and of each the first wire for those that are shown first.
+        // The first wire of each of both sets in the first call.
         let location = |k: usize| WireLocation { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
         let wire = |k: usize| heads[location(k).set as usize][location(k).bucket as usize];
         let mut labels: Vec<Label> =

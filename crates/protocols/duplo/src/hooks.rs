@@ -33,7 +33,7 @@ pub enum Point {
     /// Garbler: solderings within a component's buckets. Labels.
     BucketSolderings(usize),
     /// Garbler: the offsets with which the input authenticators are made; the committed ones are unchanged.
-    /// Labels, none for plain ones.
+    /// The labels; none for plain authenticators.
     InputOffsets,
     /// Garbler: the committed wires of the input authenticators, before they are committed to. Labels.
     InputWires,

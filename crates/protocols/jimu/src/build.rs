@@ -326,11 +326,11 @@ pub(super) enum Soldered<'a> {
 
 /// The circuit at the evaluator.
 pub(super) struct HashedCircuit<'a> {
-    /// Of each kind of copies.
+    /// The soldered wires of each kind of copies.
     pub soldered: Vec<Soldered<'a>>,
     /// The reader of the permutation bits of the garbler's inputs and outputs, with Δ.
     pub read: Read,
-    /// Labels of the garbler's inputs, as they are seen, and which of both they are.
+    /// The active labels of the garbler's inputs, and for each of them which label of the pair it is.
     pub inputs: (Seen, Zeroizing<Vec<u8>>),
     /// The choices of the evaluator's OTs, which say the same of its own, and the labels.
     pub own: (&'a [u8], &'a Words),
@@ -370,7 +370,7 @@ struct OpenedRest {
     decoding: Words,
 }
 
-/// Returns what the evaluator needs of the circuit. `own` are the permutation bits of its inputs.
+/// Returns the data that the evaluator needs of the circuit. `own` are the permutation bits of its inputs.
 pub(super) fn evaluator<'a>(
     party: &mut Evaluator,
     layout: &Layout,
@@ -429,7 +429,7 @@ fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &Checked) -> Re
     Ok(OpenedRest { offsets, tied, read, inputs, decoding })
 }
 
-/// Checks that what was opened are sums of hashed words. Returns what reads permutation bits.
+/// Checks that the opened values are sums of hashed words. Returns the reader of permutation bits.
 fn verify(
     party: &mut Evaluator,
     layout: &Layout,

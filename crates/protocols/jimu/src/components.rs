@@ -11,8 +11,8 @@
 //! ```
 //!
 //! for either s of the wire. The compressions of a copy's input labels and of its offset are independent and
-//! uniform whatever is watched (`ihash::Code::evaluation`), except for the offset's colour. So they are like
-//! randomly drawn labels. So a copy is garbled as if it had never been hashed.
+//! uniform for any watched symbols (`ihash::Code::evaluation`), except for the offset's colour. So they are
+//! like randomly drawn labels. So a copy is garbled as if it had never been hashed.
 //!
 //! The evaluator gets all hashed words of an opened copy. It garbles the copy again and compares the hash of
 //! its tables, so a bad copy is always detected.

@@ -3,8 +3,9 @@
 //! A label is a word of ℓ bytes of an interactive hash. The evaluator watches a part of it, so it must be
 //! longer than the part that stays hidden. The hash function takes its *compression*: its values at 16 points
 //! that the code never sends, drawn after the evaluator chose the symbols that it watches. These have all the
-//! bits that the label hides, up to 128, whatever is watched (`ihash::Code::evaluation`). The paper's random
-//! matrix loses some bits on average; its figure hashes the label itself, where the compression is meant.
+//! bits that the label hides, up to 128, for any watched symbols (`ihash::Code::evaluation`). The paper's
+//! random matrix loses some bits on average; its figure hashes the label itself, where the compression is
+//! meant.
 //!
 //! ```text
 //!   T_G = H(l, j) ⊕ H(l ⊕ Δ, j) ⊕ c(r)·Δ           T_E = H(r, j') ⊕ H(r ⊕ Δ, j') ⊕ l
@@ -135,7 +136,7 @@ impl Garbling {
         let mut gates = results.zip(lefts).zip(short.as_chunks::<2>().0);
         for start in (0..count).step_by(TOGETHER) {
             let here = TOGETHER.min(count - start);
-            // Of each operand the hashes of both labels.
+            // For each operand the hashes of both labels.
             asked.clear();
             asked.extend(
                 (4 * start..4 * (start + here))
@@ -360,7 +361,7 @@ mod tests {
         }
     }
 
-    /// Lemma 5.3: whatever the tables and the hashed output are, there is never exactly one wrong row.
+    /// Lemma 5.3: for any tables and any hashed output there is never exactly one wrong row.
     #[test]
     fn row_05_a_bad_gate_has_two_wrong_rows_at_least() {
         let mut rng = Rng::replayable("test bad gates");

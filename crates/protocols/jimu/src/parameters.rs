@@ -117,9 +117,9 @@ pub struct Level {
     /// Base-2 logarithm of the number of times that a session draws words, opens some, and makes OTs: 0 for
     /// one run.
     pub uses: u32,
-    /// Of labels.
+    /// The code of labels.
     pub labels: Parameters,
-    /// Of permutation messages.
+    /// The code of permutation messages.
     pub permutations: Parameters,
 }
 
@@ -153,8 +153,8 @@ impl Level {
 
     /// Returns the level of a session with stock, whose log has at most 2^19 entries. Each step of a
     /// preprocessing has a part of the budget, and the comparisons use as much of each part as in a whole
-    /// run. So codewords of labels are longer than those of a run, and nothing else is lost: a million gates
-    /// are 16 steps.
+    /// run. So codewords of labels are longer than those of a run, and there is no other cost: a million
+    /// gates are 16 steps.
     ///
     /// # Errors
     /// As [`Level::of`].
@@ -455,7 +455,7 @@ fn permutation_bits(parameters: &Parameters) -> usize {
     3 * (parameters.correction_bits() + parameters.hidden_bits() as usize + words(parameters))
 }
 
-/// Returns the cost of a word besides its sent bits.
+/// Returns the cost of a word in addition to its sent bits.
 fn words(parameters: &Parameters) -> usize {
     BLOCK_BITS * parameters.l().div_ceil(BLOCK)
 }
@@ -507,7 +507,7 @@ mod tests {
     }
 
     /// N, B, T of section 7 and of figure 11; the rule; and the smallest number of copies with these buckets
-    /// that stays below 2^-40. From 32 AES on, figure 11 prints thousands.
+    /// that stays below 2^-40. From 32 AES circuits on, figure 11 of the paper prints numbers in thousands.
     const PRINTED: [(u32, u32, u64, Rule, u64); 12] = [
         (6800, 5, 39_535, GATES, 39_539),
         (18_175, 5, 97_593, GATES, 97_593),

@@ -56,7 +56,7 @@ pub(super) struct Copies {
     /// `[copy][input]` and `[copy][output]`.
     pub inputs: Wires,
     pub outputs: Wires,
-    /// Of each copy of a component.
+    /// The offset of each copy of a component.
     pub offsets: Words,
     pub start: u128,
 }

@@ -20,7 +20,7 @@ pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
 }
 
 /// Returns the promise of a program from stock, before it takes from a batch. An epoch may hold gates,
-/// whatever the program takes, and their offset gives the offsets of everything else.
+/// whatever the program takes, and all other offsets are derived from the gates' offset.
 pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Promise {
     Promise::malicious(
         Cheater::Either,

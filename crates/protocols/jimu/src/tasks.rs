@@ -336,7 +336,7 @@ mod tests {
             assert!(task.bytes > expected && task.bytes < expected + 10.0, "{task:?} {expected}");
         }
         assert_eq!(tasks[3].bytes, 0.0);
-        // A bit of three is a byte of what decodes: 6 bits.
+        // A bit of three outputs is a byte in the decoding message: 6 bits.
         assert!(tasks[6].bytes > 0.6 && tasks[6].bytes < 1.0, "{:?}", tasks[6]);
     }
 }

@@ -451,9 +451,9 @@ fn is_modest(mixed: &Mixed) -> bool {
         && authenticators.opened <= most.saturating_mul(2)
 }
 
-/// Returns the same for a cut of input authenticators, if the checks leave this probability. With the least
-/// part of it that gates leave ([`OF_GATES`]) the evaluator would choose a cut of its own, and an honest
-/// garbler's is no larger.
+/// Returns the same for a cut of input authenticators, if the checks leave this probability. Gates leave at
+/// least a fixed part of the budget ([`OF_GATES`]). With this part the evaluator would choose a cut of its
+/// own, and an honest garbler's cut is no larger.
 fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
     let own = || {
         let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());

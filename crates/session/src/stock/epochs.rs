@@ -71,9 +71,9 @@ impl Epochs {
     /// names its whole batch. The records of the two parties hold different numbers of items, so no smaller
     /// bound fits.
     ///
-    /// This party cannot verify it. A lie costs this party stock, as does a peer that says that it has burned
-    /// the epoch. It teaches the peer nothing, because no message of the run depends on an input yet. A step
-    /// whose items are thrown away like this counts as an attempt (`State::give_up`).
+    /// This party cannot verify it. A lie costs this party stock, and so does a peer that claims that it has
+    /// burned the epoch. It teaches the peer nothing, because no message of the run depends on an input yet.
+    /// A step whose items are thrown away like this counts as an attempt (`State::give_up`).
     pub fn hear_damaged(
         &self,
         run: &mut Metered,

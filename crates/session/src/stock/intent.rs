@@ -7,7 +7,7 @@ use brickwork_base::{Error, Malformed};
 use brickwork_stock::{Entry, EpochId};
 
 /// The next action, and the epoch for it. The garbler sends it, and the evaluator answers with the same if it
-/// agrees. Several sessions between the same stores use different epochs, in whatever order they start.
+/// agrees. Several sessions between the same stores use different epochs, in any order of their start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Intent {
     pub what: u8,

@@ -112,7 +112,7 @@ pub trait Kinds {
     }
 }
 
-/// Lists what a store holds of a protocol, oldest first; burned epochs too.
+/// Lists a store's epochs of a protocol, oldest first, including burned ones.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -547,7 +547,7 @@ pub(super) fn reconcile(
     };
     let theirs = match met {
         Some(theirs) => theirs,
-        // Nothing is shared, whatever either party had left over.
+        // Nothing is shared, even if either party had stock left over.
         None => {
             get_to_know(store, owner, session)?;
             mine.clear();
@@ -641,7 +641,7 @@ impl Differences {
         self.here || self.there
     }
 
-    /// Returns an error that names the outdated store, as far as this party can tell, and says what to do.
+    /// Returns an error that names the outdated store, as far as this party can tell, and gives a hint.
     fn error(self) -> Error {
         let who = match (self.here, self.there) {
             (true, false) => "this store lacks what the peer's has: an old copy of it was brought back, or a",
@@ -1095,7 +1095,7 @@ mod tests {
             .collect()
     }
 
-    /// Rows 24 and 25: both parties refuse stores that do not belong together, whatever they hold, and leave
+    /// Rows 24 and 25: both parties refuse stores that do not belong together, with any contents, and leave
     /// them unchanged. Only if nothing could be lost they become a pair.
     #[test]
     fn rows_24_and_25_strangers_stay_as_they_are() {

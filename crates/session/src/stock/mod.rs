@@ -17,7 +17,7 @@
 //! An *epoch* of the store is one session: its offsets, seeds and watch bits, and everything that was made
 //! with them. Each shared entry of its log has a range of every counter: blocks of streams, indices, hash
 //! keys, serials. A range is given out once, to the process that has just made the entry durable and knows
-//! that the peer has it too. So no stream is ever used twice, wherever a crash occurs
+//! that the peer has it too. So no stream is ever used twice, even after a crash at any moment
 //! (`docs/concepts/stock-safety.md`).
 //!
 //! An interrupted action is never continued. The items of a program's entry are burned. The items of an

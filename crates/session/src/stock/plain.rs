@@ -38,7 +38,7 @@ pub trait Member: Sized {
     /// Sets a session up.
     ///
     /// # Errors
-    /// If the peer sends what is no message of the protocol, or goes away.
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
 
     /// Restores the session with this offset, which only the garbler has, and with these keys of its OTs.
@@ -79,7 +79,7 @@ pub trait Member: Sized {
     /// Makes the stock of a step.
     ///
     /// # Errors
-    /// If the peer sends what is no message of the protocol, or goes away.
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
     fn make(&mut self, step: &Self::FillStep) -> Result<Self::Made, Error>;
 
     /// Stores the result of a step under this serial.
@@ -109,8 +109,8 @@ pub trait Member: Sized {
     /// Runs a program on the items that it took. Returns this party's outputs.
     ///
     /// # Errors
-    /// If the peer sends what is no message of the protocol, or goes away, or something of the stock cannot
-    /// be read.
+    /// If the peer sends a message that is not of the protocol, or closes the connection, or some of the
+    /// stock cannot be read.
     fn take(
         &mut self,
         items: &TakenItems<'_>,

@@ -155,7 +155,7 @@ impl<'a> Keeper<'a> {
 pub struct Batches {
     /// The remaining items of each batch, oldest first.
     left: Vec<Left>,
-    /// All batches that were made, including those of which nothing is left.
+    /// All batches that were made, including used-up ones.
     made: Vec<Left>,
     given_up: GivenUp,
 }

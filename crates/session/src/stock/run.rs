@@ -1,4 +1,4 @@
-//! Running a program on what is in stock.
+//! Running a program on items from stock.
 
 use super::epochs::Found;
 use super::intent::{Intent, busy, different, make_or_refuse, peer_refuses};

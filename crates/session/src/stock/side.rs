@@ -72,7 +72,7 @@ pub trait Side: Sized {
     const PROTOCOL: &'static str;
     /// The role.
     const ROLE: Party;
-    /// The phase in which both agree on a program and on what it takes.
+    /// The phase in which both agree on a program and on its items.
     const AGREEMENT: &'static str;
     /// The attempts of the other role that this party counts.
     const COUNTED: Counted;

@@ -882,7 +882,7 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
-/// Row 21: an epoch that a protocol has closed is not filled, whoever asks.
+/// Row 21: an epoch that a protocol has closed is not filled, at the request of either party.
 #[test]
 fn row_21_a_closed_epoch_is_not_filled() {
     let world = World::new();

@@ -71,7 +71,7 @@ fn fill() -> Entry {
     Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
 }
 
-/// Returns the log after the peer got something to act on, by whichever worker sends or receives it first.
+/// Returns the log after the peer got a message to act on, whichever worker sends or receives it first.
 fn exposed(log: &State) -> State {
     let mut after = log.clone();
     if !log.is_exposed() && log.burned().is_none() {

@@ -269,7 +269,7 @@ impl Pinned {
         }
     }
 
-    /// Only a signature by the pinned key is accepted, whatever key the peer sent.
+    /// Only a signature by the pinned key is accepted, even if the peer sent another key.
     fn verify(
         &self,
         message: &[u8],

@@ -18,8 +18,8 @@
 //! not fit is told why before anything begins. This module does not read them. The protocol does not rely on
 //! them, because it compares everything that it depends on itself.
 //!
-//! A *visit* is a meeting without a run: one connection, over which both compare what they would do. The
-//! listener continues to wait.
+//! A *visit* is a meeting without a run: one connection, over which both compare their descriptions of the
+//! run. The listener continues to wait.
 
 mod identity;
 mod lane;
@@ -261,7 +261,7 @@ pub fn meet(
     Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: theirs, visits: false })
 }
 
-/// Visits a listening peer, to compare what both would do; the peer continues to wait for the real
+/// Visits a listening peer, to compare the descriptions of the run; the peer continues to wait for the real
 /// connection.
 ///
 /// # Errors

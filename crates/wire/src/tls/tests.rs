@@ -430,7 +430,7 @@ fn bad_arguments_are_refused() {
     }
 }
 
-/// Returns the garbler's end of a channel whose connected peer does what the test wants.
+/// Returns the garbler's end of a channel whose peer behaves as the test wants.
 fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     let (listener, address) = parties.listener(Options { timeout, ..options(Party::Garbler) });
     thread::scope(|scope| {

@@ -74,7 +74,7 @@ impl Played for Authenticated {
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let (security, Estimate { machine, link, .. }) = (parameters.security(), estimate);
-        // One that both stores share: what another run left over is used up first.
+        // An epoch that both stores contain: items that another run left over are used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
         Ok(Some(Only::new(cost, promised)))

@@ -133,7 +133,8 @@ impl Played for Jimu {
         let unit = match (&store, said(&work.request.cut)) {
             (None, _) => unit(&work.request.cut, program, security)?,
             (Some(_), Some(unit)) => unit,
-            // This is what this party knows; both look again after they have compared their stores.
+            // This is the knowledge of this party alone; both check again after they have compared their
+            // stores.
             (Some(store), None) => {
                 let components = Some(Unit::Components);
                 match jimu::in_stock(store, work.party, &work.job.terms(), program, components)? {

@@ -68,8 +68,8 @@ pub trait Played {
         only.ok_or_else(|| Error::fault("a protocol with a choice prices it"))
     }
 
-    /// Does the same as [`Played::only_way`] for a run that takes what it can from a store. It returns none
-    /// if the cost is not known beforehand.
+    /// Does the same as [`Played::only_way`] for a run that takes items from a store as far as possible. It
+    /// returns none if the cost is not known beforehand.
     ///
     /// # Errors
     /// The same errors.
@@ -83,8 +83,8 @@ pub trait Played {
         Ok(None)
     }
 
-    /// Returns what a party with this request would make masks of, where the protocol has masks; a garbler
-    /// proposes it.
+    /// Returns the source of masks that a party with this request would use, if the protocol has masks; a
+    /// garbler proposes it.
     ///
     /// # Errors
     /// As [`Played::only_way`].

@@ -92,7 +92,7 @@ fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let case = case
         .lie(Point::PlainHashed, rubbish(authenticators))
         .lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
-    // It stands for the opposite bit too, so that the test sees who accepted it.
+    // It stands for the opposite bit too, so that the test sees which party accepted it.
     case.lie(Point::CommittedOutputs(0), flips(copies[..2].to_vec(), 0)).run()
 }
 

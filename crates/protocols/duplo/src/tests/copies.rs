@@ -218,7 +218,7 @@ fn xor() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Two wrong inputs whose sum is right: the tables, of which there are none, and the output are those of an
+/// Two wrong inputs whose sum is right: all tables (here there are none) and the output are those of an
 /// honest copy.
 #[test]
 fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {

@@ -54,8 +54,8 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize
     })
 }
 
-/// Rows 4 and 16: whichever workers are makers, a program solders the items of all of them, with the right
-/// result and the bound of all.
+/// Rows 4 and 16: if any of the workers are makers, a program solders the items of all of them, with the
+/// right result and the bound of all.
 #[test]
 fn rows_04_and_16_a_program_solders_what_makers_made() {
     let program = chain();
@@ -75,7 +75,8 @@ fn rows_04_and_16_a_program_solders_what_makers_made() {
     }
 }
 
-/// The bytes between the parties are those of workers that are threads: the peer need not know.
+/// The bytes between the parties are the same as with workers that are threads: the peer does not notice
+/// makers.
 #[test]
 fn the_peer_sees_no_maker() {
     let program = chain();

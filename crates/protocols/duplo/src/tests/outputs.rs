@@ -250,8 +250,8 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
     outcome.events[0] = all[0].clone();
     assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("too much"));
 
-    // The garbler has sent everything when the evaluator's last message comes, whatever is wrong with that
-    // message.
+    // The garbler has sent everything when the evaluator's last message arrives, even if that message is
+    // wrong.
     let forged = Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
     assert_eq!((forged.ending(Party::Evaluator), &forged.events[0]), (caught(Cheat::ForgedOutput), &all[0]));
     let mut short =

@@ -200,8 +200,8 @@ fn steps_give_what_they_give_in_the_clear() {
     }
 }
 
-/// A garbler whose copies give two valid labels reveals Δ_ka, in whichever step they are used. All outputs of
-/// that step and of later ones are right for both parties, and so are kept values.
+/// A garbler whose copies give two valid labels reveals Δ_ka, in any step that uses them. All outputs of that
+/// step and of later ones are right for both parties, and so are kept values.
 #[test]
 fn row_14_recovery_lasts_through_the_steps() {
     let mut rng = Rng::replayable("test steps");

@@ -252,8 +252,8 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
 const OWN: usize = 3;
 
 /// OTs are made on the spot for a program from stock: that they are bound, the solderings, V and σ are all
-/// proven by the last proof, after the evaluator has sent its masked input. Whatever the garbler then lies
-/// about, alone or consistently, the evaluator ends in the same way for either input: at the same place,
+/// proven by the last proof, after the evaluator has sent its masked input. For any lie of the garbler that
+/// follows, alone or consistent, the evaluator ends in the same way for either input: at the same place,
 /// after the same messages, with everything burned.
 #[test]
 fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
@@ -317,8 +317,7 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     }
 }
 
-/// Row 18: whatever a peer reports about its log, there is a typed error, and nothing that depends on stock
-/// is sent.
+/// Row 18: any lie of a peer about its log gives a typed error, and nothing that depends on stock is sent.
 #[test]
 fn rows_18_and_24_lies_about_a_log() {
     let program = toy();
@@ -342,7 +341,7 @@ fn rows_18_and_24_lies_about_a_log() {
                 // Another head: it comes after a count of epochs, a name, a kind and a number of entries.
                 _ => bytes[1 + 32 + 1 + 8] ^= 1,
             };
-            // After the lie, whatever the cheater's own honest code does next.
+            // After the lie, for anything that the cheater's own honest code does next.
             let sent = Arc::new(Mutex::new(Vec::new()));
             let (heard, honest_party) =
                 (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });

@@ -67,8 +67,8 @@ pub(super) fn workers() -> [Vec<Worker>; 2] {
 /// By party, the blocks of key material that its workers ever sent.
 type Sent = [Arc<Mutex<HashSet<[u8; 16]>>>; 2];
 
-/// Watches all workers' messages: no block of a stream or derived from one occurs twice, whichever worker
-/// sends it and in any attempt.
+/// Watches all workers' messages: no block of a stream or derived from one occurs twice, among all workers
+/// and attempts.
 fn watched(mut all: [Vec<Worker>; 2], sent: &Sent) -> [Vec<Worker>; 2] {
     /// Rows of OTs, corrections of commitments, tables, authenticators, solderings.
     const MATERIAL: [Tag; 6] =
@@ -238,7 +238,7 @@ pub(super) fn alters(point: Point, place: usize, bits: u8) -> Hooks {
     Hooks { alter: Some(alter), ..Hooks::none() }
 }
 
-/// Row 16: whichever worker's check fails, the epoch burns for all of them.
+/// Row 16: if any worker's check fails, the epoch burns for all of them.
 #[test]
 fn row_16_a_failed_check_of_one_worker_burns_for_all() {
     for worker in 0..WORKERS {

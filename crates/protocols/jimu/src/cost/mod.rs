@@ -102,7 +102,7 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
     let level = Level::of_stock(security)?;
     let layout = Layout::from_stock(program, unit, level)?;
     let steps = Request::of_layout(&layout).steps(security)?;
-    // Of each batch.
+    // Counts of each batch.
     let supplies: Vec<Supply> = steps.iter().map(Filling::supply).collect();
     let batches = || supplies.iter().flat_map(|supply| supply.kinds.iter().zip(&supply.sizes.copies));
     let mut script = Script::new(Jimu::PHASES);
@@ -432,7 +432,7 @@ fn memory(layout: &Layout) -> [u64; 2] {
         }
     }
     let program = wires * (GATE_BYTES + 24) + PROCESS_BYTES;
-    // Words as they come and as they are kept, those of the circuit, and the opening values of solderings.
+    // Words as they arrive and as they are kept, those of the circuit, and the opening values of solderings.
     let of = |side: usize| {
         2 * (words * labels[side] + rho * messages[side]) + wires * (labels[side] + messages[side])
     };

@@ -241,7 +241,7 @@ impl Request {
         }
     }
 
-    /// Makes an error that says what to do if a step has no room in its part of the budget.
+    /// Makes an error with a hint for a step that has no room in its part of the budget.
     fn no_room(&self, security: u32) -> Error {
         Error::Limit(format!(
             "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} \
@@ -396,7 +396,7 @@ impl Filling {
         bucketing.map(|bucketing| Cut { unit: self.sizes.unit, bucketing })
     }
 
-    /// Returns what the evaluator receives of a copy.
+    /// Returns the number of bytes that the evaluator receives of a copy.
     fn bytes_of_a_copy(&self) -> u64 {
         let level = &self.sizes.level;
         match self.component() {

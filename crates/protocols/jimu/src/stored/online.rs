@@ -185,7 +185,7 @@ fn opens(
 
 /// The checked opening values of all that a program needs.
 struct OpenedRun {
-    /// Of each batch.
+    /// The solderings of each batch.
     solderings: Vec<Vec<Part>>,
     /// Labels of the garbler's inputs, in the form of [`Sight`], and which of both they are.
     inputs: (Seen, Zeroizing<Vec<u8>>),

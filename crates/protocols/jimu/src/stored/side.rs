@@ -50,7 +50,7 @@ pub(super) struct Material<R: Role> {
 /// The items that a step of a role has made.
 type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
 
-/// A party of a session, and what it does with stock.
+/// A party of a session, and its operations on stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
     /// The attempts of the other role that this party counts.

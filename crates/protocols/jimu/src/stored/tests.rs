@@ -125,13 +125,13 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
+    /// Runs on random inputs; outputs are those of the plaintext. Returns the evaluator's result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         self.runs_by(program, None, lacking, rng)
     }
 
-    /// The same, where it is said how it is cut.
+    /// The same for a given cut.
     #[track_caller]
     fn runs_by(&self, program: &Program, unit: Option<Unit>, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -142,7 +142,8 @@ impl Folders {
             let promise = did.promise.as_ref().unwrap();
             assert!(promise.epoch_bound_log2.is_some());
             check_bound(promise.bound_log2, &promise.budget);
-            // Each batch with what is noticed of its bad gates or copies: a half of them, or all.
+            // Each batch with the fraction of its bad gates or copies that is noticed: a half of them, or
+            // all.
             let rule = match Unit::of(promise) {
                 Unit::Gates => Rule { detection: Detection::Half, majority: false },
                 Unit::Components => Rule { detection: Detection::Full, majority: false },
@@ -174,7 +175,7 @@ fn items(request: &Request) -> BTreeMap<String, u64> {
     all
 }
 
-/// So many buckets of the toy's component, inputs and OTs, cut like this.
+/// This many buckets of the toy's component, inputs and OTs, in this cut.
 fn toys(unit: Unit, [slots, inputs, ots]: [u64; 3]) -> Request {
     let mut request = Request { inputs, ots, ..Request::default() };
     match unit {
@@ -240,7 +241,7 @@ fn filled_used_up_and_made(unit: Unit) {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs: what is made for one serves it, whatever it lacks.
+/// Random programs: stock that is made for one serves it, whichever of its items were missing.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -252,8 +253,8 @@ fn any_program_runs_from_stock() {
     }
 }
 
-/// Two components under several names, of which two compute the same, in slots that take turns; with what
-/// comes between them.
+/// A program of two components under several names, two of which compute the same, in alternating slots with
+/// other gates between them.
 fn mixed() -> Program {
     let component = |name: &str, or: bool| {
         let mut builder = Builder::new(3);
@@ -284,8 +285,8 @@ fn mixed() -> Program {
     program.finish().unwrap()
 }
 
-/// Components that compute the same are the same, whatever their names. Each slot gets its own bucket, in any
-/// order, also from batches from which others have taken.
+/// Components that compute the same are the same, even under different names. Each slot gets its own bucket,
+/// in any order, also from batches from which others have taken.
 #[test]
 fn components_are_known_by_what_they_compute() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -326,7 +327,7 @@ fn gates_and_components_are_in_one_epoch() {
     let bits = crate::computational_bits(&Level::of_stock(40).unwrap(), Unit::Gates);
     assert!(units.iter().all(|security| security.computational_bits == bits));
     assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 1);
-    // Those who want different cuts do not run.
+    // Parties that ask for different cuts do not run.
     let _ = folders.good(What::Fill(&both));
     let bits = vec![false; 2];
     let results =
@@ -439,8 +440,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     }
 }
 
-/// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
-/// another began is never used, and counts.
+/// Row 21: an interrupted filling continues; items of a completed step are not made again, and those of an
+/// interrupted step are never used, but count.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     Unit::ALL.into_iter().for_each(interrupted_filling_goes_on);
@@ -492,7 +493,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
 fn given_up_challenges_close_an_epoch(unit: Unit) {
     let asked = toys(unit, [10, 0, 0]);
     let (risk, level) = (asked.steps(40).unwrap()[0].risk(), Level::of_stock(40).unwrap());
-    // So many come to more than half of the budget.
+    // This many have a risk of more than half of the budget.
     let folders = Folders::new();
     let enough = ((level.share(0.5) + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
@@ -507,8 +508,8 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have the
-/// label of an input in common, and the next ones are right.
+/// Rows 16, 20 and 21: at any point where a party dies, the items that the program took are gone at both, no
+/// two programs have the label of an input in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     Unit::ALL.into_iter().for_each(nothing_is_used_twice);
@@ -536,7 +537,7 @@ fn nothing_is_used_twice(unit: Unit) {
         let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), what).map(Result::unwrap);
         let clear = program.simulate(&zeros, &zeros);
         assert_eq!(done[1].outputs, program.output_bits(Party::Evaluator, &clear));
-        // Of a word or two: they may be the same by chance where they are of a few bits.
+        // Only for messages longer than a word or two: those of a few bits may be the same by chance.
         let mut seen = seen.lock().unwrap().clone();
         seen.retain(|opened| opened.len() > 16);
         seen.sort();
@@ -561,14 +562,15 @@ enum How {
     Sends(Tag, usize),
 }
 
-/// Row 16: a check that fails costs the epoch, whoever fails it, and whatever is left.
+/// Row 16: a failed check costs the epoch, whichever party fails it, and however many items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     use How::{Sends, State};
     let program = toy();
     let (opened, openings) = (ihash::msg::OPENED, ihash::msg::OPENINGS);
     let zeros = vec![false; 2];
-    // A run: solderings to first gates or copies, labels of inputs, sums with what is read, what decodes.
+    // A run: solderings to the first gates or copies, labels of inputs, sums that are read, and values for
+    // decoding.
     let runs = [
         (0, Sends(opened, 1), Cheat::Soldering),
         (0, Sends(opened, 2), Cheat::InputLabel),
@@ -616,7 +618,7 @@ fn row_16_a_cheat_burns_the_epoch() {
     }
 }
 
-/// Of a store with this stock.
+/// Cheats on a store with this stock.
 fn a_cheat_burns(
     name: &str,
     (cheater, how, check): (usize, How, Cheat),
@@ -647,7 +649,7 @@ fn a_cheat_burns(
     assert!(caught, "{name}: {check:?}, not {found:?}");
     let parts = inventory(&folders.store(BOTH[1 - cheater])).unwrap();
     assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{name} {check:?}");
-    // And so is what the other one still has of it, when they meet again.
+    // The peer's remaining items are burned as well, when the parties meet again.
     let again = folders.over(memory_pair(), run);
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
 }
@@ -680,8 +682,8 @@ fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     })
 }
 
-/// Row 5: one good gate or copy is enough, wherever it is in its bucket, whichever bucket that is: also if
-/// the first one is bad, to which the program and all others are soldered.
+/// Row 5: one good gate or copy is enough, at any position in any bucket, also if the first one is bad, to
+/// which the program and all others are soldered.
 #[test]
 fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     for unit in Unit::ALL {
@@ -780,7 +782,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
     assert_eq!(recovered, 2, "{unit:?}");
 }
 
-/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+/// A store that holds another protocol's stock is refused with a hint; nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -827,8 +829,8 @@ fn a_preprocessing_has_room_for_a_million_gates() {
     assert!(refused.contains("for 1048576 AND gates") && refused.contains("in several goes"), "{refused}");
 }
 
-/// Components of a program are steps of their own, each with its part of the budget, in so many buckets that
-/// both parties hold what they know of them; a component of which a bucket is too much is refused.
+/// Components of a program are steps of their own, each with its part of the budget, and with so many buckets
+/// that both parties have enough memory; a component is refused if one bucket of it is too large.
 #[test]
 fn components_are_cut_into_steps_that_fit_memory() {
     let aes = library::aes::aes_128().unwrap();

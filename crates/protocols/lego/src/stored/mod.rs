@@ -2,7 +2,7 @@
 //! built, which depend on no input; and runs of either. All protocols share the code for meeting, filling and
 //! taking ([`brickwork_session::stock`]). This module has LEGO's own parts.
 //!
-//! A session's Δ is that of all gates of an epoch, and of all programs that take from it. This is secure
+//! All gates of an epoch, and all programs that use them, have the session's Δ. This is secure
 //! (docs/protocols/lego.md): the openings are sums of active labels, hash keys belong to a batch of gates,
 //! and after a program an evaluator forgets its knowledge of Δ from a garbler's cheat.
 

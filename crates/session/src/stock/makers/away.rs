@@ -1,4 +1,4 @@
-//! The coordinator's end: it tells a maker what to make, and stores what the maker sends.
+//! The coordinator's end: it gives a maker its tasks, and stores the stock that the maker sends.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

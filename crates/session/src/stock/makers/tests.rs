@@ -188,7 +188,7 @@ fn sound(both: &Together) {
     }
 }
 
-/// Checks that both parties can make and use stock, whatever happened to an attempt.
+/// Checks that both parties can make and use stock after any kind of failed attempt.
 fn goes_on(both: &Together) {
     drop(both.try_open([Fate::Lives; 2]));
     let all = Crew::new([[true; 3]; 2]);
