@@ -1,5 +1,4 @@
-//! What a standing party is configured with: who it is, whom it meets, what it may run, and how much of
-//! everything.
+//! The configuration of a service: its key, its peer, the programs that it may run, and its limits.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -45,16 +44,17 @@ fn forty() -> u32 {
     40
 }
 
-/// What strangers, users and the peer may ask for at most.
+/// Limits on requests by users, by the peer and by connections without a token.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Requests that wait at a time.
     pub waiting: usize,
-    /// HTTP connections at a time, besides those of requests that wait: of more, the oldest goes.
+    /// HTTP connections at a time, besides those of requests that wait: when there are more, the oldest is
+    /// closed.
     pub connections: usize,
-    /// HTTP requests a second, on the average, with the token, and as many without it; a burst of twice as
-    /// many passes.
+    /// HTTP requests a second on average, counted separately for those with the token and those without it; a
+    /// burst of twice as many passes.
     pub requests_per_second: u32,
     /// Bytes of the body of a request.
     pub request_bytes: usize,
@@ -64,7 +64,7 @@ pub struct Limits {
     pub stall_seconds: u64,
     /// Seconds that a run may take, from the offer on.
     pub run_seconds: u64,
-    /// Memory that making the stock of a program may take, such as 4GiB; if it is not said, what is free.
+    /// Memory that making the stock of a program may take, such as 4GiB; by default the free memory.
     pub memory: Option<String>,
 }
 
@@ -117,14 +117,14 @@ pub struct Allowed {
     pub name: String,
     pub program: Arc<Program>,
     pub digest: [u8; 32],
-    /// This party's input where the peer asks, and nobody here has given one.
+    /// This party's input for the peer's requests, if no user here has given one.
     pub input: Option<Secrets<bool>>,
-    /// Where outputs go that nobody here has asked for, a line of JSON each.
+    /// The file for outputs that no user here has requested, as a line of JSON each.
     pub outputs: Option<PathBuf>,
-    /// Executions in stock below which more are made, and up to how many.
+    /// The number of executions in stock below which stock is made, and the number up to which it is made.
     pub low: u64,
     pub high: u64,
-    /// Runs at most, ever and in any hour.
+    /// The largest number of runs, ever and in any hour.
     pub total: Option<u64>,
     pub per_hour: Option<u64>,
 }
@@ -136,14 +136,14 @@ impl Allowed {
     }
 }
 
-/// Where the peer is met.
+/// The peer's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Listen(String),
     Connect(String),
 }
 
-/// What does not change while the party runs.
+/// The values that cannot change while the service runs.
 pub struct Fixed {
     pub party: Party,
     pub identity: PathBuf,
@@ -154,26 +154,26 @@ pub struct Fixed {
     pub threads: Option<usize>,
 }
 
-/// What may change while the party runs.
+/// The values that may change while the service runs.
 pub struct Config {
     pub limits: Limits,
     pub programs: BTreeMap<[u8; 32], Allowed>,
-    /// What whoever asks must show.
+    /// The token that each request must contain.
     pub token: Zeroizing<String>,
 }
 
 /// Longest limit of time: a week.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
 
-/// Characters that a token has at least.
+/// The minimum length of a token, in characters.
 const TOKEN_CHARACTERS: usize = 32;
 
 const HINT: &str = "docs/guides/serve.md has an example, and says what each line means";
 
-/// Reads the file and all that it names; paths are relative to it.
+/// Reads the file and all files that it names; paths are relative to it.
 pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), HINT);
-    // Inputs may stand in it: parsers erase nothing of what they read.
+    // The text may contain inputs, and parsers do not erase what they read.
     let _erasing = Erasing::begin();
     let file: File = files::toml(path, true, HINT)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -236,8 +236,8 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     Ok((fixed, Config { limits, programs: all, token: token(&folder.join(file.token))? }))
 }
 
-/// Checks that a program's stock can be made in so much memory. The most that is made at a time are `high`
-/// executions, and a run takes less than making what it takes.
+/// Checks that a program's stock can be made in this much memory. At most `high` executions are made at a
+/// time, and a run needs less memory than making its stock.
 fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(), Failure> {
     let takes = |executions: u32| -> Result<u64, Failure> {
         let program = repeated(&allowed.program, Some(executions))?;
@@ -249,7 +249,7 @@ fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(
     if needed <= memory {
         return Ok(());
     }
-    // The most that fit, by halving.
+    // Finds the largest number that fits, by halving.
     let (mut fit, mut too_many) = (0, high);
     while too_many - fit > 1 {
         let middle = fit + (too_many - fit) / 2;
@@ -309,7 +309,7 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
     })
 }
 
-/// Reads what requests must show: a line of its own that nobody else may read.
+/// Reads the token: a line of its own in a file that only its owner can read.
 pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();

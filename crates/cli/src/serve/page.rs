@@ -19,7 +19,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 code { overflow-wrap: anywhere; }
 ";
 
-/// Returns the page.
+/// Returns the status page.
 pub fn page(desk: &Desk) -> String {
     let config = desk.config();
     let role = files::role(desk.party);
@@ -33,7 +33,7 @@ pub fn page(desk: &Desk) -> String {
         format!("{:.1} ms median, {:.1} ms for the slowest in a hundred", median * 1e3, most * 1e3)
     });
     let mut html = String::new();
-    // A string takes all that is written to it.
+    // Writing to a string cannot fail.
     let _ = write!(
         html,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -84,7 +84,7 @@ pub fn page(desk: &Desk) -> String {
     html
 }
 
-/// What there is of each component.
+/// Adds the stock of each component.
 fn stock(desk: &Desk, html: &mut String) {
     let parts = match brickwork::duplo::inventory(&desk.store) {
         Ok(parts) => parts,

@@ -1,9 +1,9 @@
-//! How often something may happen.
+//! Limits on the rate of events.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What lets so many a second pass, and a burst of twice as many.
+/// A limit that lets a number of events a second pass, and bursts of twice as many.
 pub struct Rate(Mutex<(f64, Instant)>);
 
 impl Rate {
@@ -11,7 +11,7 @@ impl Rate {
         Rate(Mutex::new((f64::INFINITY, Instant::now())))
     }
 
-    /// Counts one more, if it may pass now; returns whether it may.
+    /// Counts one more event, if it may pass now; returns whether it may.
     pub fn takes(&self, a_second: u32) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, last) = *state;
@@ -45,7 +45,7 @@ mod tests {
         let (rate, begun) = (Rate::new(), Instant::now());
         (0..300).for_each(|_| rate.wait(1000));
         assert!(begun.elapsed() < Duration::from_secs(30));
-        // The burst is over after twice as many, and then each takes its time.
+        // After a burst of twice the rate each event must wait.
         (0..2000).for_each(|_| rate.wait(1000));
         assert!(begun.elapsed() >= Duration::from_millis(250));
     }

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     if let Some(seconds) = answer["retry_after"].as_u64() {
         hint += &format!("; in {seconds} s it may be asked again");
     }
-    // What users did wrong, and what may pass by itself.
+    // The user's errors, and errors that may disappear without a change.
     Err(match status {
         400 | 404 | 413 => Failure::input(text("error"), hint),
         401 | 403 | 405 | 409 => Failure::usage(text("error"), hint),

@@ -1,8 +1,8 @@
-//! Results of runs, by the id that a request named. An asker that went away before the answer came asks the
-//! same again, and the program does not run twice for it.
+//! Results of runs, by the id that a request named. A user whose connection broke before the answer came
+//! repeats the request, and the program does not run twice for it.
 //!
 //! Results are notes in the index of the store, sealed like all of it. They are on the disk before the answer
-//! leaves. The last ones are kept.
+//! is sent. Only the last ones are kept.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use serde_json::Value;
 /// Begins the key of the note about a result; a hash of the program and the id follows.
 const KEY: &[u8] = b"serve result ";
 
-/// Results that are kept.
+/// The number of results that are kept.
 const KEPT: usize = 1000;
 
-/// The name of a run: its program, and the request that it is for. A request without an id of its user's has
-/// one of its own.
+/// The name of a run: its program, and the request that it is for. A request without an id gets one that no
+/// user can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Which {
     pub digest: [u8; 32],
     pub id: String,
 }
 
-/// A result, and the input of this party that it is for.
+/// A result, and the input of this party with which it was computed.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    /// Results are numbered, and the oldest goes first.
+    /// Results are numbered, and the oldest is removed first.
     number: u64,
     input: [u8; 32],
     outputs: String,
@@ -37,9 +37,9 @@ struct Kept {
 /// The answer to a request, as far as it is known.
 #[derive(Debug, PartialEq)]
 pub enum Found {
-    /// It did not run, or long ago.
+    /// It did not run, or so long ago that its result was removed.
     Nothing,
-    /// It ran with this input, and gave this.
+    /// It ran with this input, and this is the result.
     Outputs(Value),
     /// It ran with another input.
     OtherInput,
@@ -48,7 +48,7 @@ pub enum Found {
 /// The results of the last runs.
 pub struct Results {
     store: Store,
-    /// Keys of notes, by the number of the result.
+    /// The keys of the notes, by the number of the result.
     keys: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl Results {
         }
     }
 
-    /// Keeps what a run gave. It is on the disk when this returns.
+    /// Keeps the outputs of a run. It is on the disk when this returns.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written.
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(find(&results, 1, "=a", false), Found::Outputs(json!(2)));
         assert_eq!(find(&results, 2, "=a", true), Found::Outputs(json!({ "x": 3 })));
         assert_eq!(find(&results, 2, "=b", true), Found::Nothing);
-        // As if there were many.
+        // Simulates many results.
         results.keys.extend((10..8 + KEPT as u64).map(|number| (number, number.to_le_bytes().to_vec())));
         results.keep(&which(3, "=c"), &[true], &json!(4)).unwrap();
         assert_eq!(results.keys.len(), KEPT);
