@@ -116,14 +116,41 @@ const TARGETS: &[&str] = &["--tests"];
 
 /// The first steps, one after another: each keeps all cores busy.
 fn first_steps() -> Vec<Step> {
-    vec![
+    let mut steps = vec![
         // Code that is compiled differently without the hooks; the rest is the same in both.
         Step::new("lints of what is shipped", LINTS, Crates::Shipped, WARNINGS),
         Step::new("lints", &[LINTS, &["--all-targets"]].concat(), Crates::All, WARNINGS),
         // In release, as the lints: what they looked at is not looked at again.
         Step::new("documentation", &["doc", "--release", "--no-deps"], Crates::All, &[]),
         Step::programs(Crates::Shipped),
-    ]
+    ];
+    match has_browser_target() {
+        true => steps.insert(0, browser()),
+        false => println!(
+            "xtask: there is no {BROWSER} (rustup target add {BROWSER}): crates for browsers are NOT CHECKED"
+        ),
+    }
+    steps
+}
+
+/// The target of code that runs in a browser.
+const BROWSER: &str = "wasm32-unknown-unknown";
+
+/// The crates that a browser can run: they have neither files nor connections.
+fn browser() -> Step {
+    let crates = ["brickwork-base", "brickwork-circuit", "brickwork-lang", "brickwork-kernels"];
+    let mut arguments = vec!["check", "--release", "--target", BROWSER];
+    arguments.extend(crates.iter().flat_map(|name| ["-p", name]));
+    Step { name: "crates for browsers".into(), arguments, environment: Vec::new() }
+}
+
+/// Returns whether the compiler has the standard library of that target.
+fn has_browser_target() -> bool {
+    let root = Command::new("rustc").args(["--print", "sysroot"]).output();
+    root.is_ok_and(|root| {
+        let root = String::from_utf8_lossy(&root.stdout).trim().to_owned();
+        Path::new(&root).join("lib/rustlib").join(BROWSER).exists()
+    })
 }
 
 /// The shipped crates are tested while the rest is compiled, because tests often wait; the Python package is

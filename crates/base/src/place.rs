@@ -1,4 +1,5 @@
-//! Reading and writing at an offset of a file, on all systems.
+//! Reading and writing at an offset of a file, on all systems that have files.
+#![cfg(any(unix, windows))]
 
 use std::fs::File;
 use std::io;
