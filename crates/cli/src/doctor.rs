@@ -14,7 +14,7 @@ use brickwork::engine::ways::{Part, Ways};
 use brickwork::engine::work::{Estimate, Work};
 use brickwork::plan::check_temporary_files;
 use brickwork::resources;
-use brickwork::stock::Store;
+use brickwork::stock::{Account, Store};
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
@@ -181,6 +181,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             None
         }
     };
+
+    if let Some(store) = store.iter().flatten().next() {
+        let own_stock = arguments.stock.no_top_up;
+        findings.note("attempts", check_attempts(store, peer, own_stock));
+    }
 
     let need = |flag, given, good| (flag, given, good);
     let file = need("FILE", arguments.file.is_some(), program.is_some());
@@ -362,6 +367,34 @@ fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>
         ));
     }
     Ok((None, words))
+}
+
+/// Checks that more stock can be made with this peer, or with all of them.
+fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Result<((), String), Failure> {
+    let mut words = "less than half of any peer's attempts is used up".to_owned();
+    for (account, _) in store.accounts()? {
+        let (tried, key) = (store.tried(&account)?, crate::stock::peer(&account.relation));
+        if peer.is_some_and(|peer| peer.to_string() != key) {
+            continue;
+        }
+        let Account { protocol, .. } = &account;
+        if tried.is_used_up() && !is_enough {
+            return Err(Failure::new(
+                code::STOCK,
+                format!(
+                    "no more stock of {protocol} is made with {key}: too much that was begun came to nothing"
+                ),
+                "find out why connections broke or checks failed; if it was not the peer's will, `brickwork \
+                 stock forgive` lets both begin again",
+            ));
+        }
+        if tried.is_low() {
+            let left =
+                tried.left().map_or_else(String::new, |left| format!(": {} left", plural(left, "step")));
+            words = format!("more than half of the attempts at {protocol} with {key} is used up{left}");
+        }
+    }
+    Ok(((), words))
 }
 
 /// The needs of a run without stock.

@@ -1,7 +1,7 @@
 //! `brickwork stock`: the contents of a store.
 
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brickwork::at_most;
 use brickwork::circuit::{Party, Program};
@@ -70,6 +70,11 @@ impl Place {
 
     fn open(&self) -> Result<Store, Failure> {
         self.key.open_existing(&self.path())
+    }
+
+    /// Opens the store that must exist. Returns none if another process has it.
+    fn open_if_free(&self) -> Result<Option<Store>, Failure> {
+        self.key.open_if_free(&self.path())
     }
 
     /// Opens the store for viewing, as it is at this moment, also while a party uses it.
@@ -171,7 +176,7 @@ fn executions(store: &Store, epochs: &[Inventory], program: &Program) -> Result<
     Ok(each.sum::<Result<u64, _>>()?)
 }
 
-fn peer(relation: &Relation) -> String {
+pub fn peer(relation: &Relation) -> String {
     let [garbler, evaluator] = relation.identities;
     let key = if relation.role == Party::Garbler { evaluator } else { garbler };
     PublicKey::from_bytes(key).to_string()
@@ -452,7 +457,8 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
 }
 
 fn forgive(command: &Forgive) -> Result<Report, Failure> {
-    let store = command.place.open()?;
+    let (own, place) = (command.place.open_if_free()?, &command.place);
+    let store = own.clone().map_or_else(|| place.view(), Ok)?;
     let mut accounts = store.accounts()?;
     if let Some(key) = &command.peer {
         accounts.retain(|(account, _)| peer(&account.relation) == key.to_string());
@@ -464,13 +470,45 @@ fn forgive(command: &Forgive) -> Result<Report, Failure> {
             "`brickwork stock ls` shows what was begun with whom and not made",
         ));
     }
-    accounts.iter().try_for_each(|(account, _)| store.forgive(account))?;
+    let json: Vec<Value> = accounts.iter().map(vain_json).collect();
     let human = accounts.iter().map(|(account, risk)| {
         let bound = at_most(Upper::fixed(*risk).log2());
         format!("forgiven {}: {bound}, with {}\n", peer(&account.relation), account.protocol)
     });
-    let json: Vec<Value> = accounts.iter().map(vain_json).collect();
-    Ok(Report::new(json!({ "forgiven": json }), human.collect()))
+    let human = human.collect();
+    let names: Vec<Account> = accounts.into_iter().map(|(account, _)| account).collect();
+    match own {
+        Some(store) => names.iter().try_for_each(|account| store.forgive(account))?,
+        None => ask_to_forgive(place, &store, &names)?,
+    }
+    Ok(Report::new(json!({ "forgiven": json }), human))
+}
+
+/// How long a service has to hear that it is to forgive.
+const HEARD: Duration = Duration::from_secs(10);
+
+/// Has the process that has the store open forgive, and waits until it has.
+fn ask_to_forgive(place: &Place, store: &Store, accounts: &[Account]) -> Result<(), Failure> {
+    let (asked, until) = (store.ask_to_forgive(accounts)?, Instant::now() + HEARD);
+    while !asked.is_heard() {
+        if Instant::now() >= until {
+            return Err(Failure::other(
+                format!("{} is in use by a process that does not forgive", place.path().display()),
+                "a service does, while it is up; end any other command, and try again",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let now = place.view()?;
+    for account in accounts {
+        if now.vain(account)? > 0 {
+            return Err(Failure::other(
+                "something else was begun meanwhile, so it is not forgiven",
+                "look at `brickwork stock ls`, and try again",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn export(command: &ExportReport) -> Result<Report, Failure> {

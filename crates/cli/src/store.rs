@@ -82,6 +82,15 @@ impl KeyArguments {
         self.open(directory)
     }
 
+    /// Opens a store that must exist. Returns none if another process has it.
+    pub fn open_if_free(&self, directory: &Path) -> Result<Option<Store>, Failure> {
+        must_exist(directory)?;
+        match Store::open(directory, &self.key()?) {
+            Err(Error::Busy(_)) => Ok(None),
+            opened => opened.map(Some).map_err(not_opened),
+        }
+    }
+
     /// Repairs the index of a store, if it is damaged.
     pub fn rebuild(&self, directory: &Path) -> Result<Option<Rebuilt>, Failure> {
         Store::rebuild(directory, &self.key()?).map_err(not_opened)

@@ -35,6 +35,8 @@ pub enum Kind {
     Fill,
     /// A part of the store that was burned.
     Burn,
+    /// Attempts in vain that the user forgave.
+    Forgiveness,
     /// Something that was asked for, and that this party refused.
     Refusal,
 }

@@ -64,5 +64,5 @@ pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};
 pub use taken::{Opened, Taken, TakenOf};
-pub use vain::Account;
+pub use vain::{Account, Asked, Tried};
 pub use writers::{Batch, Elsewhere, Writer, Writers};

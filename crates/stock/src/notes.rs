@@ -1,6 +1,8 @@
 //! Notes of the process that has the store open: its own rows in the index, sealed and durable like the
 //! store's rows. A service keeps its budgets there, so that they cannot be reset without losing the stock.
 
+use std::sync::PoisonError;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -36,6 +38,19 @@ impl Store {
         let _changing = self.change()?;
         let rows: Vec<RowChange> = notes.into_iter().map(|Note(row)| row).collect();
         self.write(&rows)
+    }
+
+    /// Adds notes to the next transaction of this store, whatever it is for. So they cost no transaction of
+    /// their own, and are durable as soon as anything is that comes later. Until then they are in memory
+    /// alone, and [`Store::read_note`] does not find them.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if nothing can be written to the store any more.
+    pub fn write_notes_behind(&self, notes: Vec<Note>) -> Result<(), Error> {
+        self.sound()?;
+        let mut behind = self.shared.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        behind.extend(notes.into_iter().map(|Note(row)| row));
+        Ok(())
     }
 
     /// Returns the note under this key.
@@ -84,5 +99,24 @@ mod tests {
         drop(store);
         let bytes = std::fs::read(folder.path().join("index.redb")).unwrap();
         assert!(!bytes.windows(8).any(|bytes| bytes == b"a secret"));
+    }
+
+    /// A note that waits for another transaction is written by it, also where the process dies right behind.
+    #[test]
+    fn notes_go_along_with_the_next_transaction() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = StoreKey::from_bytes([7; 32]);
+        let store = Store::open(folder.path(), &key).unwrap();
+        let index = || std::fs::read(folder.path().join("index.redb")).unwrap();
+        let durable =
+            |key_of: &[u8]| Store::view(folder.path(), &key).unwrap().read_note::<String>(key_of).unwrap();
+        let before = index();
+        store.write_notes_behind(vec![store.note(b"a", &"one").unwrap()]).unwrap();
+        store.write_notes_behind(vec![store.note(b"a", &"two").unwrap()]).unwrap();
+        assert!(index() == before, "nothing is written for it");
+        store.write_notes(vec![store.note(b"b", &"three").unwrap()]).unwrap();
+        assert_eq!([durable(b"a"), durable(b"b")], [Some("two".into()), Some("three".into())]);
+        store.write_notes(vec![Note::removed(b"a")]).unwrap();
+        assert_eq!(durable(b"a"), None, "it is written once");
     }
 }

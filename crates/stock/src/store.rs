@@ -50,6 +50,8 @@ pub(super) struct Shared {
     /// The states of epochs that were written to, with their numbers of entries.
     states: Mutex<HashMap<EpochId, (State, u64)>>,
     pub leases: Leases,
+    /// Rows that the next transaction writes, whatever it is for.
+    pub behind: Mutex<Vec<RowChange>>,
     /// Segments of interrupted processes whose step is still open, by epoch.
     leftovers: Mutex<Vec<(EpochId, PathBuf)>>,
     /// Seconds for which a new epoch may be used.
@@ -214,6 +216,7 @@ impl Store {
             changing: Mutex::new(()),
             states: Mutex::default(),
             leases: Leases::default(),
+            behind: Mutex::default(),
             leftovers: Mutex::default(),
             max_age: AtomicU64::new(MAX_AGE),
             poisoned: Poison::default(),
@@ -320,12 +323,16 @@ impl Store {
     pub(super) fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
         let index = self.shared.index.get()?;
+        let behind = std::mem::take(&mut *self.shared.behind.lock().unwrap_or_else(PoisonError::into_inner));
+        if behind.is_empty() && changes.is_empty() {
+            return Ok(());
+        }
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
             // Otherwise damage to the last transaction would silently restore the previous one.
             transaction.set_two_phase_commit(true);
-            for (table, key, sealed) in changes {
+            for (table, key, sealed) in behind.iter().chain(changes) {
                 let mut table = transaction.open_table(*table)?;
                 match sealed {
                     Some(sealed) => table.insert(&key[..], &sealed[..])?,

@@ -10,17 +10,20 @@
 //! too. [`Counted`] selects the attempts that count for a role of a protocol. Only [`Store::forgive`] reduces
 //! the sum: neither burning nor forgetting an epoch does, nor another identifier of the pair.
 
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
 use std::sync::MutexGuard;
 
 use serde::{Deserialize, Serialize};
 
 use super::epochs::{Cause, Counted, Epoch, Loss};
-use super::index::{EPOCHS, RowChange, VAIN};
+use super::folder::{failed, move_aside};
+use super::index::{EPOCHS, RowChange, VAIN, encoded_secret};
 use super::log::{Entry, EpochId, State};
 use super::pair::Relation;
-use super::store::Store;
+use super::store::{Shared, Store};
 use super::taken::{Opened, Taken};
-use brickwork_base::{Error, Security};
+use brickwork_base::{Error, Security, private};
 
 /// A peer's attempts that are counted together: those at one level of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +62,60 @@ pub(super) struct Attempts {
     /// By epoch: the step that this party has begun, which counts until it is completed. Also by the name of
     /// a completed step: the part that counts until a program has ended.
     open: Vec<(EpochId, u128)>,
+    /// The largest risk of a step that was exposed.
+    step: u128,
+    /// Seconds since 1970 when the sum became larger last, by this machine's clock.
+    last: u64,
+}
+
+/// The attempts under an account, in units of 2^-128: how many are used up, and how many are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The risks of all that came to nothing, or has not ended.
+    pub sum: u128,
+    /// The most that they may come to.
+    pub most: u128,
+    /// The largest risk of a step that was exposed; 0 before the first.
+    step: u128,
+    last: u64,
+}
+
+/// Doublings of the time between two steps, from where half of the attempts is used up to where all are.
+const DOUBLINGS: u128 = 14;
+
+impl Tried {
+    /// Returns how many further steps like those so far may come to nothing. None if there was no step.
+    pub fn left(&self) -> Option<u64> {
+        let left = self.most.saturating_sub(self.sum).checked_div(self.step)?;
+        Some(u64::try_from(left).unwrap_or(u64::MAX))
+    }
+
+    /// Returns whether a step more would be one too many.
+    pub fn is_used_up(&self) -> bool {
+        self.sum.saturating_add(self.step.max(1)) > self.most
+    }
+
+    /// Returns whether more than half is used up.
+    pub fn is_low(&self) -> bool {
+        self.sum > self.most / 2
+    }
+
+    /// Returns for how many seconds from `now` on (since 1970) no further step should begin: none until half
+    /// of the attempts is used up. From there a step waits for a second after the last attempt, and for twice
+    /// as long again and again, up to 2^14 s. So a service that is killed in each step needs more than half a
+    /// day to use up the rest, and not minutes.
+    pub fn rest(&self, now: u64) -> u64 {
+        let half = (self.most / 2).max(1);
+        let Some(beyond) = self.sum.checked_sub(half + 1) else { return 0 };
+        let pause = 1u64 << (beyond.min(half) / (half / DOUBLINGS).max(1)).min(DOUBLINGS);
+        // A clock that was set back makes nobody wait for longer than the pause.
+        self.last.saturating_add(pause).saturating_sub(now).min(pause)
+    }
+}
+
+/// Returns the seconds since 1970.
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Returns the name of a completed step, from the number of the entry that began it.
@@ -71,6 +128,25 @@ impl Attempts {
     /// Returns the sum of everything that counts.
     pub fn sum(&self) -> u128 {
         self.open.iter().fold(self.settled, |sum, (_, risk)| sum.saturating_add(*risk))
+    }
+
+    fn tried(&self) -> Tried {
+        Tried { sum: self.sum(), most: self.account.security.units(), step: self.step, last: self.last }
+    }
+
+    /// Notes when the sum became larger than it was. Warns once half of it has come to nothing.
+    fn grew_from(&mut self, before: &Self) {
+        if self.sum() > before.sum() {
+            self.last = now();
+        }
+        let half = self.account.security.units() / 2;
+        if before.settled <= half && self.settled > half && !self.account.security.is_share() {
+            tracing::warn!(
+                "half of all attempts of this peer are used up: so much stock that was begun with it came to \
+                 nothing; find out why, as no more is made when all are used up (`brickwork stock ls` shows \
+                 the count, and `brickwork stock forgive` sets it to zero)"
+            );
+        }
     }
 
     /// Checks that another attempt of this risk stays within the promise of a run. If a session has a part of
@@ -116,6 +192,7 @@ impl Attempts {
             (Entry::Exposed, Some((_, step))) if cause == Cause::Own && counts_exposed => {
                 let early = self.close(id);
                 self.begin(id, step.risk.max(early));
+                self.step = self.step.max(step.risk);
             }
             (Entry::Made, _) => drop(self.close(id)),
             (Entry::Fill(_) | Entry::Use { .. } | Entry::Damaged(_) | Entry::Burned(_), _) => {
@@ -159,11 +236,31 @@ impl Attempts {
     }
 }
 
+/// The file by which one process asks the one that has the store open to forgive.
+const FORGIVE: &str = "forgive";
+
+/// A wish that another process is to hear. It is withdrawn when this is dropped.
+pub struct Asked(PathBuf);
+
+impl Asked {
+    /// Returns whether it was heard.
+    pub fn is_heard(&self) -> bool {
+        !self.0.exists()
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        // It is gone, or stays: then it names rows that are no more once they change.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 impl Store {
     fn vain_row(&self, account: &Account) -> Result<Attempts, Error> {
         let row: Option<Attempts> = self.row(VAIN, &account.key())?;
         match row {
-            None => Ok(Attempts { account: account.clone(), settled: 0, open: Vec::new() }),
+            None => Ok(Attempts { account: account.clone(), settled: 0, open: Vec::new(), step: 0, last: 0 }),
             Some(row) if row.account == *account => Ok(row),
             Some(_) => Err(Error::Stock("the index names attempts wrongly".into())),
         }
@@ -179,6 +276,14 @@ impl Store {
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn vain(&self, account: &Account) -> Result<u128, Error> {
         Ok(self.vain_row(account)?.sum())
+    }
+
+    /// Returns how many attempts under an account are used up.
+    ///
+    /// # Errors
+    /// As [`Store::vain`].
+    pub fn tried(&self, account: &Account) -> Result<Tried, Error> {
+        Ok(self.vain_row(account)?.tried())
     }
 
     /// Returns all accounts with unused attempts, and their sums in units of 2^-128.
@@ -225,8 +330,10 @@ impl Store {
         if risk == 0 {
             return Ok(());
         }
-        let mut row = self.vain_row(account)?;
+        let before = self.vain_row(account)?;
+        let mut row = before.clone();
         row.settle(risk);
+        row.grew_from(&before);
         self.write(&[self.sealed_vain(&row)?])
     }
 
@@ -261,6 +368,59 @@ impl Store {
         self.write(&[(VAIN, account.key().to_vec(), None)])
     }
 
+    /// Asks the process that has this store open to [forgive](Store::forgive) these accounts, as they are
+    /// now: a service hears of it by [`Store::hear_forgiven`]. This store may be one that is only looked at.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or the disk fails.
+    pub fn ask_to_forgive(&self, accounts: &[Account]) -> Result<Asked, Error> {
+        let keys: Vec<[u8; 32]> = accounts.iter().map(Account::key).collect();
+        let rows =
+            self.all(VAIN)?.into_iter().filter(|(key, _)| keys.iter().any(|asked| asked[..] == key[..]));
+        let rows: Vec<[u8; 32]> = rows.map(|(_, row)| *blake3::hash(&row).as_bytes()).collect();
+        let path = self.shared.directory.join(FORGIVE);
+        let sealed = self.shared.key.rows().seal(FORGIVE.as_bytes(), &encoded_secret(&rows))?;
+        let unfinished = path.with_extension("unfinished");
+        let written = private::options().create(true).truncate(true).open(&unfinished);
+        written
+            .and_then(|mut file| file.write_all(&sealed))
+            .and_then(|()| std::fs::rename(&unfinished, &path))
+            .map_err(failed(&path))?;
+        Ok(Asked(path))
+    }
+
+    /// Forgives the accounts that another process has [asked](Store::ask_to_forgive) for, as far as they are
+    /// as it saw them, and returns them.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails, or somebody without the store's key has written there.
+    pub fn hear_forgiven(&self) -> Result<Vec<Account>, Error> {
+        let Shared { directory, disk, key, .. } = &*self.shared;
+        let path = directory.join(FORGIVE);
+        let sealed = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            sealed => sealed.map_err(failed(&path))?,
+        };
+        let asked = key.rows().open(FORGIVE.as_bytes(), &sealed);
+        let Some(asked) = asked.and_then(|asked| postcard::from_bytes::<Vec<[u8; 32]>>(&asked).ok()) else {
+            move_aside(disk, directory, &path)?;
+            return Err(Error::Stock(format!("{} was not written by this store's key", path.display())));
+        };
+        let _changing = self.change()?;
+        let (mut forgiven, mut changes) = (Vec::new(), Vec::new());
+        for (key, row) in self.all(VAIN)? {
+            if asked.contains(blake3::hash(&row).as_bytes()) {
+                forgiven.push(self.open_row::<Attempts>(VAIN, &key, &row)?.account);
+                changes.push((VAIN, key, None));
+            }
+        }
+        if !changes.is_empty() {
+            self.write(&changes)?;
+        }
+        self.remove(&path)?;
+        Ok(forgiven)
+    }
+
     /// Burns an epoch because of the peer's behaviour. Everything that was made in it and that no program has
     /// proven counts as unused attempts.
     ///
@@ -284,6 +444,7 @@ impl Store {
         let before = self.vain_row(&epoch.account())?;
         let mut row = before.clone();
         row.follow((id, &epoch), states, entry, cause);
+        row.grew_from(&before);
         (row != before).then(|| self.sealed_vain(&row)).transpose()
     }
 }
@@ -362,6 +523,90 @@ mod tests {
         assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 105, "an epoch in which nothing happened");
         assert_eq!(sum(path, |store| store.attempt(&account, 10).unwrap()), 115, "a setup");
         assert_eq!(sum(path, |store| store.forgive(&account).unwrap()), 0);
+    }
+
+    /// A back-off begins where half of the attempts is used up, grows until all are, and never lasts longer
+    /// than it should because of a clock.
+    #[test]
+    fn steps_rest_where_few_attempts_are_left() {
+        let most = Security::of(40).units();
+        let tried = |sum: u128| Tried { sum, most, step: most / 100, last: 1000 };
+        let rest = |sum: u128| tried(sum).rest(1000);
+        assert_eq!([rest(0), rest(most / 2)], [0, 0]);
+        assert!(!tried(most / 2).is_low() && tried(most / 2 + 1).is_low());
+        let rests: Vec<u64> = (0..50).map(|k| rest(most / 2 + 1 + k * most / 100)).collect();
+        assert!(
+            rests.is_sorted() && rests[0] == 1 && rests[25] == 1 << 7 && rests[49] == 1 << 13,
+            "{rests:?}"
+        );
+        assert_eq!([rest(most), rest(u128::MAX)], [1 << 14, 1 << 14]);
+        // So much time is needed to use up the rest.
+        assert!(rests.iter().sum::<u64>() > 12 * 3600, "{rests:?}");
+        assert_eq!([most - most / 100, most, 0].map(|sum| tried(sum).is_used_up()), [false, true, false]);
+        let full = tried(most);
+        let waits = [1001, 1000 + (1 << 14), u64::MAX, 0].map(|now| full.rest(now));
+        assert_eq!(waits, [(1 << 14) - 1, 0, 0, 1 << 14]);
+        assert_eq!([0, most / 2, most, u128::MAX].map(|sum| tried(sum).left()), [100, 50, 0, 0].map(Some));
+        assert_eq!(Tried { step: 0, ..tried(0) }.left(), None);
+    }
+
+    /// The attempts that are left, and the time of the last one, are the same in another process. An exposed
+    /// step is the last one as soon as it is exposed.
+    #[test]
+    fn the_last_attempt_outlives_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let (account, id, begun) = (epoch().account(), [3; 32], now());
+        let most = account.security.units();
+        let open = || Store::open(folder.path(), &KEY).unwrap();
+        let store = open();
+        begin(&store, &id);
+        assert_eq!(store.tried(&account).unwrap(), Tried { sum: 0, most, step: 0, last: 0 });
+        follows(&store, &id, &[fill(0, most / 4 * 3)]);
+        assert_eq!(store.tried(&account).unwrap().last, 0, "the peer has seen nothing");
+        store.expose(&id).unwrap();
+        drop(store);
+        let tried = open().tried(&account).unwrap();
+        assert_eq!((tried.sum, tried.left()), (most / 4 * 3, Some(0)));
+        assert!((begun..=now()).contains(&tried.last) && tried.rest(tried.last) > 60, "{tried:?}");
+    }
+
+    /// A process that looks at a store asks the one that has it open to forgive: only what it has seen, and
+    /// only with the store's key.
+    #[test]
+    fn another_process_asks_to_forgive() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, account) = (folder.path(), epoch().account());
+        let other = Account { security: Security::of(64), ..account.clone() };
+        let store = Store::open(path, &KEY).unwrap();
+        let view = || Store::view(path, &KEY).unwrap();
+        let vain = || [&account, &other].map(|account| store.vain(account).unwrap());
+        store.attempt(&account, 5).unwrap();
+        store.attempt(&other, 7).unwrap();
+        assert_eq!(store.hear_forgiven().unwrap(), []);
+        let asked = view().ask_to_forgive(std::slice::from_ref(&account)).unwrap();
+        assert!(!asked.is_heard());
+        assert_eq!(store.hear_forgiven().unwrap(), std::slice::from_ref(&account));
+        assert!(asked.is_heard() && vain() == [0, 7]);
+        // Nobody forgives what came after, or what is not asked for any more.
+        let asked = view().ask_to_forgive(std::slice::from_ref(&other)).unwrap();
+        store.attempt(&other, 1).unwrap();
+        assert_eq!(store.hear_forgiven().unwrap(), []);
+        assert!(asked.is_heard() && vain() == [0, 8]);
+        drop(view().ask_to_forgive(std::slice::from_ref(&other)).unwrap());
+        assert_eq!((store.hear_forgiven().unwrap(), vain()), (vec![], [0, 8]));
+        // Without the key, and with a file that was forgiven before.
+        let asked = view().ask_to_forgive(std::slice::from_ref(&other)).unwrap();
+        let file = path.join(FORGIVE);
+        let bytes = std::fs::read(&file).unwrap();
+        store.attempt(&account, 1).unwrap();
+        assert_eq!(store.hear_forgiven().unwrap().len(), 1);
+        for bytes in [bytes, b"forgive".to_vec()] {
+            std::fs::write(&file, &bytes).unwrap();
+            assert_eq!(store.hear_forgiven().unwrap_or_default(), []);
+            assert!(!file.exists() && vain() == [1, 0]);
+        }
+        assert!(path.join("unknown").join(FORGIVE).exists(), "an unknown file is moved aside");
+        drop(asked);
     }
 
     /// Row 4: nothing is exposed that would make the sum too large, even if other steps were exposed since it

@@ -2,7 +2,8 @@
 //! about the inputs.
 //!
 //! The counts are notes in the index of the store, sealed like all of it. An old copy of the index has an old
-//! log as well, which the peer refuses. A run is counted before it begins.
+//! log as well, which the peer refuses. A run is counted before it begins: in memory, and on the disk by the
+//! transaction that burns its items, before which no message depends on an input.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -43,7 +44,7 @@ pub enum Spent {
 }
 
 /// Returns the seconds since 1970.
-fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -101,7 +102,7 @@ impl Book {
         }
     }
 
-    /// Counts a run that is about to begin. It is on the disk when this returns.
+    /// Counts a run that is about to begin. The next transaction of the store has it.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written; then the run must not begin.
@@ -116,9 +117,17 @@ impl Book {
         more.all = more.all.saturating_add(1);
         *more.recent.entry(now).or_default() += 1;
         let note = self.store.note(&key(&allowed.digest), &more)?;
-        self.store.write_notes(vec![note])?;
+        self.store.write_notes_behind(vec![note])?;
         *runs = more;
         Ok(())
+    }
+
+    /// Writes what no other transaction has written yet.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Stock`] if it cannot be written.
+    pub fn settle(&self) -> Result<(), ProtocolError> {
+        self.store.write_notes(Vec::new())
     }
 
     /// Returns how often the program has run, ever.
@@ -189,7 +198,11 @@ mod tests {
             let mut book = open(folder.path());
             assert_eq!(book.runs(&program.digest), before);
             book.may(&program).unwrap();
+            let index = || std::fs::read(folder.path().join("index.redb")).unwrap();
+            let bytes = index();
             book.charge(&program).unwrap();
+            assert!(index() == bytes, "it takes no transaction of its own");
+            book.settle().unwrap();
         }
         assert_eq!(open(folder.path()).may(&program), Err(Spent::Total));
     }

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use brickwork::circuit::{Party, Port, value};
 use brickwork::duplo;
 use brickwork::session::Terms;
-use brickwork::stock::{EpochId, Store};
+use brickwork::stock::{Account, EpochId, Relation, Store, Tried};
 use brickwork::stop::Stop;
 use brickwork_kernels::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::budget::{Book, HOUR, Spent};
+use super::budget::{Book, HOUR, Spent, now};
 use super::config::{Allowed, Config};
 use super::figures::Figures;
 use super::results::{Found, Results, Which};
@@ -139,8 +139,8 @@ impl From<Why> for Refusal {
             Why::Vain => Refusal::new(
                 503,
                 "no more stock is made: too much that was begun came to nothing",
-                "its log says so; `brickwork stock forgive` on both sides, while the services are down, lets \
-                 both begin again",
+                "its log says so; `brickwork stock forgive` on the side that counts lets both begin again, \
+                 also while the services are up",
             ),
         }
     }
@@ -229,8 +229,12 @@ pub struct Desk {
     filled: Condvar,
     /// The peer failed a check: nothing runs with it any more.
     broken_off: AtomicBool,
-    /// No more stock is made with the peer, until somebody who looks after the stores says so.
-    pub in_vain: AtomicBool,
+    /// The attempts of the peer are counted under it.
+    account: Account,
+    /// No more stock is made with the peer: by this party, until its user forgives.
+    in_vain: AtomicBool,
+    /// The same, as the peer says.
+    pub peer_in_vain: AtomicBool,
     /// Held while a program runs.
     running: Mutex<()>,
     /// Ends the run that there is, and the time at which it is too late for it.
@@ -281,6 +285,8 @@ impl Desk {
         trail: Trail,
     ) -> Result<Self, brickwork::ProtocolError> {
         let burned = burned(&store)?.into_iter().map(|(id, _)| id).collect();
+        let relation = Relation { role: party, identities: terms.identities };
+        let account = Account { relation, protocol: "duplo".into(), security: terms.security };
         Ok(Desk {
             party,
             store,
@@ -299,10 +305,90 @@ impl Desk {
             filling: Mutex::default(),
             filled: Condvar::new(),
             broken_off: AtomicBool::new(false),
+            account,
             in_vain: AtomicBool::new(false),
+            peer_in_vain: AtomicBool::new(false),
             running: Mutex::new(()),
             overdue: Mutex::default(),
         })
+    }
+
+    /// Warns if few attempts of the peer are left.
+    ///
+    /// # Errors
+    /// [`brickwork::ProtocolError::Stock`] if they cannot be read.
+    pub fn warn_of_few_attempts(&self) -> Result<(), brickwork::ProtocolError> {
+        if self.tried()?.is_low() {
+            let few =
+                "more than half of the peer's attempts are used up, so steps of stock wait for each other";
+            tracing::warn!("{few}; `brickwork stock ls` shows the count");
+            self.figures.error(few);
+        }
+        Ok(())
+    }
+
+    /// Returns how many attempts of the peer are used up, for the figures as well.
+    fn tried(&self) -> Result<Tried, brickwork::ProtocolError> {
+        let tried = self.store.tried(&self.account)?;
+        self.figures.attempts_left(tried.left());
+        if tried.is_used_up() {
+            self.gives_up();
+        }
+        Ok(tried)
+    }
+
+    /// Notes that an attempt more would be one too many.
+    pub fn gives_up(&self) {
+        self.in_vain.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether a step of stock may begin now: not where no more is made, and not while few attempts
+    /// are left and the last one was lately.
+    ///
+    /// # Errors
+    /// [`Why::Vain`] if no more is made.
+    pub fn may_fill(&self) -> Result<bool, Why> {
+        let tried = self.tried().map_err(|why| {
+            tracing::error!(%why, "the attempts of the peer cannot be read");
+            Why::Uncounted
+        })?;
+        match self.in_vain.load(Ordering::SeqCst) {
+            true => Err(Why::Vain),
+            false => Ok(tried.rest(now()) == 0),
+        }
+    }
+
+    /// Does what `brickwork stock forgive` asks for, which another process is.
+    fn hear_forgiven(&self) {
+        match self.store.hear_forgiven() {
+            Ok(accounts) if accounts.is_empty() => {}
+            Ok(_) => {
+                self.in_vain.store(false, Ordering::SeqCst);
+                tracing::warn!(
+                    "the attempts of peers that came to nothing are forgiven: `brickwork stock forgive`"
+                );
+                self.trail.note(Event::new(Kind::Forgiveness, Outcome::Done));
+                self.ring();
+            }
+            Err(why) => {
+                tracing::error!(%why, "nothing is forgiven");
+                self.figures.error(format!("nothing is forgiven: {why}"));
+            }
+        }
+    }
+
+    /// Returns why requests would not be served, if so.
+    pub fn not_ready(&self) -> Option<&'static str> {
+        let vain =
+            "no more stock is made, as too much that was begun came to nothing: see `brickwork stock ls`";
+        let peer = "the peer makes no more stock, as too much that was begun came to nothing";
+        match () {
+            () if self.is_stopping() => Some("the service is going down"),
+            () if !self.figures.is_connected() => Some("the peer is not connected"),
+            () if self.in_vain.load(Ordering::SeqCst) => Some(vain),
+            () if self.peer_in_vain.load(Ordering::SeqCst) => Some(peer),
+            () => None,
+        }
     }
 
     /// Notes in the trail which epochs were burned since this was called last.
@@ -383,10 +469,15 @@ impl Desk {
         lock(&self.queue).refuse(|_| true, &Why::Stopping.into());
         let left = until.saturating_duration_since(Instant::now());
         drop(self.filled.wait_timeout_while(lock(&self.filling), left, |filling| *filling));
+        if let Err(why) = lock(&self.book).settle() {
+            tracing::error!(%why, "the last runs are not counted on the disk");
+        }
     }
 
-    /// Refuses what has waited too long, and asks a run that takes too long to end. Called often.
+    /// Refuses requests that have waited too long, asks a run that takes too long to end, and hears the
+    /// user's word about attempts in vain. Called often.
     pub fn tick(&self) {
+        self.hear_forgiven();
         let now = Instant::now();
         lock(&self.queue).expire(now);
         if let Some((stop, until)) = &*lock(&self.overdue)
@@ -609,7 +700,7 @@ impl Desk {
         })
     }
 
-    /// Checks a program's budget, and takes a run from it, on disk.
+    /// Checks a program's budget, and takes a run from it.
     ///
     /// # Errors
     /// The part that is used up, or that it cannot be written down: then the run must not begin.
@@ -759,6 +850,7 @@ mod tests {
     use super::*;
     use crate::serve::config::Limits;
     use crate::trail::{Common, PeerName};
+    use brickwork::Security;
     use brickwork::circuit::library;
     use brickwork::session::TABLE_MEMORY;
     use brickwork::stock::StoreKey;
@@ -927,5 +1019,62 @@ mod tests {
             });
             drop(over);
         });
+    }
+
+    /// Where few attempts are left, steps of stock rest, also in another process. Where none is, no more is
+    /// made, the service is not ready and says why, until its user forgives while it is up.
+    #[test]
+    fn few_attempts_are_spread_over_time() {
+        use brickwork::stock::{Counted, Entry, Epoch, FillStep, Secrets as Kept};
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || desk(folder.path(), None);
+        let (desk, most) = (open(), Security::of(40).units());
+        let Account { relation, protocol, security } = desk.account.clone();
+        let epoch = Epoch {
+            protocol,
+            version: 1,
+            role: relation.role,
+            security,
+            identities: relation.identities,
+            created: now(),
+            max_age: 1000,
+            fixed: 0,
+            early: 0,
+            counted: Counted::BrokenOff,
+        };
+        desk.store.begin(&[3; 32], &epoch, &Kept::fixed(b"secrets")).expect("an epoch");
+        let step = |risk: u128| {
+            let fill = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 9, risk, workers: 1 });
+            drop(desk.store.append(&[3; 32], &fill).expect("an entry"));
+            desk.store.expose(&[3; 32]).expect("an attempt");
+        };
+        let left = |desk: &Desk| {
+            desk.figures.text().lines().find_map(|line| {
+                line.strip_prefix("brickwork_attempts_left{protocol=\"duplo\"} ").map(str::to_owned)
+            })
+        };
+        desk.figures.connected(true);
+        assert_eq!((desk.may_fill(), left(&desk), desk.not_ready()), (Ok(true), None, None));
+        step(most / 10);
+        assert_eq!((desk.may_fill(), left(&desk)), (Ok(true), Some("9".into())));
+        (0..7).for_each(|_| step(most / 10));
+        assert_eq!((desk.may_fill(), left(&desk)), (Ok(false), Some("2".into())));
+        drop(desk);
+        let desk = open();
+        desk.figures.connected(true);
+        assert_eq!((desk.may_fill(), left(&desk), desk.not_ready()), (Ok(false), Some("2".into()), None));
+        desk.store.attempt(&desk.account, most / 5).expect("an attempt");
+        assert_eq!((desk.may_fill(), left(&desk)), (Err(Why::Vain), Some("0".into())));
+        assert!(desk.not_ready().is_some_and(|why| why.contains("no more stock is made")));
+        let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
+        let view = Store::view(&folder.path().join("store"), &key).expect("a store");
+        let asked = view.ask_to_forgive(std::slice::from_ref(&desk.account)).expect("it asks");
+        desk.tick();
+        assert!(asked.is_heard());
+        assert_eq!((desk.may_fill(), desk.not_ready()), (Ok(true), None));
+        let trail = std::fs::read_to_string(folder.path().join("audit")).expect("a trail");
+        assert!(trail.contains("\"event\":\"forgiveness\""), "{trail}");
+        desk.peer_in_vain.store(true, Ordering::SeqCst);
+        assert!(desk.not_ready().is_some_and(|why| why.contains("the peer makes no more stock")));
     }
 }

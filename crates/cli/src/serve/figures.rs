@@ -35,6 +35,11 @@ struct OfStatus {
     status: u16,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfProtocol {
+    protocol: &'static str,
+}
+
 /// The figures.
 pub struct Figures {
     registry: Registry,
@@ -46,6 +51,8 @@ pub struct Figures {
     bytes: Counter<u64, AtomicU64>,
     connected: Gauge<i64, AtomicI64>,
     waiting: Gauge<i64, AtomicI64>,
+    /// Of the peer, once a step of stock has begun.
+    attempts: Family<OfProtocol, Gauge<i64, AtomicI64>>,
     recent: Mutex<Recent>,
 }
 
@@ -85,6 +92,12 @@ impl Figures {
         );
         registry.register("peer_connected", "Whether the peer is connected", connected.clone());
         registry.register("waiting", "Requests that wait", waiting.clone());
+        let attempts = Family::default();
+        registry.register(
+            "attempts_left",
+            "Steps of stock that may still come to nothing before no more is made with the peer",
+            attempts.clone(),
+        );
         Figures {
             registry,
             runs,
@@ -95,6 +108,7 @@ impl Figures {
             bytes,
             connected,
             waiting,
+            attempts,
             recent: Mutex::default(),
         }
     }
@@ -140,6 +154,17 @@ impl Figures {
 
     pub fn waiting(&self, requests: usize) {
         self.waiting.set(requests as i64);
+    }
+
+    /// Notes how many attempts the peer has left, where that is known.
+    pub fn attempts_left(&self, left: Option<u64>) {
+        match left {
+            Some(left) => {
+                let gauge = self.attempts.get_or_create(&OfProtocol { protocol: "duplo" });
+                gauge.set(left.try_into().unwrap_or(i64::MAX));
+            }
+            None => self.attempts.clear(),
+        }
     }
 
     /// Notes an error for the page; its text holds no value of a party, as no error does.

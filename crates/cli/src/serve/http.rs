@@ -229,11 +229,10 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
         }
         // Alive; and whether a request would be served.
         "/health" if get => json_reply(200, &json!({ "status": "up" })),
-        "/ready" if get => {
-            let ready = desk.figures.is_connected() && !desk.is_stopping();
-            let status = if ready { "ready" } else { "not ready" };
-            json_reply(if ready { 200 } else { 503 }, &json!({ "status": status }))
-        }
+        "/ready" if get => match desk.not_ready() {
+            None => json_reply(200, &json!({ "status": "ready" })),
+            Some(why) => json_reply(503, &json!({ "status": "not ready", "reason": why })),
+        },
         "/run" if *request.method() == Method::POST => match asked(desk, stays, token, request).await {
             Ok(value) => json_reply(200, &value),
             Err(why) => refused(&why),

@@ -223,6 +223,7 @@ pub fn keep(
         Place::Connect(_) => None,
     };
     ready(listener.as_ref());
+    desk.warn_of_few_attempts()?;
     let (mut pause, mut penalty) = (MIN_PAUSE, MIN_PAUSE);
     while !desk.is_stopping() {
         let met = match &mut listener {
@@ -612,16 +613,24 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
             if there >= allowed.low {
                 continue;
             }
-            if desk.in_vain.load(Ordering::SeqCst) {
-                desk.refuse_all(&allowed.digest, &Why::Vain.into());
-                continue;
+            match desk.may_fill() {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(why) => {
+                    desk.refuse_all(&allowed.digest, &why.into());
+                    continue;
+                }
             }
             let count = allowed.high - there;
             line.channel().set_timeout(config.limits.stall());
             send(line.channel(), &Say::Fill { digest: hex(&allowed.digest), count })?;
             let granted = match link.broken.enter(|| receive(line.channel()))? {
-                Hear::Count(granted) => granted,
+                Hear::Count(granted) => {
+                    desk.peer_in_vain.store(false, Ordering::SeqCst);
+                    granted
+                }
                 Hear::No(why) => {
+                    desk.peer_in_vain.store(why == Why::Vain, Ordering::SeqCst);
                     // There will be no stock for it, so nobody needs to wait for that.
                     desk.refuse_all(&allowed.digest, &Refusal::from(why).of_the_peer());
                     continue;
@@ -664,11 +673,15 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
             send(line.channel(), &Hear::No(Why::NotAllowed))?;
             continue;
         };
-        if desk.in_vain.load(Ordering::SeqCst) {
-            send(line.channel(), &Hear::No(Why::Vain))?;
-            continue;
-        }
-        let granted = count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?));
+        let granted = match desk.may_fill() {
+            Ok(true) => count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?)),
+            // Later: the garbler asks again.
+            Ok(false) => 0,
+            Err(why) => {
+                send(line.channel(), &Hear::No(why))?;
+                continue;
+            }
+        };
         send(line.channel(), &Hear::Count(granted))?;
         if granted > 0 {
             line = make(desk, link, line, allowed, granted)?;
@@ -696,7 +709,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
         Err(_) if desk.is_stopping() => {}
         Ok(_) => link.made.store(true, Ordering::SeqCst),
         // Nothing was begun, and it would be the same again.
-        Err(Error::Vain(_)) => desk.in_vain.store(true, Ordering::SeqCst),
+        Err(Error::Vain(_)) => desk.gives_up(),
         Err(_) => link.given_up.store(true, Ordering::SeqCst),
     }
     let line = link.broken.enter(|| made?.1.renew())?;

@@ -347,8 +347,9 @@ fn steps_of(program: &brickwork::circuit::Program, count: usize) -> Vec<Request>
     steps
 }
 
-/// A garbler that breaks every filling off, and comes again, gets as many challenges as the promise of a run
-/// leaves, and then none until the user forgives it: all that it was given is within 2^-40.
+/// A garbler that breaks every filling off, and comes again, gets another challenge each time, and all of
+/// them count. Where few are left, it waits for the next one, also after a restart of the service. Where none
+/// is, it gets none, until the user forgives it, which needs no restart.
 #[test]
 fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -356,49 +357,79 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     let means = Means::of(&pair, Party::Garbler);
     let listener = means.listener();
     pair.address = Some(listener.local_addr().expect("an address").to_string());
-    let evaluators = Means::of(&pair, Party::Evaluator);
-    let account = evaluators.account();
-    let all = account.security.units();
-    evaluators.store.attempt(&account, all - all / 64).expect("an attempt");
-    drop(evaluators);
-    let evaluator = pair.start(1);
     let program = richer_program();
     let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut tries = 0;
-    loop {
+    let all = brickwork::Security::of(40).units();
+    // Adds attempts while no service has the store, up to this share of all in hundredths.
+    let attempts = |hundredths: u128| {
+        let evaluators = Means::of(&pair, Party::Evaluator);
+        let account = evaluators.account();
+        let more = all / 100 * hundredths - evaluators.store.vain(&account).expect("a sum");
+        evaluators.store.attempt(&account, more).expect("an attempt");
+    };
+    let meet = || {
         let sheet = json!({ "serve": 1, "line": "", "meeting": "" }).to_string();
         let mut lines =
             [0; 3].map(|_| listener.meet(sheet.as_bytes(), None).expect("a line").channel).into_iter();
         let mut next = || lines.next().expect("three lines");
-        let (work, mut fill, ask) = (means.stocked(next()), means.watched(next(), Dies), next());
+        Hostile { work: means.stocked(next()), fill: means.watched(next(), Dies), ask: next() }
+    };
+    let ask = |fill: &mut Stocked| {
         say(fill.channel(), &json!({ "fill": { "digest": digest, "count": 6 } }));
-        let heard = hear(fill.channel()).expect("an answer");
-        if heard != json!({ "count": 6 }) {
-            assert_eq!(heard, json!({ "no": "vain" }));
-            break;
-        }
+        hear(fill.channel()).expect("an answer")
+    };
+    attempts(40);
+    let evaluator = pair.start(1);
+    for _ in 0..3 {
+        let Hostile { work, mut fill, ask: asks } = meet();
+        assert_eq!(ask(&mut fill), json!({ "count": 6 }));
         let filled = std::thread::spawn({
             let steps = steps_of(&program, 6);
             move || fill.preprocess(&steps).map(drop)
         });
         assert!(!matches!(filled.join(), Ok(Ok(()))), "it is broken off");
-        drop((work, ask));
-        tries += 1;
+        drop((work, asks));
         // It counts nothing here: an evaluator learns nothing by going away.
         assert_eq!(means.store.accounts().unwrap(), []);
-        assert!(tries < 20, "there is no end to it");
     }
-    assert!(tries > 1, "{tries}");
     evaluator.stop();
     let (store, key) = (pair.keys.file("evaluator.store"), pair.keys.file("store.key"));
     let place = ["--store", &*store, "--store-key", &*key];
-    let (_, listed) = good(&[&["stock", "ls"], &place[..]].concat());
-    let vain = listed["vain"][0]["bound_log2"].as_f64().expect("a bound");
-    assert!((-40.03..=-40.0).contains(&vain), "{listed}");
+    let vain = || {
+        let (_, listed) = good(&[&["stock", "ls"], &place[..]].concat());
+        listed["vain"][0]["bound_log2"].as_f64().map(|bound| (bound + 40.0).exp2())
+    };
+    assert!(vain().is_some_and(|vain| (0.409..0.45).contains(&vain)), "three of some 250: {:?}", vain());
+
+    attempts(75);
+    for _ in 0..2 {
+        let evaluator = pair.start(1);
+        let mut lines = meet();
+        assert_eq!(ask(&mut lines.fill), json!({ "count": 0 }), "the next one is minutes away");
+        evaluator.stop();
+    }
+
+    attempts(100);
+    let evaluator = pair.start(1);
+    let mut lines = meet();
+    assert_eq!(ask(&mut lines.fill), json!({ "no": "vain" }));
+    evaluator.until("ready", |got| {
+        let reason = &got.json()["reason"];
+        got.status == 503 && reason.as_str().is_some_and(|reason| reason.contains("no more stock is made"))
+    });
+    let file = example("millionaires.bwp");
+    let doctor = run(&[&["doctor", &file, "--json"], &place[..]].concat());
+    let checks = object(&doctor)["checks"].clone();
+    let check = checks.as_array().expect("a list").iter().find(|check| check["name"] == "attempts");
+    assert_eq!(check.expect("a check")["ok"], json!(false), "{checks}");
     let forgiven = run(&[&["stock", "forgive"], &place[..], &["--all"]].concat());
     assert_eq!(forgiven.status.code(), Some(0), "{}", text(&forgiven.stderr));
-    let (_, listed) = good(&[&["stock", "ls"], &place[..]].concat());
-    assert_eq!(listed["vain"], json!([]));
+    assert_eq!(vain(), None);
+    assert_eq!(evaluator.get("ready").status, 200);
+    assert_eq!(ask(&mut lines.fill), json!({ "count": 6 }));
+    drop(lines);
+    evaluator.stop();
+    assert!(pair.audited(1).iter().any(|line| line["event"] == "forgiveness"));
 }
 
 /// After a check that the peer failed the service ends, as a job does, and does not meet it again.
