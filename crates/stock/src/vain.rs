@@ -142,9 +142,9 @@ impl Attempts {
         let half = self.account.security.units() / 2;
         if before.settled <= half && self.settled > half && !self.account.security.is_share() {
             tracing::warn!(
-                "half of all attempts of this peer are used up: so much stock that was begun with it came to \
-                 nothing; find out why, as no more is made when all are used up (`brickwork stock ls` shows \
-                 the count, and `brickwork stock forgive` sets it to zero)"
+                "half of all attempts of this peer are used up, as so much stock came to nothing. Find out \
+                 why: no more is made when all are used up. `brickwork stock ls` shows the count, and \
+                 `brickwork stock forgive` sets it to zero"
             );
         }
     }
