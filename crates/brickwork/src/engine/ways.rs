@@ -280,7 +280,11 @@ fn reason(sorted: &[(bool, Candidate)]) -> String {
 /// # Errors
 /// If the store cannot be read or was altered.
 pub fn made_by(store: &Store, identities: &[[u8; 32]; 2]) -> Result<Vec<Protocol>, Error> {
-    let mut ours = protocols::inventory(store)?;
-    ours.retain(|part| part.epoch.identities == *identities && part.state.burned().is_none());
-    Ok(ours.iter().filter_map(|part| part.epoch.protocol.parse().ok()).collect())
+    let mut made = Vec::new();
+    for (id, epoch) in store.epochs()? {
+        if epoch.identities == *identities && store.state(&id)?.burned().is_none() {
+            made.extend(epoch.protocol.parse::<Protocol>());
+        }
+    }
+    Ok(made)
 }
