@@ -1,4 +1,4 @@
-//! How often each program has run: a budget that outlives the process, because every output tells something
+//! How often each program has run: a budget that outlives the process, because every output reveals something
 //! about the inputs.
 //!
 //! The counts are notes in the index of the store, sealed like all of it. An old copy of the index has an old
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Allowed;
 
-/// Seconds of the window of `per_hour`.
+/// The length of the window of `per_hour`, in seconds.
 pub const HOUR: u64 = 3600;
 
 /// Begins the key of the note about a program's runs; the program's digest follows.
@@ -30,7 +30,7 @@ pub struct Book {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Runs {
     all: u64,
-    /// Those of the last hour, by the second.
+    /// The runs of the last hour, by the second.
     recent: BTreeMap<u64, u64>,
 }
 
@@ -39,7 +39,7 @@ struct Runs {
 pub enum Spent {
     /// All of its runs are used up.
     Total,
-    /// Those of this hour; in so many seconds there is another one.
+    /// The runs of this hour are used up; after this many seconds another one is allowed.
     ForNow(u64),
 }
 
@@ -53,8 +53,8 @@ fn key(digest: &[u8; 32]) -> Vec<u8> {
 }
 
 impl Book {
-    /// Reads how often programs have run on a store: as often as is noted, or as often as its logs say that
-    /// they took of the stock, if that is more.
+    /// Reads how often programs have run on a store: the recorded number, or the number of runs in its logs,
+    /// if that is larger.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if the store cannot be read or was altered.
@@ -102,7 +102,7 @@ impl Book {
         }
     }
 
-    /// Counts a run that is about to begin. The next transaction of the store has it.
+    /// Counts a run that is about to begin. The next transaction of the store contains it.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written; then the run must not begin.
@@ -122,7 +122,7 @@ impl Book {
         Ok(())
     }
 
-    /// Writes what no other transaction has written yet.
+    /// Writes the counts that no other transaction has written yet.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written.
@@ -130,15 +130,15 @@ impl Book {
         self.store.write_notes(Vec::new())
     }
 
-    /// Returns how often the program has run, ever.
+    /// Returns how often the program has ever run.
     pub fn runs(&self, digest: &[u8; 32]) -> u64 {
         self.runs.get(digest).map_or(0, |runs| runs.all)
     }
 }
 
 impl Runs {
-    /// Forgets when the runs before the last hour were. Those of a clock that was set back since are of now,
-    /// so that nobody waits longer than the hour.
+    /// Forgets the times of runs before the last hour. If the clock was set back, runs in its future count as
+    /// of now, so that nobody waits longer than an hour.
     fn forget_before(&mut self, now: u64) {
         let later: u64 = self.recent.split_off(&now.saturating_add(1)).values().sum();
         if later > 0 {
@@ -147,7 +147,8 @@ impl Runs {
         self.recent = self.recent.split_off(&now.saturating_sub(HOUR - 1));
     }
 
-    /// Returns when there will be fewer than `most` runs in the last hour, if there are not now.
+    /// Returns the time at which there will be fewer than `most` runs in the last hour, if there are more
+    /// now.
     fn frees(&self, most: u64) -> Option<u64> {
         let mut left = self.recent.values().sum::<u64>().checked_sub(most)?;
         for (time, count) in &self.recent {
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(open(folder.path()).may(&program), Err(Spent::Total));
     }
 
-    /// A run of another command is not counted when it begins. The log of the stock that it took from has it.
+    /// A run of another command is not counted when it begins. But the log of its stock contains it.
     #[test]
     fn runs_that_only_the_log_knows_count() {
         let folder = tempfile::tempdir().unwrap();
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(book.may_at(&program, 4600), Ok(()));
         assert_eq!(book.may_at(&allowed(None, Some(1)), 4600), Err(Spent::ForNow(600)));
         assert_eq!(book.may(&allowed(None, Some(0))), Err(Spent::Total));
-        // A clock that was set back: the hour begins then, and ends.
+        // If the clock was set back, the hour begins then, and ends.
         book.charge_at(&program, 1_000_000).unwrap();
         book.charge_at(&program, 1_000_000).unwrap();
         assert_eq!(book.may_at(&program, 5000), Err(Spent::ForNow(3600)));

@@ -1,5 +1,5 @@
-//! The desk of a standing party: requests that wait, what the peer has announced, and what may run next. HTTP
-//! puts requests here, the line to the peer takes them.
+//! The desk of a service: waiting requests, the peer's announcements, and the choice of the next run. HTTP
+//! puts requests here, and the connection to the peer takes them.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -26,32 +26,32 @@ use crate::files;
 use crate::report::hex;
 use crate::trail::{Asker, Event, Kind, Outcome, Trail};
 
-/// Why a party does not run, or not yet, what it may be asked for. Parties say it to each other in these
-/// words alone, so that nothing that a peer writes reaches who asked.
+/// The reason why a party does not run a requested program, or not yet. Parties send each other only these
+/// reasons, so that no text of a peer reaches a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     NotAllowed,
     /// The program's budget is used up.
     Spent,
-    /// That of the hour is, for so many seconds.
+    /// The program's budget of this hour is used up, for this many seconds.
     SpentForNow(u64),
-    /// As much waits as may.
+    /// No more requests may wait.
     Full,
-    /// There is no input for it yet.
+    /// There is no input for the run yet.
     NoInput,
-    /// There is no stock for it yet.
+    /// There is no stock for the run yet.
     NoStock,
-    /// The service goes down.
+    /// The service is stopping.
     Stopping,
-    /// The run cannot be counted, or what it gives cannot be kept.
+    /// The run cannot be counted, or its outputs cannot be kept.
     Uncounted,
-    /// So much that was begun came to nothing that no more stock is made.
+    /// So many attempts failed that no more stock is made.
     Vain,
 }
 
 impl Why {
-    /// Returns whether it may pass while a request waits.
+    /// Returns whether the reason may disappear while a request waits.
     pub fn passes(self) -> bool {
         matches!(self, Why::NoInput | Why::NoStock | Why::Stopping | Why::Full)
     }
@@ -66,13 +66,13 @@ impl From<Spent> for Why {
     }
 }
 
-/// Why a request is not answered with outputs, for its user: no value is in it.
+/// The reason, for the user, why a request gets no outputs; it contains no value of a party.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
     pub error: String,
     pub hint: String,
-    /// Seconds after which it may be asked again.
+    /// The number of seconds after which the user may ask again.
     pub retry_after: Option<u64>,
 }
 
@@ -85,12 +85,12 @@ impl Refusal {
         Refusal { retry_after: Some(seconds), ..self }
     }
 
-    /// Returns the refusal as the one who asked hears it of the peer's.
+    /// Returns the peer's refusal in the form in which the user sees it.
     pub fn of_the_peer(self) -> Self {
         Refusal { error: format!("the peer refuses: {}", self.error), ..self }
     }
 
-    /// Returns whether a run gave it, which had begun.
+    /// Returns whether it comes from a run that had begun.
     pub fn is_of_run(&self) -> bool {
         self.status == 502
     }
@@ -155,11 +155,11 @@ struct Queued {
     input: Secrets<bool>,
     until: Instant,
     answer: oneshot::Sender<Answer>,
-    /// Not to be tried before: something is lacking.
+    /// The run is not tried before this time, because something is missing.
     not_before: Instant,
-    /// It runs: then it ends with the run.
+    /// True while it runs: then the request ends with the run.
     runs: bool,
-    /// The peer has no input for it yet; it is tried again when the peer announces it.
+    /// True if the peer has no input for it yet; it is tried again when the peer announces it.
     waits_for_peer: bool,
     announced: Option<Instant>,
 }
@@ -173,82 +173,82 @@ struct Announced {
 
 #[derive(Default)]
 struct Queue {
-    /// Oldest first.
+    /// The requests, oldest first.
     requests: Vec<Queued>,
     announced: Vec<Announced>,
     next: u64,
-    /// The last one tried was asked for here: then the peer's has its turn.
+    /// True if the last run that was tried was requested here: then it is the peer's turn.
     mine_was_last: bool,
 }
 
-/// How long what the peer announced counts unless it says it again.
+/// The time after which an announcement of the peer expires unless it is repeated.
 const ANNOUNCED: Duration = Duration::from_secs(3);
 
-/// How often what waits is announced.
+/// The time between two announcements of a waiting request.
 pub const AGAIN: Duration = Duration::from_secs(1);
 
-/// How long what lacks something is left alone.
+/// The time before a run with something missing is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Bytes that are free on the store's disk before a program runs, besides its outputs: entries, and the
+/// The free bytes on the store's disk that a program needs, besides its outputs: for entries, and for the
 /// copies of pages that a transaction of the index makes.
 const ROOM: u64 = 16 << 20;
 
 /// Returns how many bytes must be free before a program runs. Its outputs are written as JSON into a result,
-/// of which the index keeps a sealed copy in pages of its own, and into the file `outputs`.
+/// which the index keeps as a sealed copy in pages of its own, and into the file `outputs`.
 fn room(ports: &[Port]) -> u64 {
-    // Such bits make numbers of either sign about as long as any.
+    // With these bits numbers of either sign are nearly as long as possible.
     let bits: Vec<bool> = (0..ports.iter().map(Port::width).sum::<u64>()).map(|bit| bit % 2 == 0).collect();
     ROOM + 4 * value::decode(ports, &bits).to_string().len() as u64
 }
 
-/// Most runs that the peer may have announced at a time.
+/// The largest number of runs that the peer may have announced at a time.
 const MAX_ANNOUNCED: usize = 256;
 
-/// The desk.
+/// The desk of a service.
 pub struct Desk {
     pub party: Party,
     pub store: Store,
     pub terms: Terms,
     pub figures: Figures,
     pub trail: Trail,
-    /// Epochs that are burned, and of which the trail says so.
+    /// The burned epochs that the audit trail already contains.
     burned: Mutex<BTreeSet<EpochId>>,
     config: RwLock<Arc<Config>>,
     book: Mutex<Book>,
     results: Mutex<Results>,
-    /// How many results were kept, ever.
+    /// The number of results that were ever kept.
     kept: AtomicU64,
     queue: Mutex<Queue>,
     bell: Condvar,
     stopping: AtomicBool,
-    /// Asked when all stops: no other step of a filling begins.
+    /// Set when the service stops: no further step of a filling begins.
     pub between_steps: Stop,
     /// Set while stock is being made.
     filling: Mutex<bool>,
     filled: Condvar,
-    /// The peer failed a check: nothing runs with it any more.
+    /// True if the peer failed a check: no further program runs with it.
     broken_off: AtomicBool,
-    /// The attempts of the peer are counted under it.
+    /// The account under which the peer's attempts are counted.
     account: Account,
-    /// No more stock is made with the peer: by this party, until its user forgives.
+    /// True if this party makes no more stock with the peer, until its user runs `forgive`.
     in_vain: AtomicBool,
-    /// The same, as the peer says.
+    /// True if the peer reports the same about itself.
     pub peer_in_vain: AtomicBool,
     /// Held while a program runs.
     running: Mutex<()>,
-    /// Ends the run that there is, and the time at which it is too late for it.
+    /// Ends the current run, and the time after which it is ended.
     overdue: Mutex<Option<(Stop, Instant)>>,
 }
 
-/// A run that has begun, or is on offer to the peer, for as long as this lives. Code that waits for the peer
-/// in it enters its stop.
+/// A run that has begun, or was offered to the peer, as long as this value lives. Code that waits for the
+/// peer during the run enters its stop.
 pub struct Running<'a> {
     desk: &'a Desk,
     pub stop: Stop,
-    /// This party's input: of the request that it is for, or else the standing one.
+    /// This party's input: that of the request, or else the standing one.
     pub input: Option<Secrets<bool>>,
-    /// Set if there is such a request: it is answered with what this run gives, and does not expire before.
+    /// True if there is such a request: it is answered with the run's outputs, and does not expire before.
     pub asked: bool,
     _one_at_a_time: MutexGuard<'a, ()>,
 }
@@ -270,7 +270,7 @@ fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, brickwork::ProtocolEr
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked in here left nothing half done.
+    // A thread that panicked while it held this lock left nothing incomplete.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -337,16 +337,16 @@ impl Desk {
         Ok(tried)
     }
 
-    /// Notes that an attempt more would be one too many.
+    /// Notes that one more attempt would exceed the limit.
     pub fn gives_up(&self) {
         self.in_vain.store(true, Ordering::SeqCst);
     }
 
-    /// Returns whether a step of stock may begin now: not where no more is made, and not while few attempts
-    /// are left and the last one was lately.
+    /// Returns whether a step of stock may begin now. It may not if no more stock is made, or if few attempts
+    /// are left and the last one was recent.
     ///
     /// # Errors
-    /// [`Why::Vain`] if no more is made.
+    /// [`Why::Vain`] if no more stock is made.
     pub fn may_fill(&self) -> Result<bool, Why> {
         let tried = self.tried().map_err(|why| {
             tracing::error!(%why, "the attempts of the peer cannot be read");
@@ -358,7 +358,7 @@ impl Desk {
         }
     }
 
-    /// Does what `brickwork stock forgive` asks for, which another process is.
+    /// Forgives attempts if `brickwork stock forgive`, which is another process, has asked for it.
     fn hear_forgiven(&self) {
         match self.store.hear_forgiven() {
             Ok(accounts) if accounts.is_empty() => {}
@@ -377,7 +377,7 @@ impl Desk {
         }
     }
 
-    /// Returns why requests would not be served, if so.
+    /// Returns the reason why requests would not be served, if there is one.
     pub fn not_ready(&self) -> Option<&'static str> {
         let vain =
             "no more stock is made, as too much that was begun came to nothing: see `brickwork stock ls`";
@@ -391,11 +391,11 @@ impl Desk {
         }
     }
 
-    /// Notes in the trail which epochs were burned since this was called last.
+    /// Notes in the trail the epochs that were burned since the last call.
     pub fn note_burned(&self) {
         let now = match burned(&self.store) {
             Ok(now) => now,
-            // A line that needs the store hears of it.
+            // A connection that needs the store reports the error.
             Err(why) => return tracing::debug!("burned epochs are not noted: {why}"),
         };
         let mut known = lock(&self.burned);
@@ -420,8 +420,8 @@ impl Desk {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Goes on with another configuration. Requests that wait stay, but for programs that are not allowed any
-    /// more.
+    /// Continues with another configuration. Waiting requests stay, except for programs that are no longer
+    /// allowed.
     pub fn reload(&self, config: Config) {
         let config = Arc::new(config);
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
@@ -437,9 +437,9 @@ impl Desk {
         self.bell.notify_all();
     }
 
-    /// Makes stock, which whoever [stops](Desk::stop) waits for.
+    /// Makes stock; [`Desk::stop`] waits for the end.
     pub fn fill<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Says so also when `work` panics.
+        /// Marks the end also when `work` panics.
         struct Filling<'a>(&'a Desk);
         impl Drop for Filling<'_> {
             fn drop(&mut self) {
@@ -456,15 +456,15 @@ impl Desk {
         *lock(&self.filling)
     }
 
-    /// Takes nothing more, refuses what waits, and returns when nothing runs, and the step that is being made
-    /// is made: for as long as a run may take at most.
+    /// Accepts no more requests, refuses the waiting ones, and returns when no program runs and the current
+    /// step of stock is complete: this takes at most as long as a run may take.
     pub fn stop(&self) {
         let until = Instant::now() + self.config().limits.run();
         self.stopping.store(true, Ordering::SeqCst);
         self.between_steps.ask();
         lock(&self.queue).refuse(|request| !request.runs, &Why::Stopping.into());
         self.ring();
-        // A line that has begun a run has it. Another one sees that all stops.
+        // A connection that has begun a run holds it. Any other connection sees that the service stops.
         drop(lock(&self.running));
         lock(&self.queue).refuse(|_| true, &Why::Stopping.into());
         let left = until.saturating_duration_since(Instant::now());
@@ -474,8 +474,8 @@ impl Desk {
         }
     }
 
-    /// Refuses requests that have waited too long, asks a run that takes too long to end, and hears the
-    /// user's word about attempts in vain. Called often.
+    /// Refuses requests that have waited too long, asks a run that takes too long to end, and reads whether
+    /// the user has forgiven failed attempts. Called often.
     pub fn tick(&self) {
         self.hear_forgiven();
         let now = Instant::now();
@@ -487,7 +487,8 @@ impl Desk {
         }
     }
 
-    /// Asks the run that there is to end, as the peer failed a check elsewhere; no other one begins.
+    /// Asks the current run to end, because the peer failed a check on another connection; no further run
+    /// begins.
     pub fn break_off(&self) {
         self.broken_off.store(true, Ordering::SeqCst);
         if let Some((stop, _)) = &*lock(&self.overdue) {
@@ -503,8 +504,9 @@ impl Desk {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins a run, for as long as the guard lives; none once all stops, or the peer has cheated. It is for
-    /// the request that waits by now. One that has left by now gives no input to it.
+    /// Begins a run, which lasts as long as the guard lives; none if the service stops or the peer has
+    /// cheated. It belongs to the request that waits at this moment. A request that was withdrawn before
+    /// gives no input to it.
     pub fn begin(&self, which: &Which, allowed: &Allowed) -> Option<Running<'_>> {
         let one_at_a_time = lock(&self.running);
         if self.is_stopping() {
@@ -512,7 +514,7 @@ impl Desk {
         }
         let stop = Stop::new();
         *lock(&self.overdue) = Some((stop.clone(), Instant::now() + self.config().limits.run()));
-        // A line that breaks off now finds this one.
+        // A connection that breaks off from now on finds this run.
         if self.is_broken_off() {
             *lock(&self.overdue) = None;
             return None;
@@ -528,7 +530,7 @@ impl Desk {
         lock(&self.queue).requests.len()
     }
 
-    /// Returns how often a program has run, ever.
+    /// Returns how often a program has ever run.
     pub fn runs(&self, digest: &[u8; 32]) -> u64 {
         lock(&self.book).runs(digest)
     }
@@ -539,11 +541,11 @@ impl Desk {
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
     }
 
-    /// Puts a request into the queue, by an id that marks it as a user's or without one. It may wait for the
-    /// disk.
+    /// Puts a request into the queue, under an id that is marked as a user's, or as nobody's. It may wait for
+    /// the disk.
     ///
     /// # Errors
-    /// Why it is refused at once.
+    /// The reason why it is refused at once.
     pub fn submit(
         &self,
         program: &str,
@@ -571,8 +573,8 @@ impl Desk {
             }
             self.may(allowed)?;
             let queue = lock(&self.queue);
-            // A run that ends keeps its result before it leaves the queue. So none that is looked for here
-            // was kept meanwhile, unless one was kept.
+            // A run that ends keeps its result before its request leaves the queue. So a result was missed by
+            // this search only if another one was kept meanwhile.
             if self.kept.load(Ordering::SeqCst) == kept {
                 break queue;
             }
@@ -607,7 +609,7 @@ impl Desk {
         Ok(answered)
     }
 
-    /// Returns the next run that the garbler may try, its own or the peer's in turn, or none within this
+    /// Returns the next run that the garbler may try, alternately its own and the peer's, or none within this
     /// time.
     pub fn next(&self, within: Duration) -> Option<Which> {
         let until = Instant::now() + within;
@@ -628,13 +630,13 @@ impl Desk {
                 return Some(which);
             }
             let left = until.checked_duration_since(now)?;
-            // A run that is left alone for a while is looked at again.
+            // A run that was put off is considered again after a while.
             let waited = self.bell.wait_timeout(queue, left.min(PAUSE));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Leaves a run alone for a while, or, if the peer has no input for it, until it has.
+    /// Puts a run off for a while, or, if the peer has no input for it, until it has one.
     pub fn park(&self, which: &Which, peer_has_no_input: bool) {
         let mut queue = lock(&self.queue);
         let later = Instant::now() + PAUSE;
@@ -652,7 +654,7 @@ impl Desk {
         lock(&self.queue).requests.iter().any(|request| request.which == *which)
     }
 
-    /// Returns this party's input to a run: of a request, or else the standing one. None if it has none.
+    /// Returns this party's input to a run: that of a request, or else the standing one. None if it has none.
     pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Secrets<bool>> {
         lock(&self.queue).input(which, allowed, self.party)
     }
@@ -660,7 +662,7 @@ impl Desk {
     /// Checks a program's budget.
     ///
     /// # Errors
-    /// The part that is used up.
+    /// The exhausted part of the budget.
     pub fn may(&self, allowed: &Allowed) -> Result<(), Why> {
         Ok(lock(&self.book).may(allowed)?)
     }
@@ -681,8 +683,8 @@ impl Desk {
         }
     }
 
-    /// Makes sure that there is room for what a program gives, and that outputs can go where the
-    /// configuration says, before it runs.
+    /// Checks, before a program runs, that there is room for its outputs and that they can be written where
+    /// the configuration orders.
     ///
     /// # Errors
     /// If something cannot be written.
@@ -700,10 +702,10 @@ impl Desk {
         })
     }
 
-    /// Checks a program's budget, and takes a run from it.
+    /// Checks a program's budget, and counts a run of it.
     ///
     /// # Errors
-    /// The part that is used up, or that it cannot be written down: then the run must not begin.
+    /// The exhausted part of the budget, or an error if the run cannot be recorded: then it must not begin.
     pub fn charge(&self, allowed: &Allowed) -> Result<(), Why> {
         let mut book = lock(&self.book);
         book.may(allowed)?;
@@ -740,7 +742,7 @@ impl Desk {
     /// Notes what the evaluator has announced to the garbler.
     ///
     /// # Errors
-    /// That it has announced too much.
+    /// If it has announced too many runs.
     pub fn note(&self, which: Which) -> Result<(), Why> {
         let mut queue = lock(&self.queue);
         let now = Instant::now();
@@ -756,16 +758,18 @@ impl Desk {
         Ok(())
     }
 
-    /// Refuses a run: whoever has asked for it here hears why, and what the peer has announced is forgotten.
+    /// Refuses a run: the user who requested it here gets the reason, and the peer's announcement is
+    /// forgotten.
     pub fn refuse(&self, which: &Which, why: &Refusal) {
         let mut queue = lock(&self.queue);
         queue.announced.retain(|announced| announced.which != *which);
         queue.refuse(|request| request.which == *which, why);
     }
 
-    /// Ends a run with this input: whoever has asked for it here is answered. Outputs of a run that somebody
-    /// here `asked` for by an id are kept before; no id that the peer alone names takes a place among them.
-    /// Outputs that nobody has asked for, or waits for any more, go where the configuration says.
+    /// Ends a run with this input: the user who requested it here gets the answer. Before that, outputs of a
+    /// run that somebody here `asked` for by an id are kept; an id that only the peer names takes no place
+    /// among the results. Outputs that no user has requested, or no user waits for any more, are written
+    /// where the configuration orders.
     pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], asked: bool, answer: Answer) {
         if let Ok(outputs) = &answer
             && asked
@@ -780,7 +784,7 @@ impl Desk {
         let asked = {
             let mut queue = lock(&self.queue);
             queue.announced.retain(|announced| announced.which != *which);
-            // A request that came after it had begun has given no input to it.
+            // A request that came after the run had begun has given no input to it.
             let place = queue.requests.iter().position(|request| request.which == *which && request.runs);
             place.map(|place| queue.requests.remove(place))
         };
@@ -800,13 +804,13 @@ impl Desk {
         }
     }
 
-    /// Refuses all requests for a program, but one that runs.
+    /// Refuses all requests for a program, except for a run that has begun.
     pub fn refuse_all(&self, digest: &[u8; 32], why: &Refusal) {
         lock(&self.queue).refuse(|request| !request.runs && request.which.digest == *digest, why);
     }
 }
 
-/// Appends a line to a file that nobody else may read.
+/// Appends a line to a file that only its owner can read.
 fn append(path: &std::path::Path, line: &Value) -> Result<(), Failure> {
     let mut file = files::append_private(path)?;
     let written = file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data());
@@ -819,7 +823,7 @@ impl Queue {
         self.requests.iter_mut().filter(|request| request.which == *which)
     }
 
-    /// Returns a party's input to a run, of a request or the standing one.
+    /// Returns a party's input to a run, that of the request or the standing one.
     fn input(&self, which: &Which, allowed: &Allowed, party: Party) -> Option<Secrets<bool>> {
         let given = self.requests.iter().find(|request| request.which == *which);
         if allowed.program.input_ports(party).is_empty() {
@@ -836,8 +840,8 @@ impl Queue {
         refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
     }
 
-    /// Refuses what has waited too long, and forgets what nobody waits for any more. A run that has begun
-    /// stays.
+    /// Refuses requests that have waited too long, and forgets runs that nobody waits for any more. A run
+    /// that has begun stays.
     fn expire(&mut self, now: Instant) {
         self.announced.retain(|announced| announced.until > now);
         self.requests.retain(|request| request.runs || !request.answer.is_closed());
@@ -894,8 +898,8 @@ mod tests {
         Desk::new(Party::Garbler, store, terms, config, book, results, trail).expect("a desk")
     }
 
-    /// A run takes the input of who asks for it when it begins: not of one that has left before, and one that
-    /// comes later waits for the next.
+    /// A run takes the input of the request that waits when it begins: a withdrawn request gives none, and a
+    /// later one waits for the next run.
     #[test]
     fn a_withdrawn_input_does_not_run() {
         let stands = Secrets::new(vec![true; 32]);
@@ -923,14 +927,14 @@ mod tests {
             assert!(running.asked && running.input.as_deref() == Some(&five));
             desk.ended(&which, allowed, &five, true, Ok(json!(2)));
             assert_eq!(late.try_recv().expect("an answer"), Ok(json!(2)));
-            // The same request gets the same again.
+            // The same request gets the same answer again.
             assert_eq!(ask().try_recv().expect("an answer"), Ok(json!(2)));
             let other = desk.submit("richer", Some("=7".into()), &json!(6)).expect("an answer").try_recv();
             assert_eq!(other.expect("an answer").map_err(|why| why.status), Err(409));
         }
     }
 
-    /// A result takes more room than its text, and there is room for the text of any.
+    /// A result takes more room than its text, and there is room for every text.
     #[test]
     fn large_outputs_need_more_room() {
         use brickwork::circuit::Type;
@@ -941,7 +945,7 @@ mod tests {
         }
     }
 
-    /// The peer names ids as it likes. None of them occupies an id of a user here, or replaces its result.
+    /// The peer may choose any ids. None of them occupies an id of a user here, or replaces its result.
     #[test]
     fn ids_of_the_peer_keep_no_results() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -968,7 +972,7 @@ mod tests {
         );
     }
 
-    /// While a request waits for the disk, others are answered: none of them waits on the thread of HTTP.
+    /// While a request waits for the disk, others are answered: none of them blocks the thread of HTTP.
     #[test]
     fn http_does_not_wait_for_the_disk() {
         use std::io::Read;
@@ -1021,8 +1025,9 @@ mod tests {
         });
     }
 
-    /// Where few attempts are left, steps of stock rest, also in another process. Where none is, no more is
-    /// made, the service is not ready and says why, until its user forgives while it is up.
+    /// If few attempts are left, the service pauses between steps of stock, and so does another process. If
+    /// none is left, no more stock is made, and the service is not ready and gives the reason, until its user
+    /// forgives while it is up.
     #[test]
     fn few_attempts_are_spread_over_time() {
         use brickwork::stock::{Counted, Entry, Epoch, FillStep, Secrets as Kept};

@@ -1,4 +1,4 @@
-//! What a standing party counts, for `/metrics` and the status page. No value of a party is in it.
+//! The counters of a service, for `/metrics` and the status page. They contain no value of a party.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -13,10 +13,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Latencies that the page's median and 99th percentile are of.
+/// The number of latencies from which the page computes the median and the 99th percentile.
 const LATENCIES: usize = 1000;
 
-/// Errors that the page shows.
+/// The number of errors that the page shows.
 const ERRORS: usize = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,7 +51,7 @@ pub struct Figures {
     bytes: Counter<u64, AtomicU64>,
     connected: Gauge<i64, AtomicI64>,
     waiting: Gauge<i64, AtomicI64>,
-    /// Of the peer, once a step of stock has begun.
+    /// The peer's attempts, once a step of stock has begun.
     attempts: Family<OfProtocol, Gauge<i64, AtomicI64>>,
     recent: Mutex<Recent>,
 }
@@ -156,7 +156,7 @@ impl Figures {
         self.waiting.set(requests as i64);
     }
 
-    /// Notes how many attempts the peer has left, where that is known.
+    /// Notes how many attempts the peer has left, if this is known.
     pub fn attempts_left(&self, left: Option<u64>) {
         match left {
             Some(left) => {
@@ -167,7 +167,7 @@ impl Figures {
         }
     }
 
-    /// Notes an error for the page; its text holds no value of a party, as no error does.
+    /// Notes an error for the page; its text contains no value of a party, like every error.
     pub fn error(&self, why: impl Into<String>) {
         let mut recent = self.recent();
         if recent.errors.len() == ERRORS {
@@ -190,7 +190,7 @@ impl Figures {
         Some([*at(0.5)?, *at(0.99)?])
     }
 
-    /// Programs run, bytes over the line.
+    /// Returns the number of runs and the bytes over the connection.
     pub fn totals(&self, programs: impl Iterator<Item = String>) -> (u64, u64) {
         let runs = programs.map(|program| self.runs.get_or_create(&OfRun { program, outcome: "done" }).get());
         (runs.sum(), self.bytes.get())
@@ -199,7 +199,7 @@ impl Figures {
     /// Returns the figures in the text form of OpenMetrics.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }

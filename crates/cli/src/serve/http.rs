@@ -1,8 +1,8 @@
 //! Requests by HTTP, from this machine: JSON in and out, a token, and pages that hold no secret.
 //!
 //! Anybody on this machine can connect, also a web page in somebody's browser. Without the token there are
-//! only the pages that hold no secret. A request without it takes no place and no turn from one that has it:
-//! requests of strangers are counted by themselves, and of too many connections the oldest goes.
+//! only the pages that hold no secret. A request without the token never delays one that has it: they are
+//! counted separately, and if there are too many connections, the oldest one without a waiting run is closed.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -35,20 +35,20 @@ use super::page;
 use super::rate::Rate;
 use crate::trail::Asker;
 
-/// How long a client has for its headers, and again for its body.
+/// The time that a client has for its headers, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the status page that was made last is good enough.
+/// The time for which the last status page is reused.
 const PAGE_AGE: Duration = Duration::from_millis(500);
 
 /// The state that all connections share.
 struct Front {
     desk: Arc<Desk>,
-    /// Oldest first.
+    /// The connections, oldest first.
     connections: Mutex<VecDeque<Connection>>,
     with_token: Rate,
     without_token: Rate,
-    /// The status page, and when it was made: it looks into the store.
+    /// The status page and its time: making it reads the store.
     page: tokio::sync::Mutex<Option<(Instant, Bytes)>>,
 }
 
@@ -56,7 +56,7 @@ struct Front {
 struct Connection {
     number: u64,
     task: AbortHandle,
-    /// Set while somebody with the token waits for a run on it: then it stays.
+    /// True while a user with the token waits for a run on it: then the connection stays open.
     stays: Arc<AtomicBool>,
 }
 
@@ -66,7 +66,7 @@ impl Connection {
     }
 }
 
-/// Keeps a connection, for as long as this lives.
+/// Keeps a connection open as long as this value lives.
 struct Stays<'a>(&'a AtomicBool);
 
 impl<'a> Stays<'a> {
@@ -87,7 +87,7 @@ impl Front {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for one more connection: of those that wait for no run the oldest goes. Returns whether
+    /// Makes room for one more connection by closing the oldest one that waits for no run. Returns whether
     /// there is room.
     fn make_room(&self) -> bool {
         let config = self.desk.config();
@@ -103,7 +103,7 @@ impl Front {
     }
 }
 
-/// Takes a connection off the list when its task ends, however it does.
+/// Takes a connection off the list when its task ends, for any reason.
 struct Listed {
     front: Arc<Front>,
     number: u64,
@@ -115,7 +115,7 @@ impl Drop for Listed {
     }
 }
 
-/// Serves requests at a socket, as long as the process lives.
+/// Serves requests at a socket as long as the process lives.
 pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
     let front = Arc::new(Front {
         desk,
@@ -128,7 +128,7 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
         let (stream, from): (_, SocketAddr) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(e) => {
-                // No file descriptor left: it passes.
+                // No file descriptor is left: one will be free again.
                 tracing::debug!("a request's connection was not accepted: {e}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -153,9 +153,9 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
                 tracing::debug!("a request from {from}: {e}");
             }
         });
-        // The task has not begun: there is one thread, and nothing was awaited since.
+        // The task has not begun: there is only one thread, which has not awaited anything since.
         front.connections().push_back(Connection { number, task: task.abort_handle(), stays });
-        // Now it does: what has its request there already stays, however many come behind it.
+        // Now it begins: a connection whose request was already received stays, however many come later.
         tokio::task::yield_now().await;
     }
 }
@@ -166,7 +166,7 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     let config = front.desk.config();
     let token = has_token(&request, &config.token);
     let rate = if token { &front.with_token } else { &front.without_token };
-    // A supervisor takes a process that does not answer here for dead, so no rate bounds it.
+    // A supervisor restarts a process that does not answer here, so this path has no rate limit.
     let is_alive = request.uri().path() == "/health";
     let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
         let hint = "requests_per_second in [limits] is how many pass";
@@ -186,12 +186,12 @@ fn has_token(request: &Request<Incoming>, token: &str) -> bool {
     // The name of the scheme may have letters of either case (RFC 9110, section 11.1).
     let given = given.and_then(|given| given.split_at_checked(b"bearer ".len()));
     let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).unwrap_or_default().1;
-    // Hashes: how long comparing takes says nothing about the token.
+    // Compares hashes, so that the time of comparing reveals nothing about the token.
     blake3::hash(given) == blake3::hash(token.as_bytes())
 }
 
-/// Refuses what a web page may have sent that somebody on this machine looks at: a request to a name that
-/// its owner has made stand for this machine, or one from another page.
+/// Refuses requests that a web page on this machine may have sent: those to a host name that an attacker has
+/// pointed at this machine, and those from another page.
 fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
     let headers = request.headers();
     let host = match request.uri().authority() {
@@ -227,7 +227,7 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
                 false => text(PROMETHEUS, prometheus(&desk.figures.text())),
             }
         }
-        // Alive; and whether a request would be served.
+        // Two paths: whether the process is alive, and whether a request would be served.
         "/health" if get => json_reply(200, &json!({ "status": "up" })),
         "/ready" if get => match desk.not_ready() {
             None => json_reply(200, &json!({ "status": "ready" })),
@@ -253,14 +253,14 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// The type of metrics in the older text form of Prometheus.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Returns whether a request takes metrics in the form of OpenMetrics.
+/// Returns whether the client accepts metrics in the form of OpenMetrics.
 fn knows_openmetrics(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.into_iter().any(|types| types.contains("application/openmetrics-text"))
 }
 
-/// Returns metrics in the older text form: a counter has its suffix in its name there, and neither units nor
-/// a mark of the end are known.
+/// Returns metrics in the older text form: there a counter has its suffix in its name, and there are neither
+/// units nor an end mark.
 fn prometheus(openmetrics: &str) -> String {
     let counters: Vec<&str> = openmetrics
         .lines()
@@ -281,7 +281,7 @@ fn prometheus(openmetrics: &str) -> String {
     text
 }
 
-/// Returns the status page, made anew if the last one is old; only once for all who ask meanwhile.
+/// Returns the status page, made again if the last one is old, and only once for all simultaneous requests.
 async fn status_page(front: &Front) -> Bytes {
     let mut last = front.page.lock().await;
     if let Some((made, page)) = &*last
@@ -290,7 +290,7 @@ async fn status_page(front: &Front) -> Bytes {
         return page.clone();
     }
     let desk = front.desk.clone();
-    // It waits for the store, which requests must not.
+    // Making the page waits for the store, and requests must not wait.
     let made = tokio::task::spawn_blocking(move || page::page(&desk)).await;
     let page = Bytes::from(made.unwrap_or_default());
     *last = Some((Instant::now(), page.clone()));
@@ -327,10 +327,10 @@ async fn asked(
     let begun = Instant::now();
     let bytes = Zeroizing::new(body.to_bytes().to_vec());
     let here = desk.clone();
-    // It may wait for the disk, and other requests must not.
+    // This may wait for the disk, and other requests must not.
     let submitted = tokio::task::spawn_blocking(move || Submitted::of(&here, &bytes)).await;
     let Submitted { program, id, answered } = submitted.unwrap_or_else(|_| Err(broken()))?;
-    // A client that goes away takes the request along, unless it runs already.
+    // A client that closes the connection withdraws the request, unless it runs already.
     let answer = answered.await.unwrap_or_else(|_| Err(Why::Stopping.into()));
     if let Err(why) = &answer
         && !why.is_of_run()
@@ -383,13 +383,13 @@ impl Submitted {
     }
 }
 
-/// Marks an id as one of a user's, so that no request without one is named alike.
+/// Marks an id as a user's, so that it differs from the name of every request without an id.
 fn marked(id: &Option<String>) -> Option<String> {
     id.as_ref().map(|id| format!("={id}"))
 }
 
 fn text(kind: &'static str, text: impl Into<Bytes>) -> Reply {
-    // The page asks for nothing and runs nothing, whatever a browser may think, and is no part of another.
+    // The page loads nothing and runs no script in any browser, and cannot be embedded in another page.
     let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
     built(Response::builder().header(CONTENT_SECURITY_POLICY, policy), kind, text)
 }
@@ -410,7 +410,7 @@ fn refused(why: &Refusal) -> Reply {
     reply
 }
 
-/// Refuses a method, and says which ones there are (RFC 9110, section 15.5.6).
+/// Refuses a method, and lists the allowed ones (RFC 9110, section 15.5.6).
 fn not_allowed(methods: &'static str) -> Reply {
     let mut reply = refused(&Refusal::new(405, "this method does nothing here", "POST /run, GET the others"));
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
@@ -419,7 +419,7 @@ fn not_allowed(methods: &'static str) -> Reply {
 
 fn built(reply: hyper::http::response::Builder, kind: &'static str, text: impl Into<Bytes>) -> Reply {
     let reply = reply.header(CONTENT_TYPE, kind).header(CACHE_CONTROL, "no-store");
-    // No page of another origin gets it as an image, a script or a style.
+    // A page of another origin cannot load the answer as an image, a script or a style.
     let reply =
         reply.header(X_CONTENT_TYPE_OPTIONS, "nosniff").header("cross-origin-resource-policy", "same-origin");
     reply.body(Full::new(text.into())).expect("statuses and headers of this file are valid")

@@ -1,4 +1,4 @@
-//! The lines between two standing parties: three connections, which stand or fall together.
+//! The lines between two services: three connections, which all end when one of them fails.
 //!
 //! ```text
 //!   work    garbler -> evaluator    run this? | compare the stores again | (nothing, now and then)
@@ -9,9 +9,9 @@
 //!           garbler -> evaluator    noted | why not
 //! ```
 //!
-//! Who drives a line says something now and then, so that the other looks up. None of this is relied on:
-//! programs are compared by digest, stores by their logs, and each party asks its own list and its own
-//! budget.
+//! On each line one party, the driver, sends messages; it sends one regularly, so that the other party can
+//! check for a stop. Security does not depend on these messages: programs are compared by digest, stores by
+//! their logs, and each party checks its own list and its own budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,44 +38,45 @@ use crate::trail::{Asker, Event, Kind, Outcome};
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
 
-/// How many of them the driver of a line may send a second; what comes faster waits on its way.
+/// The number of them that the driver of a line may send a second; further ones wait.
 const MESSAGES_A_SECOND: u32 = 1000;
 
-/// Longest of them.
+/// The maximum length of a message.
 const MAX_BYTES: usize = 4096;
 
-/// Longest id of a request.
+/// The maximum length of a request's id.
 pub const MAX_ID: usize = 64;
 
-/// Longest id on a line: with what marks it as a user's, or as nobody's.
+/// The maximum length of an id on a line, with the mark that makes it a user's or nobody's.
 const MAX_MARKED_ID: usize = MAX_ID + 1;
 
-/// Version of these messages.
+/// The version of these messages.
 const VERSION: u32 = 1;
 
-/// How often who drives a line says something. The same at all parties, whatever their limits are: the peer
-/// takes a line whose driver is gone for dead by its signs of life, not by this.
+/// The time after which a driver with nothing to send sends an empty message. It is the same for all parties,
+/// whatever their limits are: a lost driver is detected by the signs of life of the connection, and not by
+/// this.
 const PULSE: Duration = Duration::from_secs(2);
 
 /// The three lines, in the order in which they are opened.
 const LINES: [&str; 3] = ["work", "fill", "ask"];
 
-/// What the side that connects says of a connection.
+/// The description of a connection that the connecting side sends.
 #[derive(Serialize, Deserialize)]
 struct Sheet {
     serve: u32,
     line: String,
-    /// Names the three lines of one meeting.
+    /// The name of the meeting, which its three lines share.
     meeting: String,
 }
 
-/// What the driver of a line says.
+/// A message of the driver of a line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Say {
     Idle,
     Renew,
-    /// `theirs` if nobody has asked for it but at the evaluator.
+    /// `theirs` is true if only the evaluator's users have requested it.
     Run {
         digest: String,
         id: String,
@@ -91,7 +92,7 @@ enum Say {
     },
 }
 
-/// What it hears.
+/// An answer to the driver.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Hear {
@@ -129,7 +130,7 @@ fn parse_digest(text: &str) -> Result<[u8; 32], Error> {
     Ok(digest)
 }
 
-/// Reads which run the peer means.
+/// Reads the name of a run that the peer sent.
 fn parse_which(digest: &str, id: String) -> Result<Which, Error> {
     match id.len() <= MAX_MARKED_ID && id.chars().all(|c| c.is_ascii_graphic()) {
         true => Ok(Which { digest: parse_digest(digest)?, id }),
@@ -137,27 +138,26 @@ fn parse_which(digest: &str, id: String) -> Result<Which, Error> {
     }
 }
 
-/// What the lines of one meeting share.
+/// The state that the lines of one meeting share.
 #[derive(Default)]
 struct Link {
-    /// Asked when one of the lines has failed: then nobody waits on the others any more.
+    /// Set when one of the lines has failed: then the others stop waiting, too.
     broken: Stop,
-    /// There is stock that the line of work does not know yet.
+    /// There is stock that the line of work has not seen yet.
     renew: AtomicBool,
-    /// A step was made.
+    /// A step was completed.
     made: AtomicBool,
-    /// One was begun and not made.
+    /// A step was begun and not completed.
     given_up: AtomicBool,
 }
 
 impl Link {
-    /// Returns whether a line goes on: all stand while a step is made, as they fall together.
+    /// Returns whether a line continues: all lines stay open while a step is made, because they end together.
     fn holds(&self, desk: &Desk) -> bool {
         !self.broken.is_asked() && (!desk.is_stopping() || desk.is_filling())
     }
 
-    /// Runs a line; when it fails, all of them end, and if the peer failed a check the run that has begun,
-    /// too.
+    /// Runs a line; when it fails, all of them end, and if the peer failed a check, the current run ends too.
     fn until(&self, desk: &Desk, line: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         let ended = line();
         if ended.is_err() {
@@ -170,47 +170,48 @@ impl Link {
         ended
     }
 
-    /// Waits for what the driver of a line says next; until the lines fail, not only this one.
+    /// Waits for the driver's next message, until any of the lines fails.
     fn next(&self, desk: &Desk, line: &mut Channel) -> Result<Say, Error> {
         line.set_timeout(desk.config().limits.stall());
         self.broken.enter(|| receive(line))
     }
 }
 
-/// How to come by the peer.
+/// The ways to reach the peer.
 pub struct Meeting<'a> {
     pub place: &'a Place,
     pub identity: &'a Identity,
     pub peer: PublicKey,
 }
 
-/// How the peer is met just now.
+/// Returns the current options for connecting to the peer.
 fn options(desk: &Desk) -> tls::Options {
     tls::Options { party: desk.party, lanes: 1, timeout: desk.config().limits.stall() }
 }
 
-/// Longest time between two attempts to reach the peer.
+/// The longest time between two attempts to reach the peer.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// Shortest time between two of them.
+/// The shortest time between two attempts to reach the peer.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// Longest time for which the peer is not met because steps were given up.
+/// The longest pause before the next meeting after steps were given up.
 const MAX_PENALTY: Duration = Duration::from_secs(600);
 
-/// How often a line that nothing happens on is looked at.
+/// The interval at which an idle line is checked.
 const TICK: Duration = Duration::from_millis(500);
 
-/// How often it is looked at while all stops.
+/// The interval at which an idle line is checked while the service stops.
 const LAST_TICK: Duration = Duration::from_millis(50);
 
-/// Keeps the lines to the peer until all stops. `ready` is called once this party can be reached.
+/// Keeps the lines to the peer until the service stops. `ready` is called once this party can be reached.
 ///
-/// Where a line breaks inside a step, the peer has seen a challenge and may want another one: it is not met
-/// for a time, which doubles with each until lines end on which one is made and none breaks.
+/// If a line breaks inside a step, the peer has seen a challenge and may want another one. Therefore the next
+/// meeting is delayed. The delay doubles each time, until the lines of a meeting end with a completed step
+/// and no broken one.
 ///
 /// # Errors
-/// [`Error::Peer`] if the peer failed a check: then it is not met again.
+/// [`Error::Peer`] if the peer failed a check: then there is no further meeting.
 pub fn keep(
     desk: &Arc<Desk>,
     meeting: &Meeting<'_>,
@@ -269,8 +270,8 @@ pub fn keep(
     Ok(())
 }
 
-/// Returns how long the peer is not met after these lines, where this is what it has come to so far, and what
-/// it comes to: nothing takes from it what was made on lines on which something was given up, too.
+/// Returns the pause before the next meeting, and the new delay, from the current delay: a completed step
+/// does not reduce it if another step of the same meeting was given up.
 fn rest_after(link: &Link, penalty: Duration) -> (Duration, Duration) {
     match (link.made.load(Ordering::SeqCst), link.given_up.load(Ordering::SeqCst)) {
         (_, true) => (penalty, (penalty * 2).min(MAX_PENALTY)),
@@ -279,7 +280,7 @@ fn rest_after(link: &Link, penalty: Duration) -> (Duration, Duration) {
     }
 }
 
-/// Waits, unless all stops.
+/// Waits, unless the service stops.
 fn wait(desk: &Desk, time: Duration) {
     let end = Instant::now() + time;
     while !desk.is_stopping() && Instant::now() < end {
@@ -307,8 +308,8 @@ fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Lines, Error> {
     Ok((LINES.iter().map(open).collect::<Result<_, Error>>()?, name))
 }
 
-/// Waits for the three lines of one meeting. Who comes with something else is turned away with a word; a
-/// meeting that another one begins after is over.
+/// Waits for the three lines of one meeting. A connection with other content is refused with a message; a
+/// meeting ends when a newer one begins.
 fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
     let sheet = Sheet { serve: VERSION, line: String::new(), meeting: String::new() };
     let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
@@ -332,7 +333,7 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
         };
         let theirs = fits(&met).ok().filter(|sheet| is_name(&sheet.meeting));
         let Some(theirs) = theirs else {
-            // A peer that went away needs no reason.
+            // No reason is sent to a peer that has gone.
             let _ = met.channel.refuse("`brickwork serve` is here; run `brickwork serve` there, too");
             continue;
         };
@@ -350,7 +351,8 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
 /// Bytes of a meeting's name.
 const NAME_BYTES: usize = 16;
 
-/// Returns whether the peer names a meeting as this program does: the name goes into the audit trail.
+/// Returns whether the peer's name of a meeting has the form of this program's names, because it is written
+/// to the audit trail.
 fn is_name(name: &str) -> bool {
     name.len() == 2 * NAME_BYTES && name.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -362,12 +364,13 @@ fn fits(met: &Met) -> Result<Sheet, Error> {
     })
 }
 
-/// Runs the three lines until one fails or all stops.
+/// Runs the three lines until one fails or the service stops.
 fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(), Error> {
     let Ok([work, fill, ask]) = <[Channel; 3]>::try_from(channels) else {
         return Err(Error::Usage("there are three lines".into()));
     };
-    // One after the other, at both parties alike: stores are compared by one at a time.
+    // They start one after the other, in the same order at both parties, because only one at a time can
+    // compare stores.
     let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
     let (work, fill) = (open(work)?, open(fill)?);
     desk.figures.connected(true);
@@ -386,7 +389,8 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
             || Err(Error::Resource("a line ended in a panic, which is a fault of this program".into()));
         [working, filling.join().unwrap_or_else(|_| panicked()), asking.join().unwrap_or_else(|_| panicked())]
     });
-    // A failed check is never passed over. What failed first matters; the others found the line closed.
+    // A failed check is always reported first. Otherwise the first failure is reported; the others found the
+    // line closed.
     let weight = |e: &Error| match e {
         Error::Peer(_) => 0,
         Error::Io(_) => 2,
@@ -395,7 +399,7 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     ended.into_iter().filter_map(Result::err).min_by_key(weight).map_or(Ok(()), Err)
 }
 
-/// What a driver of a line does when there is nothing to say: says so now and then.
+/// Sends a driver's empty messages at regular intervals.
 struct Pulse(Instant);
 
 impl Pulse {
@@ -412,14 +416,14 @@ impl Pulse {
     }
 }
 
-/// Waits a little where all stops, and lines stand for a step that is being made.
+/// Waits a little while the service stops and lines stay open for the current step.
 fn last_step(desk: &Desk) {
     if desk.is_stopping() {
         std::thread::sleep(LAST_TICK);
     }
 }
 
-/// The garbler's work: it says what runs.
+/// The garbler's side of the line of work: it chooses the runs.
 fn works(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
@@ -460,7 +464,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         return Ok(line);
     }
     let Some(running) = desk.begin(which, allowed) else { return Ok(line) };
-    // A request that has gone meanwhile is answered already, and its input is withdrawn.
+    // A request that was withdrawn meanwhile is answered already, and its input is gone.
     let Some(input) = running.input.as_ref().filter(|_| running.asked || !asked) else { return Ok(line) };
     if let Err(why) = desk.can_keep(allowed) {
         desk.refuse(which, &why.into());
@@ -494,7 +498,7 @@ fn confused() -> Error {
     Error::Mismatch("the peer's service answers something else than it was asked".into())
 }
 
-/// Runs what both have agreed to.
+/// Runs an agreed program.
 fn run(
     desk: &Desk,
     running: &Running<'_>,
@@ -539,7 +543,7 @@ fn run(
     }
 }
 
-/// The evaluator's side of the work.
+/// The evaluator's side of the line of work.
 fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let rate = Rate::new();
     while link.holds(desk) {
@@ -554,7 +558,7 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
     Ok(())
 }
 
-/// Answers whether what the garbler asks for runs, and runs it.
+/// Answers whether the garbler's proposed run is accepted, and runs it.
 fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result<Stocked, Error> {
     let config = desk.config();
     let allowed = config.programs.get(&which.digest);
@@ -568,7 +572,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
         return refused(line, Why::NotAllowed);
     };
     let Some(running) = desk.begin(which, allowed) else { return refused(line, Why::Stopping) };
-    // What nobody asks for any more does not run on a standing input.
+    // A run that nobody requests any more does not use a standing input.
     let input = running.input.as_ref().filter(|_| running.asked || !theirs);
     let Some(input) = input else { return refused(line, Why::NoInput) };
     if !line.has(&allowed.program)? {
@@ -581,7 +585,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
     run(desk, &running, line, which, allowed, input)
 }
 
-/// What so many executions of a program take, a step for each component.
+/// Returns the items that this many executions of a program need, as a step for each component.
 fn steps(allowed: &Allowed, count: u64) -> Vec<Request> {
     let count = count as usize;
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
@@ -598,7 +602,7 @@ fn steps(allowed: &Allowed, count: u64) -> Vec<Request> {
     steps
 }
 
-/// The garbler's filling: it looks at the marks.
+/// The garbler's side of the line of filling: it compares the stock with the configured marks.
 fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
@@ -631,7 +635,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
                 }
                 Hear::No(why) => {
                     desk.peer_in_vain.store(why == Why::Vain, Ordering::SeqCst);
-                    // There will be no stock for it, so nobody needs to wait for that.
+                    // There will be no stock for this program, so no request needs to wait for it.
                     desk.refuse_all(&allowed.digest, &Refusal::from(why).of_the_peer());
                     continue;
                 }
@@ -653,7 +657,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     Ok(())
 }
 
-/// The evaluator's side of the filling: it makes what its own marks allow.
+/// The evaluator's side of the line of filling: it makes as much as its own marks allow.
 fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let rate = Rate::new();
     while link.holds(desk) {
@@ -675,7 +679,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         };
         let granted = match desk.may_fill() {
             Ok(true) => count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?)),
-            // Later: the garbler asks again.
+            // Not now: the garbler asks again later.
             Ok(false) => 0,
             Err(why) => {
                 send(line.channel(), &Hear::No(why))?;
@@ -690,7 +694,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
     Ok(())
 }
 
-/// Makes stock, and lets go of it.
+/// Makes stock, and releases its epoch for the other lines.
 fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
     let (begun, before) = (Instant::now(), line.bytes());
     let mut line = line;
@@ -708,7 +712,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     match &made {
         Err(_) if desk.is_stopping() => {}
         Ok(_) => link.made.store(true, Ordering::SeqCst),
-        // Nothing was begun, and it would be the same again.
+        // No step was begun, and another attempt would fail in the same way.
         Err(Error::Vain(_)) => desk.gives_up(),
         Err(_) => link.given_up.store(true, Ordering::SeqCst),
     }
@@ -723,7 +727,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     Ok(line)
 }
 
-/// The evaluator announces to the garbler what is asked for here.
+/// The evaluator announces to the garbler the requests of its users.
 fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
@@ -742,7 +746,7 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     Ok(())
 }
 
-/// The garbler notes what the evaluator is asked for.
+/// The garbler notes the requests of the evaluator's users.
 fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     let rate = Rate::new();
     while link.holds(desk) {
@@ -770,7 +774,7 @@ fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error>
 mod tests {
     use super::*;
 
-    /// Who has one step made and breaks off in the next is not met sooner for it.
+    /// A peer that completes one step and breaks off in the next does not shorten the delay.
     #[test]
     fn a_step_that_is_made_takes_nothing_from_one_that_is_given_up() {
         let after = |made: bool, given_up: bool, penalty| {

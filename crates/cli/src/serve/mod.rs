@@ -1,5 +1,5 @@
-//! `brickwork serve`: a party that stays up. It keeps the line to its peer, refills the stock in the
-//! background, and runs the programs of its list for whoever asks on this machine.
+//! `brickwork serve`: a party that keeps running as a service. It keeps the connection to its peer, refills
+//! the stock in the background, and runs the programs of its list for users of this machine.
 
 mod budget;
 pub mod config;
@@ -38,7 +38,8 @@ use results::Results;
 /// machine
 #[derive(Args)]
 pub struct Arguments {
-    /// What is allowed, and where the peer is: a TOML file, which SIGHUP reads again (docs/guides/serve.md)
+    /// The configuration, with the allowed programs and the peer's address: a TOML file, which SIGHUP reads
+    /// again (docs/guides/serve.md)
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// The store that stock is kept in, and how often programs have run
@@ -54,13 +55,13 @@ pub struct Arguments {
     audit: Option<PathBuf>,
 }
 
-/// How often what has waited too long is looked for.
+/// The interval at which expired requests are searched.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The times that a date in a header of HTTP can say: years 1970 to 9999, in seconds after 1970.
+/// The times that a date in an HTTP header can express: years 1970 to 9999, in seconds after 1970.
 const HTTP_DATES: std::ops::Range<u64> = 0..253_402_300_800;
 
-/// Refuses a clock that no answer of HTTP can date, and budgets by the hour cannot count by.
+/// Refuses a clock whose time an HTTP date cannot express, and with which hourly budgets cannot be counted.
 fn clock_is_set() -> Result<(), Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     match now.is_ok_and(|now| HTTP_DATES.contains(&now.as_secs())) {
@@ -113,7 +114,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     })?;
     let at = socket.local_addr().map_err(|e| Failure::other(e.to_string(), "give http another address"))?;
 
-    // Before anything is said: whoever has read it may send one.
+    // This is done before the address is printed: a reader may send a signal as soon as it knows it.
     let signals = {
         let _inside = runtime.enter();
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
@@ -173,7 +174,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             }
         }
     });
-    // A run that has begun is finished; whoever asked for it is answered.
+    // A run that has begun is finished, and the user who requested it gets the answer.
     let stopping = desk.clone();
     runtime.block_on(async {
         let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
@@ -202,13 +203,13 @@ fn file_name(path: &str) -> Option<String> {
     Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// Says where it can be reached.
+/// Prints the address at which the service can be reached.
 fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAddr>) {
     tracing::info!("requests are taken at {http}");
     if quiet {
         return;
     }
-    // Whoever has closed stderr does not want to know.
+    // If stderr is closed, the message is dropped.
     let _ = writeln!(std::io::stderr(), "requests are taken at {http}");
     if let Some(peer) = peer {
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {peer}");
