@@ -18,7 +18,7 @@ _FILE = re.compile(r'(?:^|")\s*(?:@|csv:)')
 class SecretFile:
     """An input that is read, and erased after use, by the native part alone: a file of JSON or a table.
 
-    In a `with` block it must be there, and behind it nothing can use it.
+    A `with` block closes it, and nothing can use it afterwards.
 
     Args:
         path: the file; a table's ends in `.csv`, or `table` says that it is one.

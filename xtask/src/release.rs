@@ -375,7 +375,7 @@ mod tests {
             assert_eq!(is_static(&own, machine), Err("it is linked dynamically".into()));
         }
         assert_eq!(is_static(&own, machine ^ 1), Err("it is for another machine".into()));
-        // Without its program headers it asks for nothing.
+        // Without its program headers it needs no other library.
         own[56..58].fill(0);
         assert_eq!(is_static(&own, machine), Ok(()));
         assert_eq!(is_static(&own[..40], machine), Err("it is cut off".into()));

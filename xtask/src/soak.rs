@@ -241,8 +241,8 @@ impl Counts {
         self.wrong.lock().expect("nobody panics in here").get_or_insert(why);
     }
 
-    /// Asks for a run, and counts what becomes of it. Returns what it gave, and how long it took where
-    /// nothing happened meanwhile.
+    /// Requests a run, and counts its outcome. Returns what it gave, and how long it took where nothing
+    /// happened meanwhile.
     fn run(&self, at: SocketAddr, body: &Value) -> Option<(Value, Option<f64>)> {
         let (before, begun) = (self.happened.load(Ordering::SeqCst), Instant::now());
         let answer = ask(at, "POST /run", &body.to_string());

@@ -277,7 +277,7 @@ impl<'r> Lane<'r> {
         succeeds_in_time(command.stdin(Stdio::null()).stdout(out?).stderr(err?))
     }
 
-    /// Prints all that was said.
+    /// Prints the whole output.
     fn print(&self) -> Result<(), String> {
         let mut said = File::open(&self.said).map_err(|e| format!("{}: {e}", self.said.display()))?;
         std::io::copy(&mut said, &mut std::io::stdout()).map_err(|e| format!("stdout: {e}"))?;

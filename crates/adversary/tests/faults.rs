@@ -225,7 +225,7 @@ impl Said {
 enum Edit {
     /// It comes twice.
     Twice(usize),
-    /// It comes behind the next one.
+    /// The message arrives after the next one.
     Swapped(usize),
 }
 
@@ -316,7 +316,7 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
     let next_is_alike =
         |at: usize| said[party].get(at + 1).is_some_and(|next| next.form() == said[party][at].form());
     let expected = match edit {
-        // Nothing is read after the last one.
+        // Nothing is read after the last message.
         Edit::Twice(at) if at + 1 == all => End::Right,
         // If not at once, then when as many as follow have been taken for the ones behind them.
         Edit::Twice(_) => End::Caught(Cheat::UnexpectedMessage),
@@ -332,7 +332,7 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
         Edit::Twice(at) if said[party][at].tag == SEED && next_is_alike(at) => {
             assert_eq!(other, End::Caught(Cheat::Opening))
         }
-        // It notices nothing, or that the line is closed.
+        // The party notices nothing, or finds the connection closed.
         _ => assert!(matches!(other, End::Right | End::Gone), "party {party}, {edit:?}: {other:?}"),
     }
     let outputs = said[1].iter().any(|message| message.tag == msg::OUTPUT_LABELS);

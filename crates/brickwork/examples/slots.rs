@@ -25,7 +25,7 @@ fn program(slots: usize) -> Result<Program, Error> {
         let before = state.clone();
         for (place, byte) in state.iter_mut().enumerate().take(slots - round * STATE) {
             let bits = |place: usize| before[place]..before[place] + 8;
-            // In eight rounds every byte comes to depend on every other.
+            // After eight rounds every byte depends on every other.
             let inputs: Vec<Wire> = bits(place).chain(bits(place ^ 1 << (round % 8))).collect();
             *byte = program.slot(mix, &inputs)?;
         }

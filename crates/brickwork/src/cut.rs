@@ -9,7 +9,7 @@ use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
 /// A cut of a program into components that both parties can make from the same file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Cut {
-    /// As the file cuts it.
+    /// The program's own components.
     Given,
     /// In one piece.
     Whole,

@@ -75,7 +75,7 @@ impl Faults for WatchedDisk {
     }
 }
 
-/// Leaves this process without the pool that everything would be computed on that belongs to no session.
+/// Makes the global thread pool of this process fail to start, so that any work on it fails.
 fn no_pool_but_the_given_one() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -275,7 +275,7 @@ mod tests {
         assert!(encode(&[list], &json!({ "items": [1, 2, 1] })).is_err());
     }
 
-    /// Rows of zeros may fill a table up. The count says nothing about them.
+    /// Rows of zeros may fill a table up. The count does not include such rows.
     #[test]
     fn a_row_with_the_key_0_is_no_row() {
         let rows = |field: &str, order, rows: [(u32, i32); 4]| {

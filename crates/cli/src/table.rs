@@ -398,7 +398,7 @@ struct Column {
     port: Port,
     /// Number of digits after the point of its decimals.
     digits: Option<u8>,
-    /// Its index in a line.
+    /// The index of its value in a line.
     place: usize,
 }
 

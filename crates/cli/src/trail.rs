@@ -51,7 +51,7 @@ pub enum Outcome {
     Refused,
 }
 
-/// The side on which somebody asked for it.
+/// The side whose user requested it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
@@ -187,7 +187,7 @@ impl Kept {
 /// The time in the form of the log's lines.
 fn now() -> String {
     let mut text = String::new();
-    // A string takes all that is written to it.
+    // Writing to a string cannot fail.
     let _ = SystemTime.format_time(&mut Writer::new(&mut text));
     text
 }

@@ -33,7 +33,7 @@ fn found() -> usize {
         let number = |text| u64::from_str_radix(text, 16).expect("an address");
         let range = number(start)..number(end);
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        // It may have been given back meanwhile.
+        // The memory may have been released meanwhile.
         if !range.contains(&here) && memory.read_exact_at(&mut bytes, range.start).is_ok() {
             count += bytes.windows(NEARLY.len()).filter(|at| at.iter().copied().eq(digits())).count();
         }

@@ -180,7 +180,7 @@ impl Stores {
 /// that entry would follow from it.
 ///
 /// # Panics
-/// If it keeps one.
+/// Does nothing if the store keeps no key.
 #[track_caller]
 pub fn check_keys_went_forward(store: &Store) {
     for (id, _) in store.epochs().expect("a store that can be read") {

@@ -118,7 +118,7 @@ fn to_columns<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
     [a, [b[3], b[0], b[1], b[2]], [c[2], c[3], c[0], c[1]], [d[1], d[2], d[3], d[0]]]
 }
 
-/// The same word for all inputs.
+/// The same word for all inputs of a lane.
 ///
 /// # Safety
 /// The machine has the features of `V`.

@@ -23,7 +23,7 @@ pub struct MaskWords<'a> {
 /// The parameters of one hash of leaky ANDs.
 #[derive(Clone, Copy)]
 pub struct LeakyHash<'a> {
-    /// The key, of all of these.
+    /// The key that all of these hashes share.
     pub key: &'a Aes128,
     /// The tweak of each.
     pub tweaks: &'a [u128],

@@ -20,7 +20,7 @@ pub(crate) trait Vector: Copy {
     type Keys: Copy;
     /// One bit for each block.
     type Mask: Copy;
-    /// Bytes in the form in which factors take them.
+    /// Bytes in the form that multiplication by a factor needs.
     type Bytes: Copy;
 
     /// Reads `BLOCKS` blocks from `from`, of any alignment.

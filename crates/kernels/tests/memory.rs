@@ -250,7 +250,7 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
             })])
         };
         std::thread::scope(|scope| {
-            // It finds the line closed.
+            // The party finds the connection closed.
             scope.spawn(|| drop(run(peer, end(theirs, usize::MAX))));
             run(victim, end(mine, messages))
         })

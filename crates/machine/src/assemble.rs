@@ -37,7 +37,7 @@ impl Assembly {
     }
 
     /// Returns the program for any secret one with this interface and number of steps, which its holder gives
-    /// as an input. Nothing of this assembly's instructions is in it.
+    /// as an input. It contains none of this assembly's instructions.
     ///
     /// # Errors
     /// A [`Problem`] if `.steps` is missing or too small for the instructions, or the holder's other inputs

@@ -21,7 +21,7 @@ const MAX_NESTING: usize = 8;
 pub struct Assembly {
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<Output>,
-    /// Each with its line.
+    /// Each instruction with its line.
     pub(crate) instructions: Vec<(Instruction, usize)>,
     /// How many steps a secret program has, and the line that says it.
     pub(crate) steps: Option<(u32, usize)>,

@@ -49,7 +49,7 @@ impl Measured {
         self.0.get(work.name).copied()
     }
 
-    /// Returns all of them.
+    /// Returns all kinds of work.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, &seconds)| (&**name, seconds))
     }

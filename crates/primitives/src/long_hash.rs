@@ -32,7 +32,7 @@ impl LongHash {
         LongHash { hasher: Hasher::new_derive_key(context), waiting: Secrets::with_capacity(FEW) }
     }
 
-    /// Takes in these bytes, behind all others.
+    /// Appends these bytes to the hashed message.
     pub fn update(&mut self, bytes: &[u8]) -> &mut Self {
         let lacking = SECTION - self.waiting.len();
         if bytes.len() < lacking {

@@ -55,7 +55,7 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     /// Closes it. The system frees a file's contents on the thread that closes it. For gigabytes this takes
-    /// seconds, for which nobody waits.
+    /// seconds, so another thread does it.
     fn drop(&mut self) {
         if self.file().metadata().is_ok_and(|file| file.len() > AT_ONCE) {
             let file = self.0.take();
@@ -239,7 +239,7 @@ impl Spill {
         })
     }
 
-    /// Returns the values of a row that stand at these places, in this order. No place comes twice.
+    /// Returns the values of a row that stand at these places, in this order. No position occurs twice.
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no room or something cannot be read.

@@ -6,13 +6,13 @@ use crate::html::escaped;
 
 /// A point of a curve.
 pub struct Point {
-    /// Its place along the first axis.
+    /// Its position on the first axis.
     pub x: f64,
-    /// Its place along the second one.
+    /// Its position on the second axis.
     pub y: f64,
     /// Its meaning, shown when a pointer rests on it.
     pub title: String,
-    /// The same in a word or two, written beside it.
+    /// A short label, written beside it.
     pub label: String,
     /// Drawn larger, as a diamond and in red.
     pub marked: bool,
@@ -144,7 +144,7 @@ impl Range {
             (low, high) = (if low.is_finite() { low } else { 0.0 }, low.max(0.0) + 1.0);
         }
         if scale == Scale::Linear {
-            // Nothing lies on the upper end.
+            // No point lies on the upper end.
             high *= 1.04;
         }
         Range { scale, low, high }
@@ -238,7 +238,7 @@ impl Chart {
             );
             for point in &series.points {
                 let (at, title) = ([x(point.x), y(point.y)], escaped(&point.title));
-                // Told apart by their shape, too.
+                // The series also differ in the shape of their points.
                 let _ = match point.marked {
                     true => writeln!(
                         svg,

@@ -75,7 +75,7 @@ impl Times {
 
 impl Times {
     /// Does the rank sum test of Mann and Whitney: how many standard deviations the ranks of class 1 are
-    /// above those of class 0. It asks nothing of how times are distributed.
+    /// above those of class 0. It assumes nothing about the distribution of times.
     pub fn rank_test(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(|a, b| a.1.total_cmp(&b.1));

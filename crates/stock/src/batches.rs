@@ -55,7 +55,7 @@ pub(super) enum Use {
     Programs,
     /// It is used up. Its parameters still count for the other batches of its epoch.
     Nobody,
-    /// It was given up.
+    /// The batch was given up.
     Nothing,
 }
 

@@ -197,7 +197,7 @@ class _Crew:
 
     @contextlib.contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Remembers why it goes no further: the coordinator only hears that."""
+        """Keeps the reason of its end, because the coordinator only learns that it ended."""
         try:
             yield
         except errors.Error as error:
@@ -337,7 +337,7 @@ class _Crew:
             self._lost(lane, "stock" if is_there else "stopped")
 
     def _lost(self, lane: int, cause: str) -> None:
-        """Ends a lane's actor, and says that it is gone."""
+        """Ends a lane's actor, and reports that it is gone."""
         import ray
 
         if (actor := self._lanes.pop(lane, None)) is None:

@@ -34,7 +34,7 @@ def cause(error: BaseException) -> str:
 
 
 class Lane:
-    """One attempt of a lane. Its methods give the events that the coordinator hears.
+    """One attempt of a lane. Its methods return the events for the coordinator.
 
     Args:
         words: the flags of `brickwork worker` for the lane.

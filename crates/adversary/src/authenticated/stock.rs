@@ -219,7 +219,7 @@ fn names_others(cheater: Party, rng: &mut Rng) -> Played {
     ending(&ends[other(cheater) as usize])
 }
 
-/// Adds all of them.
+/// Adds all attacks on stock.
 pub(super) fn stock(all: &mut Catalogue) {
     let story = "While stock is made the evaluator bets on the garbler's share of an x, and goes away where \
                  the answer shows that it has lost: nobody caught it, and the attempt counts.";

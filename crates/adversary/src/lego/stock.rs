@@ -127,7 +127,7 @@ fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut 
 }
 
 /// A garbler made a gate of each program's first bucket compute NAND, when the stock was made. Both programs
-/// come out right, and nothing is burned.
+/// give the right results, and nothing is burned.
 fn recovered(built: bool, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let asked = Request::of(&toy()).and_then(|once| once.times(2)).map_err(|error| error.to_string())?;

@@ -255,7 +255,7 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
     let copy = stores.copy();
     (0..runs).try_for_each(|_| stores.works())?;
     stores.restore(party, &copy);
-    // The other one has burned its used epochs; it knows about all of them.
+    // The other party has burned its used epochs, and knows all of them.
     let met = stores.run();
     only_talk(&met, Party::Garbler)?;
     only_talk(&met, Party::Evaluator)?;
@@ -267,13 +267,13 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
 /// A lie about the pair of its store.
 #[derive(Clone, Copy)]
 pub enum Pair {
-    /// It says that it is of another one.
+    /// It claims to be another store.
     Other,
     /// It says that it is new, to begin again with another count of attempts.
     None,
 }
 
-/// Plays row 24: a party lies about the pair that its store is of. The other one loses nothing by it.
+/// Plays row 24: a party lies about the pair that its store is of. The other party loses nothing.
 pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     let stores = Stores::filled();
     let rewrite = move |bytes: &mut Vec<u8>| match lie {

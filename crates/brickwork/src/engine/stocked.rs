@@ -48,7 +48,8 @@ pub struct Wishes<'a> {
     pub no_ots: bool,
     /// The number of executions for which programs are built from gates, if they are built.
     pub build: Option<NonZeroU32>,
-    /// The unit of JIMU's buckets: components (given) or AND gates. It is gates if none.
+    /// The unit of JIMU's buckets: components (given) or AND gates. If it is none, the program is cut into
+    /// gates.
     pub cut: Option<&'a Cut>,
     /// True if the user named a level of security.
     pub level: bool,

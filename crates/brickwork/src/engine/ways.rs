@@ -33,7 +33,7 @@ impl Protocols {
         Protocols(Protocol::ALL.into_iter().filter(holds).collect())
     }
 
-    /// Returns these protocols; all that hold against a cheater if there is none among them.
+    /// Returns these protocols, or, if the list is empty, all that are secure against a cheater.
     pub fn of(protocols: impl IntoIterator<Item = Protocol>) -> Self {
         let named: Vec<Protocol> = protocols.into_iter().collect();
         if named.is_empty() { Protocols::auto() } else { Protocols(named) }
@@ -261,7 +261,7 @@ impl Part<'_> {
     }
 }
 
-/// Says why the first one is taken. Beside each stands whether it needs more memory than there is.
+/// Explains the choice of the first one. The flag of each is true if it needs more memory than is free.
 fn reason(sorted: &[(bool, Candidate)]) -> String {
     let Some(((_, chosen), others)) = sorted.split_first() else { return String::new() };
     let least = chosen.cost.seconds();

@@ -1,6 +1,6 @@
 //! Rows 4, 6 and 20: a connection that breaks costs an attempt only where the party that goes away may have
-//! seen that a cheat of its own would show. Each message of a filling is the one behind which a party is
-//! gone.
+//! seen that a cheat of its own would show. In turn each message of a filling is the last one before a party
+//! dies.
 
 use std::collections::BTreeMap;
 use std::io;

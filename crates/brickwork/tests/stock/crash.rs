@@ -227,7 +227,7 @@ impl<L: Line> Story<'_, L> {
                 (0..SOME).map(|k| k * changes / SOME + told % 3).collect()
             };
             for at in places {
-                // Nothing of the last write arrives, or some, or all of it.
+                // None, a part or all of the last write reaches the disk.
                 for some in if all { vec![0, 100, usize::MAX] } else { vec![[0, 100, usize::MAX][at % 3]] } {
                     self.told(party, at, some);
                     told += 1;

@@ -18,7 +18,7 @@ use super::*;
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// The message with which a party's input leaves, and the one behind which the peer may have its outputs.
+/// The first message that depends on a party's input, and the last one before the peer may have its outputs.
 type Tags = [[u8; 2]; 2];
 
 /// The part of a party in a run.

@@ -260,7 +260,7 @@ pub(super) fn read(bytes: &[u8], file: &str, name: &str, map: &InputMap) -> Resu
 
 /// The widths of the inputs, and whose each of them is.
 fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
-    // For all inputs as one.
+    // The single port for all inputs.
     if map.is_empty() || map.len() == 1 && map.contains_key("in0") {
         return Ok((vec![inputs], map.clone()));
     }

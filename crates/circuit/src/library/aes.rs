@@ -368,7 +368,7 @@ impl KeySteps {
     }
 }
 
-/// Returns each word, from the most significant on, plus the one that came out before it.
+/// Returns for each word, the last one first, its sum with the word returned before it.
 pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
     let mut new: Vec<Vec<Bit>> = Vec::new();
     for word in words.rchunks(32) {

@@ -654,7 +654,8 @@ impl Desk {
         lock(&self.queue).requests.iter().any(|request| request.which == *which)
     }
 
-    /// Returns this party's input to a run: that of a request, or else the standing one. None if it has none.
+    /// Returns this party's input to a run: that of a request, or else the standing one. None if there is
+    /// neither.
     pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Secrets<bool>> {
         lock(&self.queue).input(which, allowed, self.party)
     }

@@ -314,8 +314,8 @@ fn a_plan_comes_true() {
     assert_eq!(alternatives.iter().filter(|other| other["chosen"] == true).count(), 1);
     assert!(std::fs::read_to_string(drawing).expect("a drawing").ends_with("</svg>\n"));
 
-    // Both parties take the constants from there, too, and come to the same choice; and the standard one is
-    // no other than that of a plan for it.
+    // Both parties take the constants from this file, too, and make the same choice; the standard choice is
+    // that of a plan for it.
     let really = |more: &[&str]| {
         let arguments =
             ["run", &file, "--executions", "2", "--garbler", "[1, 2]", "--evaluator", "[2, 1]", "--json"];
@@ -603,7 +603,7 @@ fn a_timed_protocol_names_its_cut() {
     bad(&["bench", "protocol", &source, "--cut", "thin"], 2, "thin");
 }
 
-/// Both cuts run, and the one that a run would take is compared with the given one.
+/// Both cuts run, and the cut that a run would choose is compared with the given one.
 #[test]
 fn cuts_are_compared() {
     let file = example("aes-128-rounds.bwp");

@@ -414,7 +414,7 @@ fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     job.check(0..3);
     let ran = (0..3).map(|partition| json!({ "look": { "partition": partition } }).to_string());
     assert!({ ran }.any(|look| Told { attempt: "1", ..told() }.says(&look).0["found"]["taken"] == true));
-    // A store that is gone says nothing, and looking makes none.
+    // A missing store reports nothing, and the question does not create one.
     let store = job.keys.file("job-0/lane-0");
     std::fs::remove_dir_all(&store).unwrap();
     Told { attempt: "1", ..told() }.finds(0, true);

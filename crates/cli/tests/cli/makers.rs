@@ -150,8 +150,8 @@ fn row_21_kill_9_of_makers_and_coordinators() {
         let victim = if which < MAKERS { &mut makers[role][which] } else { &mut coordinators[role] };
         victim.kill().expect("a signal");
         let ended = coordinators.map(|child| finish_within(child, Duration::from_secs(30)));
-        // Their coordinators are gone, so they see it at once; those that nobody has called wait for all of
-        // it.
+        // Their coordinators are gone, so these makers notice it at once; makers without a call wait for the
+        // whole timeout.
         let patience = Duration::from_secs(10);
         let makers =
             makers.map(|all| all.into_iter().map(|child| finish_within(child, patience)).collect::<Vec<_>>());

@@ -684,7 +684,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         let evaluator = Side { input: "1250000", ..Side::evaluator(&keys) };
         let (listening, address) = garbler.listen(&with(garblers));
         let outputs = [evaluator.connect(&address, &with(evaluators)), finish(listening)];
-        // Where neither names one, both say which it was: none that rests on more than the others.
+        // If neither names one, both report the choice: none that needs further assumptions.
         let chosen =
             object(&outputs[0])["promise"]["triples"]["cot"].as_str().map(str::to_owned).unwrap_or_default();
         let chosen = Cot::ALL.into_iter().find(|cot| cot.name() == chosen).unwrap();

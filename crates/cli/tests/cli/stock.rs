@@ -12,7 +12,7 @@ use super::*;
 /// How often a process is killed where the number is not asked for.
 const KILLS: u32 = 6;
 
-/// Asks for another number.
+/// Sets another number of kills.
 const KILLS_VARIABLE: &str = "BRICKWORK_KILLS";
 
 pub const ROLES: [&str; 2] = ["garbler", "evaluator"];
@@ -527,7 +527,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         ["run", &parties.file, "--garbler", "1", "--evaluator", "2", "--store", &typo, "--store-key"];
     bad(&[&run_both[..], &[&parties.store_key, "--no-top-up"]].concat(), 6, "is no store");
     assert!(!Path::new(&typo).exists(), "a folder was made");
-    // Both were never asked anything.
+    // Neither of them was asked anything.
     whole(&parties, &ROLES);
     let key = pair(&parties, "garbler");
     for (role, other) in [("garbler", "evaluator"), ("evaluator", "garbler")] {
@@ -599,7 +599,7 @@ fn a_store_on_one_side_only_is_code_7() {
     whole(&parties, &ROLES);
 }
 
-/// At another level there is nothing; the message says for which there is.
+/// At another level there is no stock; the message names the existing levels.
 #[test]
 fn another_level_burns_nothing_and_is_named() {
     let parties = Parties::new("millionaires.bwp");

@@ -103,7 +103,7 @@ struct Scene {
 /// The way in which a store is lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// It is gone, and reading its log makes an empty one.
+    /// The store is gone, and reading its log creates an empty one.
     Empty,
     /// An older copy of it is there.
     Old,

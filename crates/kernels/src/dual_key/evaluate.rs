@@ -115,7 +115,7 @@ impl<const REDUCED: bool> EvaluateStyle for Rows<REDUCED> {
                 let gate = first + and.gate as usize;
                 let (a, b) = (walk.load(and.a), walk.load(and.b));
                 let key = D::combine(&walk.doubling, a, b).xor(walk.tweak(gate));
-                // The types are all that an evaluator sees of a wire, and say nothing to it.
+                // An evaluator sees only the types of a wire, and they reveal nothing to it.
                 let from = |lane: usize| evaluator.rows[lane].add((4 - usize::from(REDUCED)) * gate);
                 (keys[n], rows[n]) = (key, V::choose::<REDUCED>(a, b, walk.last, from).xor(walk.token(key)));
             }

@@ -24,7 +24,7 @@ pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
 }
 
 impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
-    /// Spreads all of it.
+    /// Fills each register with copies of the value that its lanes share.
     ///
     /// # Safety
     /// The machine has the features of `V`; so for all methods.

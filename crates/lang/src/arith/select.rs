@@ -40,8 +40,8 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
 }
 
 /// Returns, for every combination of indexes below their counts, a line that is one if these are the indexes
-/// and `enabled` is one. It takes one AND for each line except the first, and those for detecting a too large
-/// index.
+/// and `enabled` is one. It needs one AND for each output except the first, and those for detecting a too
+/// large index.
 pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> Vec<(Vec<usize>, Bit)> {
     for (index, count) in choices {
         let inside = below(g, index, *count);

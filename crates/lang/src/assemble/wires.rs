@@ -11,7 +11,7 @@ use crate::graph::{Bit, Template};
 
 /// Global wires of the values of `main`.
 pub struct Wires {
-    /// By node; `u32::MAX` if there is none.
+    /// Indexed by node; `u32::MAX` if there is none.
     pub plain: Vec<u32>,
     pub inverted: HashMap<u32, u32>,
     pub constants: [Option<u32>; 2],

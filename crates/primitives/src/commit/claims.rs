@@ -220,7 +220,7 @@ impl<'a> Claims<'a> {
     }
 
     /// Adds `count` values to those of claims that were listed. `give` gives some of them, with the weights
-    /// of their claims, in any order. Only the receiver asks for them.
+    /// of their claims, in any order. Only the receiver needs them.
     pub fn values(
         &mut self,
         count: usize,

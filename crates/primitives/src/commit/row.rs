@@ -54,7 +54,7 @@ impl Committed {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// Returns the commitments at the places of each list, in its order. No place may come twice.
+    /// Returns the commitments at the places of each list, in its order. No position may occur twice.
     pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Committed> {
         let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
         values
@@ -64,7 +64,7 @@ impl Committed {
     }
 }
 
-/// A row of commitments, or some of one. It keeps little or nothing of each.
+/// A row of commitments, or some of one. It keeps little or nothing of each commitment.
 pub struct Row {
     values: Storage,
     shares: Shares,

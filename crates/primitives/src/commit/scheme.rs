@@ -27,7 +27,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 
     /// The party that commits.
     type Sender: Sender;
-    /// The party that holds the other to its word.
+    /// The party that verifies the openings.
     type Receiver: Receiver;
 
     /// Returns the level for `security` bits of statistical security; none if it is not offered.

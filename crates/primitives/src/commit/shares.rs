@@ -374,7 +374,7 @@ impl Shares {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// Returns the shares at the places of each list, in its order. No place may come twice.
+    /// Returns the shares at the places of each list, in its order. No position may occur twice.
     ///
     /// # Panics
     /// If there are 2^32 places or more.

@@ -121,7 +121,7 @@ impl HashTables {
     pub fn with_kernel(kernel: Kernel, copies: usize, table_bytes: usize) -> Self {
         let hashes = match is_long(table_bytes) {
             true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
-            // Nothing comes of tables without bytes.
+            // Tables without bytes have no hash.
             false => Hashes::Short(table_bytes, vec![table_hash_with(kernel, &[]); copies]),
         };
         HashTables { kernel, hashes }

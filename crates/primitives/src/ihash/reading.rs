@@ -58,7 +58,7 @@ impl Readable {
     }
 
     /// Reads the values of the words at these points, `[word][point]`, with the seeds of all n symbols. With
-    /// other seeds it takes the same steps, and the values say nothing.
+    /// other seeds it takes the same steps, and the values reveal nothing.
     ///
     /// # Panics
     /// If there are not n seeds.

@@ -120,7 +120,7 @@ impl Hashes {
         Hashes(self.0.pair_sums(numbers, &others.0, other_numbers))
     }
 
-    /// Returns all of these, one after the other.
+    /// Returns all hashes, one after the other.
     ///
     /// # Panics
     /// If there are none.
@@ -171,7 +171,7 @@ impl Hashes {
         self.0.add(&other.0);
     }
 
-    /// Adds others, one to each, that come in parts, one behind the other.
+    /// Adds other hashes, one to each; they come in consecutive parts.
     ///
     /// # Panics
     /// If there are not as many.
@@ -504,7 +504,7 @@ impl Receiver {
     }
 
     /// Receives the opening values of `count` hashed words: their values at ℓ − w points that are never sent,
-    /// `[word][point]`. They are right if [`Opened::are_right`] says so.
+    /// `[word][point]`. They are right if [`Opened::are_right`] returns true.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.

@@ -184,7 +184,7 @@ impl Words {
     /// Returns the words of a range.
     ///
     /// # Panics
-    /// If it goes behind the last one.
+    /// If it ends after the last word.
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         let blocks = self.blocks();
         let data = self.data[range.start * blocks..range.end * blocks].to_vec();
@@ -224,7 +224,7 @@ impl Words {
         Words { symbols: self.symbols, count: steps.len(), data }
     }
 
-    /// Puts other words behind these. Growing leaves no copy behind, because a new list is allocated.
+    /// Appends other words. Growing leaves no copy behind, because a new list is allocated.
     ///
     /// # Panics
     /// If they have another length.
@@ -253,7 +253,7 @@ impl Words {
         self.data.iter_mut().zip(&*other.data).for_each(|(block, other)| *block ^= other);
     }
 
-    /// Adds others, one to each, that come in parts, one behind the other.
+    /// Adds other words, one to each; they come in consecutive parts.
     ///
     /// # Panics
     /// If there are not as many, of as many symbols.

@@ -134,7 +134,7 @@ pub trait CotSender: Sized + Send {
     /// in 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
     ///
     /// # Errors
-    /// As [`CotSender::extend`]; then `keys` holds nothing secret.
+    /// Does the same as [`CotSender::extend`]; afterwards `keys` contains nothing secret.
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
         let labels = self.random(channel, keys.len())?;
         keys.iter_mut().zip(labels.iter()).for_each(|(key, label)| *key = label.with_colour(0));

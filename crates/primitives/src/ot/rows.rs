@@ -395,7 +395,7 @@ impl SenderSide {
         std::hint::black_box(Zeroizing::new(std::array::from_fn(mask)))
     }
 
-    /// Does the same as [`SenderSide::call`]. Where it fails the place holds nothing secret.
+    /// Does the same as [`SenderSide::call`]. If it fails, the buffer contains nothing secret.
     pub fn call_in(
         &mut self,
         channel: &mut Channel,

@@ -296,7 +296,7 @@ impl<'p> Layout<'p> {
 const OPENINGS_OF_A_RUN: u64 = 3;
 
 impl Making {
-    /// Makes all that a program takes, for one run of it.
+    /// Makes all items that a program needs, for one run of it.
     ///
     /// # Errors
     /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if a cheater would achieve more

@@ -43,14 +43,14 @@ impl<'a> Fresh<'a> {
         Fresh { views: vec![view], at: (0, 0) }
     }
 
-    /// Takes the next ones.
+    /// Takes the next shares.
     fn take(&mut self, count: usize) -> Shares {
         let mut taken = Shares::with_capacity(count);
         self.take_to(&mut taken, count);
         taken
     }
 
-    /// Takes the next ones, and puts them behind others.
+    /// Takes the next shares, and appends them to others.
     fn take_to(&mut self, taken: &mut Shares, mut count: usize) {
         while count > 0 {
             look();

@@ -99,7 +99,7 @@ impl Shares {
         self.keys.len()
     }
 
-    /// Returns all of them.
+    /// Returns all shares.
     pub fn all(&self) -> View<'_> {
         View { keys: &self.keys, macs: &self.macs }
     }
@@ -134,7 +134,7 @@ impl Shares {
         shares
     }
 
-    /// Puts one behind them. There must be room: growing leaves copies behind.
+    /// Appends a share. There must be room: growing leaves copies behind.
     pub fn push(&mut self, share: Share) {
         self.keys.push(share.key);
         self.macs.push(share.mac);

@@ -34,7 +34,7 @@ impl Encrypted {
         bytes.iter_mut().zip(stream.iter()).for_each(|(block, key)| *block ^= key);
     }
 
-    /// Writes bytes behind all others. Returns where they begin.
+    /// Appends bytes. Returns where they begin.
     fn write(&self, bytes: &[u8]) -> Result<u64, Error> {
         let first = self.end.fetch_add(bytes.len().next_multiple_of(BLOCK) as u64, Ordering::Relaxed);
         let mut offset = first;
@@ -125,7 +125,7 @@ impl<T: Pod + Default> Deref for Slice<'_, T> {
 }
 
 impl<T: Pod + Default> Shelved<T> {
-    /// Returns all of it.
+    /// Returns the whole content.
     ///
     /// # Errors
     /// [`Error::Resource`] if it cannot be read.

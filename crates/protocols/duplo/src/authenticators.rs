@@ -156,7 +156,7 @@ impl EvaluatorAuthenticators {
     }
 
     /// Returns for each label, each on the head of a bucket, whether a strict majority of the bucket accepts
-    /// it (EvKAs of the paper). It asks all authenticators, whatever the first ones answer.
+    /// it (EvKAs of the paper). It asks all authenticators, even if the first ones already decide.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.

@@ -212,7 +212,7 @@ pub(super) struct OpenedAuthenticators {
     /// For plain ones, the half with the challenged colour; for the others the whole wire, which the
     /// evaluator can compute.
     pub wires: SpilledVec<Label>,
-    /// None for plain ones.
+    /// The offsets; none for plain authenticators.
     pub offsets: SpilledVec<Label>,
 }
 

@@ -84,7 +84,7 @@ impl Items for EvaluatorInputOts {
 }
 
 impl GarblerInputOts {
-    /// Joins all of them.
+    /// Joins all lists.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -100,7 +100,7 @@ impl GarblerInputOts {
 }
 
 impl EvaluatorInputOts {
-    /// Joins all of them. A single list is not copied.
+    /// Joins all lists. A single list is not copied.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);

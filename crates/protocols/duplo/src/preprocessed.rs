@@ -180,7 +180,7 @@ pub(super) struct EvaluatorCommitted<C> {
     components: Vec<preprocess::EvaluatorCopies<C>>,
     authenticators: Option<[prepare::EvaluatorKeyAuthenticators<C>; 2]>,
     ots: Option<ots::EvaluatorCommittedOts<C>>,
-    /// The place for the openings of all of these.
+    /// The file for the openings of all of these.
     spill: Spill,
 }
 

@@ -33,7 +33,7 @@ impl<T: Items> Open<T> {
     }
 }
 
-/// Items in the order in which they are taken.
+/// Items in the order of their use.
 pub(super) struct Queue<T>(VecDeque<Open<T>>);
 
 impl<T: Items> Queue<T> {

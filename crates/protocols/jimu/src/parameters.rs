@@ -587,7 +587,7 @@ mod tests {
                 let sizes = Sizes::choose(security, unit, slots).unwrap();
                 let bound = sizes.bound().log2();
                 assert!(bound <= -f64::from(security), "{sizes:?}: {bound}");
-                // Each part is in it.
+                // It contains each part.
                 let fewer = |amount: Bucketing| Bucketing { bucket: amount.bucket.max(2) - 1, ..amount };
                 for kind in (0..slots.len()).filter(|&kind| slots[kind] > 100) {
                     let mut others = sizes.clone();

@@ -90,7 +90,7 @@ impl Solder<'_> {
         sums
     }
 
-    /// Opens all of them. Returns the sums of permutation bits.
+    /// Opens all solderings. Returns the sums of permutation bits.
     pub fn open(&self, party: &mut Garbler) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut all = Zeroizing::new(Vec::with_capacity(self.pairs.count()));
         let Garbler { run, labels, permutations, points, .. } = party;

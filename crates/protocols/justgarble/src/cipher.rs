@@ -110,7 +110,7 @@ impl Doubling {
         }
     }
 
-    /// Returns the same, as the kernels take it.
+    /// Returns the same cipher in the form of the kernels.
     pub(crate) fn of_kernels(self, length: Length) -> kernels::Doubling {
         let (mask, last) = (length.mask(), length.last());
         // The bits of a half whose neighbour is in the other half, or nowhere.

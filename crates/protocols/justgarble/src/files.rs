@@ -90,7 +90,7 @@ impl FileType {
         FileType::Outputs,
     ];
 
-    /// As people call it.
+    /// The name of the file's type in messages.
     fn name(self) -> &'static str {
         match self {
             FileType::Garbled => "a garbled circuit (F)",

@@ -163,7 +163,7 @@ pub(crate) fn evaluate_with(
             }
             (Opening::Rows, rows) => {
                 let [mask] = cipher.masks([(first, second, number)]);
-                // The types are all that an evaluator sees of a wire, and say nothing to it.
+                // An evaluator sees only the types of a wire, and they reveal nothing to it.
                 let place = usize::from(2 * length.type_of(first) + length.type_of(second));
                 mask ^ (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row])
             }

@@ -406,7 +406,7 @@ impl InputBuckets {
         }
     }
 
-    /// Puts others of the same batch behind these.
+    /// Appends other items of the same batch.
     pub fn append(&mut self, others: Self) {
         self.numbers.extend(others.numbers);
         self.hashes.extend(others.hashes);

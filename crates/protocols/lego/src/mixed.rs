@@ -58,7 +58,7 @@ pub struct Mixed {
 struct Odds {
     /// S.
     survival: Vec<f64>,
-    /// The same where a given bucket has none of them.
+    /// The same probabilities if a given bucket contains none of them.
     elsewhere: Vec<f64>,
     /// L.
     all: f64,
@@ -348,8 +348,8 @@ mod tests {
         bad
     }
 
-    /// The same numbers come out as if all of them were made, and one after the other: to the last bit, so
-    /// that no bound and no cut is another.
+    /// The results are the same, to the last bit, as if all terms were computed one after the other, so that
+    /// no bound and no cut changes.
     #[test]
     fn what_is_left_out_changes_no_bit() {
         let mut small = 0;

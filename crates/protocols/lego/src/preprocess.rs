@@ -369,7 +369,7 @@ impl Buckets {
         }
     }
 
-    /// Puts others of the same batch behind these.
+    /// Appends other items of the same batch.
     pub fn append(&mut self, others: Self) {
         self.numbers.extend(others.numbers);
         self.tables.extend(others.tables);

@@ -1,5 +1,5 @@
 //! Crossing 3: the garbler garbles slot after slot and sends the tables; the evaluator evaluates them.
-//! Neither keeps a table.
+//! Neither party keeps a table.
 
 use std::ops::Range;
 

@@ -189,7 +189,7 @@ impl Outputs {
         }
     }
 
-    /// Returns all of them.
+    /// Returns all bits.
     pub fn finish(mut self) -> Vec<bool> {
         self.own.append(&mut self.common);
         self.own

@@ -540,7 +540,7 @@ pub(super) fn reconcile(
     let theirs_max_age = peer.max_age()?;
     let met = met(&acquaintance, &peer)?;
     // The message of a garbler that has gone away may be outdated. It is current only if the garbler has
-    // received the evaluator's message, because it held its lock until then. Nothing is judged before that.
+    // received the evaluator's message, because it held its lock until then. No decision is made before that.
     let stands = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),

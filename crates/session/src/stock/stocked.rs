@@ -204,8 +204,8 @@ impl<S: Side> Stocked<S> {
     }
 
     /// Returns whether an epoch that both parties may use has all that a program takes, even if another
-    /// session holds it. Nothing is leased, and the peer finds the same unless another session takes
-    /// something meanwhile.
+    /// session holds it. Nothing is leased, and the peer finds the same items unless another session takes
+    /// some meanwhile.
     ///
     /// # Errors
     /// As [`Stocked::has`].

@@ -1172,7 +1172,7 @@ fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     assert_eq!(world.left()[1], [(None, 0)]);
 }
 
-/// A party that may begin nothing says so before this becomes an attempt for the other one.
+/// A party that may begin no step reports this before it becomes an attempt for the other one.
 #[test]
 fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
     for full in [Party::Garbler, Party::Evaluator] {

@@ -161,7 +161,7 @@ impl World {
             _ => {}
         }
         if parties[me].step == Some(2) && mine < End::Done {
-            // It dies by itself, or sees that the other end has gone away.
+            // The worker dies, or notices that the other end has gone.
             next.push(to(End::Lost));
         } else if gone && mine < End::Done {
             next.push(to(End::Lost));

@@ -186,7 +186,7 @@ fn an_evaluator_that_answers_as_it_likes() {
     assert_eq!(got.json()["error"], json!("the peer refuses: the program is not allowed"));
     let got = answered(&[json!({ "no": { "spent_for_now": u64::MAX } })]);
     assert_eq!((got.status, got.json()["retry_after"].clone()), (429, json!(3600)), "{}", got.body);
-    // Nothing ran, and nothing was charged for it.
+    // Nothing ran, and no run was counted.
     assert_eq!(garbler.runs_ever("richer"), 0);
     garbler.stop();
 }
@@ -268,7 +268,7 @@ fn a_garbler_that_asks_for_too_much() {
     };
     for (asked, answer) in [
         (run(&other, "=a", false), json!({ "no": "not_allowed" })),
-        // Nobody has asked for it there.
+        // No user has requested it there.
         (run(&digest, "evaluator#1", true), json!({ "no": "no_input" })),
     ] {
         say(work.channel(), &asked);
@@ -510,7 +510,7 @@ fn a_service_goes_down_between_two_steps() {
     let steps = steps_of(&program, 6);
     assert_eq!(steps.len(), 2);
     let filled = fill.preprocess(&steps).map(drop);
-    // It says that it makes no more.
+    // The peer reports that it makes no more stock.
     assert!(matches!(filled, Err(brickwork::ProtocolError::Stock(_))), "{filled:?}");
     let output = finish(child);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

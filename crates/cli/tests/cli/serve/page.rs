@@ -49,7 +49,7 @@ fn a_page_without_secrets() {
             assert!(line["program"] == "richer" && line["milliseconds"].is_f64(), "{line}");
         }
     }
-    // Who has lost its peer says so.
+    // A party that has lost its peer shows this on its page.
     evaluator.stop();
     garbler.until("ready", |got| got.status == 503);
     garbler.stop();
@@ -69,8 +69,8 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// A real browser shows the page, and asks the service for nothing else. Skipped, with a word, where there is
-/// none.
+/// A real browser shows the page, and asks the service for nothing else. The test is skipped, with a message,
+/// if there is no browser.
 #[test]
 fn a_browser_shows_the_page() {
     let Some(browser) = browser() else { return };
@@ -102,7 +102,7 @@ fn a_browser_shows_the_page() {
     show(&format!("--screenshot={picture}"));
     let png = std::fs::read(&picture).expect("a picture");
     assert!(png.starts_with(b"\x89PNG") && png.len() > 5000, "{} bytes", png.len());
-    // Nothing that is not there was asked for.
+    // The page requested nothing that does not exist.
     let metrics = garbler.get("metrics").body;
     assert!(!metrics.contains("brickwork_answers_total{status=\"404\"}"), "{metrics}");
     garbler.stop();

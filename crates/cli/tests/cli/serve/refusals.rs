@@ -102,7 +102,7 @@ fn what_waits_is_answered() {
         pair.programs[0] = programs;
         pair.limits[0] = "waiting = 3".into();
         pair.reload(0, &garbler);
-        // What waits when the service goes down hears that.
+        // Requests that wait when the service stops get this answer.
         let last = scope.spawn(|| garbler.run(&body("e")));
         waits("1");
         garbler.signal(rustix::process::Signal::TERM);

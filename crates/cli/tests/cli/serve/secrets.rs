@@ -111,7 +111,7 @@ fn files_of_others_are_refused() {
             std::os::unix::fs::chown(&file, Some(0), None).expect("it is root's");
         }
     }
-    // As they were, all of them are taken.
+    // With their old permissions, all files are accepted.
     let before = pair.readings(1);
     evaluator.signal(rustix::process::Signal::HUP);
     pair.until_read_again(1, before);

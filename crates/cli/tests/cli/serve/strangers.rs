@@ -36,7 +36,7 @@ fn strangers_do_not_disturb_runs() {
                 }
             });
         };
-        // They connect and say nothing, at both doors.
+        // They connect at both listeners and send nothing.
         stranger(0, |door, http| Ok(vec![connect(door)?, connect(http)?]));
         // They begin a request, or a handshake, and stall.
         stranger(1, |door, http| {

@@ -1,4 +1,4 @@
-//! The party that holds the other to its word.
+//! The party that verifies the openings.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ pub(super) struct Recipe {
 }
 
 /// The corrections that the sender sent, chunk after chunk, for the last coordinates: one row of blocks each.
-/// To others than the two parties it says nothing, since both shares hide it.
+/// They reveal nothing to anybody but the two parties, since both shares hide the value.
 pub(super) struct Corrections {
     storage: Storage,
     /// Coordinates that are corrected.

@@ -175,7 +175,7 @@ impl CotReceiver for Receiver {
         self.base.keys_behind()
     }
 
-    /// The rest of an entry goes with it.
+    /// The unused rest of an entry is lost.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.iterations.forget();
         self.base.enter(ranges)

@@ -157,7 +157,7 @@ impl CotSender for Sender {
         self.base.offset()
     }
 
-    /// The rest of an entry goes with it.
+    /// The unused rest of an entry is lost.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.iterations.forget();
         self.base.enter(ranges)

@@ -100,7 +100,7 @@ impl Shape {
 /// One of the lists.
 pub(super) enum List {
     Words(Secrets<Label>),
-    /// Bytes, and any number of spare ones behind them.
+    /// Bytes, followed by any number of spare ones.
     Bytes(Secrets<u8>),
 }
 
@@ -137,7 +137,7 @@ impl Items {
         Items { shape, chunks: Vec::new() }
     }
 
-    /// Puts more behind them.
+    /// Appends more shares.
     ///
     /// # Panics
     /// If a list is too short.

@@ -96,7 +96,7 @@ fn script(rng: &mut Rng, steps: usize) -> Vec<Planned> {
     script
 }
 
-/// All that a script takes.
+/// Returns all items that a script needs.
 fn request(script: &[Planned]) -> Request {
     let mut request = Request::default();
     for planned in script {

@@ -13,7 +13,7 @@ use brickwork_circuit::{ComponentId, Party, Port, ProgramBuilder, Type};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use std::collections::HashSet;
 
-/// All solderings that the garbler sends. One proof is about all of them.
+/// All solderings that the garbler sends. One proof covers all of them.
 const SOLDERINGS: [Point; 9] = [
     Point::BucketSolderings(0),
     Point::BucketSolderings(1),

@@ -115,7 +115,7 @@ fn planned(steps: usize, rng: &mut Rng) -> (Vec<Planned>, Request) {
     (planned, request)
 }
 
-/// All that these steps take.
+/// Returns all items that these steps need.
 fn requested<'p>(planned: impl IntoIterator<Item = &'p Planned>) -> Request {
     let mut request =
         Request { components: components().map(|c| (c, 1)).into(), garbler_wires: 1, ots: Some(1) };

@@ -62,7 +62,7 @@ impl Cheater {
         Cheater::default().and(point, place, bits)
     }
 
-    /// It flips these bits besides.
+    /// Flips these bits as well.
     fn and(mut self, point: Point, place: usize, bits: u8) -> Self {
         self.state.push((point, Box::new(move |bytes: &mut [u8]| bytes[place] ^= bits)));
         self

@@ -184,7 +184,7 @@ fn row_15_altered_messages_of_the_evaluator_are_caught() {
             is_caught(&garbler, Cheat::OutputLabel);
             assert!(evaluator.is_ok());
         }
-        // Bits behind the last one.
+        // Bits after the last one.
         let ends = altered(unit, Party::Evaluator, (msg::COMBINED, 0), |message| message.push(0));
         is_caught(&ends[0], Malformed::UnexpectedMessage);
     }

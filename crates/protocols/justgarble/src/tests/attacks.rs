@@ -60,7 +60,7 @@ struct Gated {
     tokens: Vec<[u128; 2]>,
 }
 
-/// Tokens that are drawn anew.
+/// Tokens that are drawn at random again.
 fn drawn() -> Draws {
     Draws::new(Rng::replayable("attack").block(), Length::Long, Kernel::best())
 }

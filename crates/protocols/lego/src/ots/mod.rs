@@ -180,7 +180,7 @@ impl EvaluatorOts {
         }
     }
 
-    /// Puts others behind these. A growing list leaves copies behind, so a new one is allocated.
+    /// Appends other OTs. A growing list leaves copies behind, so a new one is allocated.
     pub fn append(&mut self, others: &Self) {
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
@@ -208,7 +208,7 @@ impl GarblerOts {
     }
 }
 
-/// Puts other commitments behind these. A growing list leaves copies behind, so a new one is allocated.
+/// Appends other commitments. A growing list leaves copies behind, so a new one is allocated.
 pub(super) fn join(these: &mut Committed, others: &Committed) {
     let mut values = Labels::new([&these.values[..], &others.values].concat());
     std::mem::swap(&mut these.values, &mut *values);

@@ -9,7 +9,7 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::Metered;
 
-/// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
+/// The garbler's labels of OTs that nothing has been done with. The masking OTs follow the others.
 pub(crate) struct GarblerRandomOts {
     pub(super) labels: Labels,
     pub(super) binding: usize,
@@ -23,7 +23,7 @@ impl GarblerRandomOts {
     }
 }
 
-/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
+/// The evaluator's choices and labels of OTs that nothing has been done with. The masking OTs follow the
 /// others.
 pub(crate) struct EvaluatorRandomOts {
     pub(super) choices: Secrets<u8>,

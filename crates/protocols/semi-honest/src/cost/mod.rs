@@ -26,7 +26,7 @@ use work::{BEYOND, SLOT, WIRE};
 /// Where the OTs of a run come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ots {
-    /// They are made for it.
+    /// The OTs are made for the program.
     Made,
     /// They are in both parties' stores, which share this many unused epochs, and the last run was not
     /// interrupted: otherwise the parties send slightly more about their positions.

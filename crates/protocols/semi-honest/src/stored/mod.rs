@@ -33,8 +33,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
 }
 
 /// Returns the number of OTs for this many executions of a program: one for each of the evaluator's input
-/// bits. Without any there is one all the same, which hides nothing: an entry that takes nothing would burn
-/// nothing.
+/// bits. Even if no OT is needed, one is taken, which hides nothing, because an entry without items would
+/// burn nothing.
 ///
 /// # Errors
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
