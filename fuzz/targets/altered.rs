@@ -87,8 +87,13 @@ impl Edits {
         Edits { list: data.chunks_exact(4).take(8).map(edit).collect(), seen: 0, over: false }
     }
 
-    /// The fate of the next bytes.
-    fn apply(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+    /// Returns whether nothing is altered.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Alters the bytes that come next.
+    pub fn apply(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         let (start, end) = (self.seen, self.seen + bytes.len());
         self.seen = end;
         let mut altered = bytes;
@@ -147,7 +152,7 @@ impl Stream for End {}
 
 /// Makes a line between two parties, on which `victim` gets altered bytes: the garbler's end and the
 /// evaluator's.
-pub fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
+fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
     let line = Arc::default();
     [Party::Garbler, Party::Evaluator].map(|party| {
         let edits = if party == victim { edits.clone() } else { Edits::default() };
@@ -159,6 +164,21 @@ pub fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
             edits,
         })])
     })
+}
+
+/// Lets both parties do this, each with its end of the line. Returns the result of the victim.
+pub fn both<T: Send>(
+    victim: Party,
+    edits: &Edits,
+    one: impl Fn(Party, Channel) -> Result<T, Error> + Sync,
+) -> Result<T, Error> {
+    let [left, right] = line(victim, edits);
+    let (garbled, evaluated) = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| one(Party::Garbler, left));
+        let evaluated = one(Party::Evaluator, right);
+        (garbled.join().expect("the garbler does not panic"), evaluated)
+    });
+    if victim == Party::Garbler { garbled } else { evaluated }
 }
 
 /// The identities of the parties, and their agreement.

@@ -12,7 +12,7 @@ use brickwork::justgarble::files::{
     read_checking, read_decoding, read_encoding, read_garbled, read_inputs, read_outputs, write_checking,
     write_decoding, write_encoding, write_garbled, write_inputs, write_outputs,
 };
-use brickwork::justgarble::{Circuit as GarbledCircuit, Evaluator};
+use brickwork::justgarble::{Circuit as GarbledCircuit, Evaluator, Garbling, Scheme, garble};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
@@ -20,12 +20,12 @@ use brickwork_base::digest::Digest;
 const EVALUATED: u32 = 1 << 12;
 
 /// Reads a file whose type the first byte selects: 0 to 5 one of the files F, e, d, c, X, Y, whose header and
-/// digest are made here, as no fuzzer would guess the digest; 6 a circuit in SCD; otherwise a function of
-/// CompGC. Returns whether it was understood.
+/// digest are made here, as no fuzzer would guess the digest; 6 a circuit in SCD, garbled by the scheme of
+/// the upper bits; otherwise a function of CompGC. Returns whether it was understood.
 pub fn garbling(data: &[u8]) -> bool {
     let Some((&kind, body)) = data.split_first() else { return false };
     match kind & 7 {
-        6 => circuit(body),
+        6 => circuit(body, usize::from(kind >> 3)),
         7 => function(body),
         kind => part(kind, body),
     }
@@ -82,9 +82,24 @@ fn part(kind: u8, body: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// A method with each cipher that goes together with it, or nearly.
+const SCHEMES: [&str; 11] = [
+    "half-gates-a2",
+    "half-gates-a4",
+    "ga-a1",
+    "ga-a3",
+    "gax-a2",
+    "gax-a4",
+    "gaxr-a2",
+    "gaxr-a4",
+    "privacy-free-a2",
+    "ga-aes-256",
+    "ga-sha-1",
+];
+
 /// Reading gives what was written, in topological order or not. If the circuit has functions, the circuit
-/// that protocols run computes the same as the garbled one.
-fn circuit(file: &[u8]) -> Result<(), Error> {
+/// that protocols run computes the same as the garbled one, and as its garbling.
+fn circuit(file: &[u8], scheme: usize) -> Result<(), Error> {
     let scd = Scd::read(file)?;
     let again = Scd::read(&scd.write()).expect("what was written is read");
     assert!(again == scd && again.topology().functions().is_none());
@@ -93,7 +108,16 @@ fn circuit(file: &[u8]) -> Result<(), Error> {
         assert_eq!(plain.is_err(), scd.functions().is_none());
         if let (Ok(plain), Ok(garbled)) = (plain, garbled) {
             let input: Vec<bool> = (0..scd.inputs()).map(|wire| wire % 3 == 0).collect();
-            assert_eq!(plain.evaluate(&input), garbled.evaluate(&input));
+            let outputs = plain.evaluate(&input);
+            assert_eq!(outputs, garbled.evaluate(&input));
+            let scheme = Scheme::named(SCHEMES[scheme % SCHEMES.len()]).expect("a scheme");
+            let Garbling { garbled, encoding, decoding, checking } =
+                garble(scheme, &garbled).expect("randomness");
+            let file = write_garbled(&garbled);
+            assert_eq!(write_garbled(&read_garbled(&file).expect("what was written is read")), file);
+            let tokens = encoding.encode(&input).and_then(|x| garbled.evaluate(&x)).expect("tokens");
+            assert_eq!(decoding.decode(&tokens).expect("tokens"), outputs);
+            assert_eq!(checking.decode(&tokens).expect("tokens of its outputs"), outputs);
         }
     }
     Ok(())

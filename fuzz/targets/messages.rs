@@ -29,6 +29,7 @@ pub fn messages(data: &[u8]) -> bool {
         5 => standings(data),
         6 if yes => coordinators(too, data),
         6 => base_ots(data),
+        _ if yes => again(too, data),
         _ => bits(data),
     }
 }
@@ -93,6 +94,19 @@ fn coordinators(leads: bool, data: &[u8]) -> bool {
     }
 }
 
+/// A message of fixed length that is understood is written the same again: the first one of a coordinator, or
+/// what a party with stock means to do.
+fn again(leads: bool, data: &[u8]) -> bool {
+    use brickwork::jobs::control::hello_again;
+    use brickwork::session::stock::intent_again;
+    let once = match leads {
+        true => data.try_into().ok().and_then(hello_again).map(Vec::from),
+        false => intent_again(data),
+    };
+    assert!(once.as_ref().is_none_or(|once| once == data));
+    once.is_some()
+}
+
 fn transport(data: &[u8]) -> bool {
     let Some(bytes) = data.first_chunk() else { return false };
     let again = parsers::transport_hello(*bytes);
@@ -116,6 +130,8 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
         Ok(_) => assert!(honest, "a difference was overlooked"),
         Err(Error::Mismatch(why)) => assert!(!honest && !why.is_empty()),
         Err(Error::Io(_)) => assert!(!honest),
+        // A tag that says so makes a refusal of it, whose words are shown.
+        Err(Error::Refused(why)) => assert!(!honest && !why.contains(char::is_control)),
         Err(error) if error.is_cheat(Malformed::UnexpectedMessage) => assert!(!honest),
         Err(other) => panic!("{other}"),
     }

@@ -15,7 +15,7 @@ use brickwork::duplo::{Lacking, Parameters, Request};
 use brickwork::ot::Cot;
 use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
 
-use super::altered::{Edits, IDENTITIES, Stores, TERMS, line, open};
+use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};
 
 /// One AND gate, both learn the result; three copies and authenticators a bucket, two opened.
 static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
@@ -65,30 +65,32 @@ fn job() -> Job {
 
 /// The same with authenticated masks, made of these OTs; the base OTs are dealt.
 fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
-    let (job, [left, right]) = (job(), line(victim, edits));
+    let job = job();
     let hooks = || authenticated::Hooks {
         pool: Some(authenticated::Pool { size: 2, bucket: 3 }),
         dealer: Some([7; 32]),
         ..authenticated::Hooks::default()
     };
-    let (garbled, evaluated) = std::thread::scope(|scope| {
-        let garbled = scope.spawn(|| authenticated::garbler(left, &job, cot, &[x], hooks()));
-        let evaluated = authenticated::evaluator(right, &job, cot, &[y], hooks());
-        (garbled.join().expect("the garbler does not panic"), evaluated)
-    });
-    Ok(if victim == Party::Garbler { garbled } else { evaluated }?.outputs)
+    both(victim, edits, |party, channel| {
+        let ran = match party {
+            Party::Garbler => authenticated::garbler(channel, &job, cot, &[x], hooks()),
+            Party::Evaluator => authenticated::evaluator(channel, &job, cot, &[y], hooks()),
+        };
+        ran.map(|report| report.outputs)
+    })
 }
 
 /// Everything is made for this run. Base OTs are dealt.
 fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
-    let (job, [left, right], parameters) = (job(), line(victim, edits), &RUN.1);
+    let (job, parameters) = (job(), &RUN.1);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
-    let (garbled, evaluated) = std::thread::scope(|scope| {
-        let garbled = scope.spawn(|| garbler(left, &job, &[x], hooks()));
-        let evaluated = evaluator(right, &job, &[y], hooks());
-        (garbled.join().expect("the garbler does not panic"), evaluated)
-    });
-    Ok(if victim == Party::Garbler { garbled } else { evaluated }?.outputs)
+    both(victim, edits, |party, channel| {
+        let ran = match party {
+            Party::Garbler => garbler(channel, &job, &[x], hooks()),
+            Party::Evaluator => evaluator(channel, &job, &[y], hooks()),
+        };
+        ran.map(|report| report.outputs)
+    })
 }
 
 /// Both parties' stores, filled for one run.
@@ -100,8 +102,7 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
 /// with.
 fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) -> Result<Vec<bool>, Error> {
     let program = &RUN.0;
-    let [left, right] = line(victim, edits);
-    let one = |party: Party, channel| {
+    both(victim, edits, |party, channel| {
         let store = open(folder, party)?;
         let observer = Unobserved;
         let session = stocked(party, channel, &store, &TERMS, observer, Hooks::default())?;
@@ -114,13 +115,7 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
         };
         session.close()?;
         Ok(outputs)
-    };
-    let (garbled, evaluated) = std::thread::scope(|scope| {
-        let garbled = scope.spawn(|| one(Party::Garbler, left));
-        let evaluated = one(Party::Evaluator, right);
-        (garbled.join().expect("the garbler does not panic"), evaluated)
-    });
-    if victim == Party::Garbler { garbled } else { evaluated }
+    })
 }
 
 /// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer

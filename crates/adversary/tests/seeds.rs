@@ -6,6 +6,8 @@ mod altered;
 mod circuit;
 #[path = "../../../fuzz/targets/garbling.rs"]
 mod garbling;
+#[path = "../../../fuzz/targets/ledgers.rs"]
+mod ledgers;
 #[path = "../../../fuzz/targets/makers.rs"]
 mod makers;
 #[path = "../../../fuzz/targets/messages.rs"]
@@ -22,7 +24,7 @@ mod store;
 use replay::{corpus, replay};
 
 /// Only the messages of an honest peer are accepted; all others are refused.
-const UNDERSTOOD: [&str; 19] = [
+const UNDERSTOOD: [&str; 24] = [
     "frames_alive",
     "frames_one",
     "frames_three",
@@ -42,6 +44,11 @@ const UNDERSTOOD: [&str; 19] = [
     "bits",
     "transport",
     "transport_lane",
+    "hello_new",
+    "hello_again",
+    "intent_refuse",
+    "intent_use",
+    "intent_damaged",
 ];
 
 #[test]
@@ -54,7 +61,7 @@ fn messages() {
     replay("messages", 40, 50, |_, seed| {
         messages::messages(seed);
     });
-    corpus("messages", |input| {
+    corpus("messages", 20_000, |input| {
         messages::messages(input);
     });
 }
@@ -68,8 +75,19 @@ fn lines_within_a_party() {
     replay("makers", 20, 50, |_, seed| {
         makers::makers(seed);
     });
-    corpus("makers", |input| {
+    corpus("makers", 300, |input| {
         makers::makers(input);
+    });
+}
+
+#[test]
+fn files_of_jobs() {
+    replay("ledgers", 0, 15, |name, seed| {
+        let is_whole = name.starts_with("whole_") || ["raw_ledger", "raw_said"].contains(&name);
+        assert!(ledgers::ledgers(seed) == is_whole || name == "raw_ledger", "{name}");
+    });
+    corpus("ledgers", 1000, |input| {
+        ledgers::ledgers(input);
     });
 }
 
@@ -82,7 +100,7 @@ fn sessions() {
         let flipped = name.starts_with("flip") || name.starts_with("late");
         assert!(finished == name.starts_with("honest") || flipped, "{name}");
     });
-    corpus("session", |input| {
+    corpus("session", 16, |input| {
         session::session(input);
     });
 }
@@ -93,7 +111,7 @@ fn sessions_of_relatives() {
         let finished = relatives::relatives(seed);
         assert!(finished == name.starts_with("honest") || name.starts_with("flip"), "{name}");
     });
-    corpus("relatives", |input| {
+    corpus("relatives", 16, |input| {
         relatives::relatives(input);
     });
 }
@@ -101,7 +119,7 @@ fn sessions_of_relatives() {
 #[test]
 fn circuits() {
     replay("circuit", 30, 4, |_, seed| circuit::circuit(seed));
-    corpus("circuit", circuit::circuit);
+    corpus("circuit", 20_000, circuit::circuit);
 }
 
 #[test]
@@ -121,7 +139,7 @@ fn stores() {
             store::store(seed);
         }
     });
-    corpus("store", |input| {
+    corpus("store", 200, |input| {
         store::store(input);
     });
 }
@@ -134,5 +152,8 @@ fn garblings() {
     });
     replay("garbling", 60, 30, |_, seed| {
         garbling::garbling(seed);
+    });
+    corpus("garbling", 50_000, |input| {
+        garbling::garbling(input);
     });
 }

@@ -108,6 +108,11 @@ impl Drop for Call {
     }
 }
 
+/// Returns a call, read and written again, for the fuzz targets; `None` if it is none.
+pub fn call_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    serde_json::to_vec(&serde_json::from_slice::<Call>(bytes).ok()?).ok()
+}
+
 /// The data that both ends exchange first.
 fn sheet() -> Vec<u8> {
     format!("brickwork maker {PROTOCOL_VERSION} {}", env!("CARGO_PKG_VERSION")).into_bytes()

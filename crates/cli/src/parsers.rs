@@ -1,13 +1,18 @@
-//! Access to the parsers of users' files, for the fuzz targets.
+//! Access to the parsers of users' files and of others' messages, for the fuzz targets.
 
 use std::path::Path;
 
 use brickwork::circuit::Type;
+pub use brickwork::engine::meeting::shown as sheet;
 use serde_json::Value;
 
+pub use crate::maker::call_again as call;
 use crate::preprocess;
 use crate::requested::Requested;
 use crate::serve::config;
+pub use crate::serve::lines::{
+    heard_again as service_hears, said_again as service_says, sheet_again as service_sheet,
+};
 use crate::table;
 
 /// Reads a table with at most this many rows of this type; returns the value and the number of rows. `None`

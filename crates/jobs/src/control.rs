@@ -51,7 +51,7 @@ const MAX_ADDRESS_BYTES: usize = 256;
 const TICK: Duration = Duration::from_millis(20);
 
 /// Bytes of the first message.
-const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
+pub const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
 /// A party's workers, wherever they run.
 pub trait Crew {
@@ -205,13 +205,19 @@ impl Hello {
             ));
         }
         let entries = u64::from_le_bytes(*bytes[105..].first_chunk().expect("8 bytes"));
-        let job = match bytes[8] {
-            0 => None,
-            1 => Some(at(9)),
+        let job = match (bytes[8], at(9)) {
+            (0, job) if job == JobId::default() => None,
+            (1, job) => Some(job),
             _ => return Err(Malformed::UnexpectedMessage.into()),
         };
         Ok(Hello { job, terms: at(41), nonce: at(73), entries, head: at(113) })
     }
+}
+
+/// Returns the first message of a coordinator, read and written again, for the fuzz targets; `None` if it is
+/// malformed or of another version.
+pub fn hello_again(bytes: &[u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
+    Hello::from_bytes(bytes).ok().map(Hello::to_bytes)
 }
 
 fn old_copy(whose: &str) -> Error {

@@ -17,5 +17,5 @@ fn seeds_pass_the_lexer_the_parser_and_the_compiler() {
         count += 1;
     }
     assert!(count >= 10);
-    replay::corpus("wir", wir::wir);
+    replay::corpus("wir", 3000, wir::wir);
 }

@@ -45,6 +45,9 @@ const AGREED: Tag = Tag(5);
 /// Longest name of a protocol with its flags.
 const MAX_WAY_BYTES: usize = 100;
 
+/// More protocols than there are.
+const MAX_WAYS: usize = 16;
+
 /// Inputs whose types take more bytes are not sent.
 const MAX_INPUTS_BYTES: usize = 1 << 11;
 
@@ -82,10 +85,24 @@ pub struct Sheet {
 pub struct Masks {
     /// The protocol that has masks.
     pub protocol: String,
-    /// The name of these OTs.
-    pub cot: String,
+    /// These OTs.
+    #[serde(with = "by_name")]
+    pub cot: Cot,
     /// True if the user named them. Then the other party takes them too, unless its user named others.
     pub said: bool,
+}
+
+/// The form of OTs in a sheet. A name that is unknown is refused before any of it is shown.
+mod by_name {
+    use super::{Cot, Deserialize, request};
+
+    pub fn serialize<S: serde::Serializer>(cot: &Cot, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(cot.name())
+    }
+
+    pub fn deserialize<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Cot, D::Error> {
+        request::cot(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
 }
 
 /// The proposal of a garbler.
@@ -154,7 +171,8 @@ impl Sheet {
         let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
         let is_way = |name: &str| name.len() <= MAX_WAY_BYTES && name.chars().all(plain);
-        sheet.filter(|sheet| sheet.ways.iter().all(|way| is_way(way))).ok_or_else(|| {
+        let are_ways = |ways: &[String]| ways.len() <= MAX_WAYS && ways.iter().all(|way| is_way(way));
+        sheet.filter(|sheet| are_ways(&sheet.ways)).ok_or_else(|| {
             "one party does not understand what the other says it does; install the same release on both \
              sides"
                 .to_owned()
@@ -322,18 +340,50 @@ impl Sheet {
         let both = |garblers: &str, evaluators: &str| {
             format!("the garbler has --protocol {way}{garblers}, the evaluator --protocol {way}{evaluators}")
         };
-        let flag = |masks: &Masks| if masks.said { format!(" --cot {}", masks.cot) } else { String::new() };
+        let flag =
+            |masks: &Masks| if masks.said { format!(" --cot {}", masks.cot.name()) } else { String::new() };
         let differ = || both(&flag(garblers), &flag(evaluators));
         let taken = match (garblers.said, evaluators.said) {
             (true, true) if garblers.cot != evaluators.cot => return Err(differ()),
             (false, true) => evaluators,
             _ => garblers,
         };
-        let cot = request::cot(&taken.cot).map_err(|_| "a party names OTs that are none".to_owned())?;
+        let cot = taken.cot;
         match cot == Cot::Pcg && !(garblers.said && evaluators.said) {
             true => Err(format!("{}: it rests on LPN besides, so that both must say it", differ())),
             false => Ok(Some(cot)),
         }
+    }
+}
+
+/// Returns a peer's sheet, read and written again, and the words that this party's user may be shown of it.
+/// `None` if it is no sheet. For the fuzz targets.
+pub fn shown(bytes: &[u8], of_garbler: bool) -> Option<(Vec<u8>, Vec<String>)> {
+    let theirs = Sheet::read(bytes).ok()?;
+    let role = if of_garbler { "evaluator" } else { "garbler" };
+    let masks = theirs.masks.clone().map(|masks| Masks { cot: Cot::default(), said: true, ..masks });
+    // The first sheet equals the peer's in all that is compared first, so that the rest is compared, too.
+    let like = Sheet { role: role.into(), masks, cut: None, ..theirs.clone() };
+    let unlike = Sheet { ways: vec!["duplo".into()], security: 40, executions: None, ..like.clone() };
+    let narrow = |ports: Vec<Port>| ports.into_iter().map(|port| Port { ty: narrower(port.ty), ..port });
+    let inputs = theirs.inputs.clone().map(|both| both.map(|ports| narrow(ports).collect()));
+    let other = Sheet { program: String::new(), inputs, ..like.clone() };
+    let mut words: Vec<String> =
+        [&like, &unlike, &other].iter().filter_map(|own| own.differs(&theirs).err()).collect();
+    let cut = theirs.proposal.as_ref().and_then(|offer| offer.cut.parse::<Cut>().ok());
+    words.extend(cut.map(|cut| cut.to_string()));
+    Some((theirs.encoded(), words))
+}
+
+/// Returns a type of the same form whose innermost parts differ.
+fn narrower(ty: Type) -> Type {
+    match ty {
+        Type::Array(one, rows) => Type::Array(Box::new(narrower(*one)), rows),
+        Type::Struct(fields) => {
+            Type::Struct(fields.into_iter().map(|(name, ty)| (name, narrower(ty))).collect())
+        }
+        Type::Uint(1) => Type::Int(1),
+        _ => Type::Uint(1),
     }
 }
 
@@ -344,11 +394,14 @@ fn inputs_differ(garbler: &Sheet, evaluator: &Sheet) -> Option<String> {
     ports.find_map(|(one, other)| types_differ(&one.name, &one.ty, &other.ty))
 }
 
+/// The longest name of an input that a message shows.
+const MAX_PLACE_BYTES: usize = 200;
+
 /// Returns the first difference between two types, such as the number of rows. It shows no name from a peer
-/// that contains control characters of a terminal.
+/// that contains control characters of a terminal, or that is very long.
 fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-');
-    if garblers == evaluators || !place.chars().all(plain) {
+    if garblers == evaluators || place.len() > MAX_PLACE_BYTES || !place.chars().all(plain) {
         return None;
     }
     match (garblers, evaluators) {
@@ -621,7 +674,7 @@ mod tests {
     #[test]
     fn masks_are_made_of_what_was_said() {
         let with = |role: &str, cot: Cot, said: bool| Sheet {
-            masks: Some(Masks { protocol: "duplo".into(), cot: cot.name().into(), said }),
+            masks: Some(Masks { protocol: "duplo".into(), cot, said }),
             ..sheet(role)
         };
         for (garblers, evaluators, expected) in [
@@ -642,11 +695,6 @@ mod tests {
             assert_eq!(found.clone().ok(), expected.map(Some), "{found:?}");
             assert_eq!(found.is_err(), garbler.differs(&evaluator).is_err());
         }
-        let none = Sheet {
-            masks: Some(Masks { protocol: "duplo".into(), cot: "softspoken-3".into(), said: true }),
-            ..sheet("garbler")
-        };
-        assert!(none.masks_with(&with("evaluator", Cot::Pcg, false)).is_err());
         assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
@@ -681,7 +729,7 @@ mod tests {
     #[test]
     fn masks_of_another_protocol_say_nothing() {
         let with = |role: &str, cot: Cot, ways: &[&str]| Sheet {
-            masks: Some(Masks { protocol: "authenticated".into(), cot: cot.name().into(), said: true }),
+            masks: Some(Masks { protocol: "authenticated".into(), cot, said: true }),
             ways: ways.iter().map(|way| (*way).into()).collect(),
             ..sheet(role)
         };
@@ -702,6 +750,15 @@ mod tests {
             let theirs = Sheet { ways: vec!["duplo".into(), name.into()], ..own.clone() };
             let why = Sheet::read(&theirs.encoded()).unwrap_err();
             assert!(!why.contains(name) && why.contains("does not understand"), "{why}");
+        }
+        let many = Sheet { ways: vec!["duplo".into(); MAX_WAYS + 1], ..own.clone() };
+        assert!(Sheet::read(&many.encoded()).is_err());
+        let masks = Some(Masks { protocol: "authenticated".into(), cot: Cot::Pcg, said: true });
+        let masked = Sheet { masks, ..own.clone() };
+        let named = |name: &str| String::from_utf8(masked.encoded()).unwrap().replace("\"pcg\"", name);
+        assert_eq!(Sheet::read(named("\"pcg\"").as_bytes()), Ok(masked.clone()));
+        for name in ["\"softspoken-3\"", "\"pcg\\u001b[2J\"", "\"\""] {
+            assert!(Sheet::read(named(name).as_bytes()).is_err(), "{name}");
         }
     }
 

@@ -138,6 +138,27 @@ fn parse_which(digest: &str, id: String) -> Result<Which, Error> {
     }
 }
 
+/// Returns what a service says of a connection, read and written again, for the fuzz targets.
+pub fn sheet_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    serde_json::to_vec(&serde_json::from_slice::<Sheet>(bytes).ok()?).ok()
+}
+
+/// Returns the same of what the driver of a line says, if it names a run that there can be.
+pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    let say = serde_json::from_slice::<Say>(bytes).ok()?;
+    match &say {
+        Say::Run { digest, id, .. } | Say::Ask { digest, id } => drop(parse_which(digest, id.clone()).ok()?),
+        Say::Fill { digest, .. } => drop(parse_digest(digest).ok()?),
+        Say::Idle | Say::Renew => {}
+    }
+    serde_json::to_vec(&say).ok()
+}
+
+/// Returns the same of what it hears.
+pub fn heard_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    serde_json::to_vec(&serde_json::from_slice::<Hear>(bytes).ok()?).ok()
+}
+
 /// The state that the lines of one meeting share.
 #[derive(Default)]
 struct Link {

@@ -6,7 +6,7 @@ pub mod config;
 mod desk;
 mod figures;
 mod http;
-mod lines;
+pub mod lines;
 mod page;
 mod rate;
 pub mod request;

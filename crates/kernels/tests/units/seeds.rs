@@ -11,7 +11,7 @@ mod replay;
 #[test]
 fn all_kernels_compute_the_same() {
     replay::replay("kernels", 30, 27, |_, seed| kernels::kernels(seed));
-    replay::corpus("kernels", kernels::kernels);
+    replay::corpus("kernels", 1000, kernels::kernels);
 }
 
 /// Every loop on nothing and on less than fills a register, beginning at several places in memory: little

@@ -1,7 +1,7 @@
 //! The epochs that both parties may use: which of them has enough for a program, and which one a session
 //! holds.
 
-use super::intent::Intent;
+use super::intent::{Action, Intent};
 use super::meeting::{Owner, is_over, living, other_levels, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
@@ -63,7 +63,7 @@ impl Epochs {
     pub fn loses(&self, epoch: &EpochId, damaged: &Entry) -> Result<Intent, Error> {
         let state = self.store.state(epoch)?;
         let next = digest("brickwork 2026-11 stock damaged", &[epoch, state.head(), &damaged.digest()]);
-        Ok(Intent { what: Intent::DAMAGED, epoch: *epoch, next })
+        Ok(Intent { what: Action::Damaged, epoch: *epoch, next })
     }
 
     /// Receives the list of items that the peer cannot read. They must belong to batches from which a program
@@ -203,7 +203,7 @@ impl Epochs {
                 Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.lease(&lock, &id) => {
                     let entry = Entry::Use { program: S::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
-                    return Ok(Found::Enough(entry, Intent { what: Intent::USE, epoch: id, next }));
+                    return Ok(Found::Enough(entry, Intent { what: Action::Use, epoch: id, next }));
                 }
                 Ok(_) => is_busy = true,
                 Err(Error::Stock(why)) => lacking = Error::Stock(why),

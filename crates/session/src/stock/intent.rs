@@ -6,11 +6,32 @@ use crate::Metered;
 use brickwork_base::{Error, Malformed};
 use brickwork_stock::{Entry, EpochId};
 
+/// The next action.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Nothing is taken or made.
+    Refuse,
+    /// A program takes items from the epoch.
+    Use,
+    /// The items that a program lacks are made.
+    Make,
+    /// Stock is added to the epoch, or to a new one.
+    Add,
+    /// Other sessions hold the epochs with the program's items, and nothing is made.
+    Busy,
+    /// Items of the epoch that the program would have taken cannot be read; both parties remove them.
+    Damaged,
+}
+
+impl Action {
+    const ALL: [Self; 6] = [Self::Refuse, Self::Use, Self::Make, Self::Add, Self::Busy, Self::Damaged];
+}
+
 /// The next action, and the epoch for it. The garbler sends it, and the evaluator answers with the same if it
 /// agrees. Several sessions between the same stores use different epochs, in any order of their start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Intent {
-    pub what: u8,
+    pub what: Action,
     /// The epoch; zeros for none.
     pub epoch: EpochId,
     /// A digest of the action and of the log's position before it; or zeros.
@@ -21,29 +42,26 @@ pub(super) struct Intent {
 const MOST_DAMAGED_BYTES: usize = 1 << 17;
 
 impl Intent {
-    /// Nothing is taken or made.
-    pub const REFUSE: u8 = 0;
-    /// A program takes items from the epoch.
-    pub const USE: u8 = 1;
-    /// The items that a program lacks are made.
-    pub const MAKE: u8 = 2;
-    /// Stock is added to the epoch, or to a new one.
-    pub const ADD: u8 = 3;
-    /// Other sessions hold the epochs with the program's items, and nothing is made.
-    pub const BUSY: u8 = 4;
-
-    /// Items of the epoch that the program would have taken cannot be read; both parties remove them.
-    pub const DAMAGED: u8 = 5;
-
     const BYTES: usize = 65;
 
-    pub fn only(what: u8) -> Self {
+    pub fn only(what: Action) -> Self {
         Intent { what, epoch: [0; 32], next: [0; 32] }
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        [&[self.what as u8][..], &self.epoch, &self.next].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&what, rest) = bytes.split_first()?;
+        let (epoch, next) = rest.split_first_chunk()?;
+        let what = *Action::ALL.get(usize::from(what))?;
+        Some(Intent { what, epoch: *epoch, next: next.try_into().ok()? })
     }
 
     /// Sends it, after the peer's message if the peer sent first.
     pub fn send(&self, run: &mut Metered) -> Result<(), Error> {
-        run.channel.send(msg::INTENT, &[&[self.what][..], &self.epoch, &self.next].concat())?;
+        run.channel.send(msg::INTENT, &self.to_bytes())?;
         run.channel.flush()?;
         Ok(())
     }
@@ -52,7 +70,7 @@ impl Intent {
     pub fn send_damaged(&self, run: &mut Metered, damaged: &Entry) -> Result<(), Error> {
         let Entry::Damaged(items) = damaged else { return Err(different()) };
         let items = postcard::to_stdvec(items).map_err(|_| Error::Stock("items cannot be named".into()))?;
-        run.channel.send(msg::INTENT, &[&[self.what][..], &self.epoch, &self.next].concat())?;
+        run.channel.send(msg::INTENT, &self.to_bytes())?;
         run.channel.send(msg::DAMAGED, &items)?;
         run.channel.flush()?;
         Ok(())
@@ -66,15 +84,17 @@ impl Intent {
 
     pub fn receive(run: &mut Metered) -> Result<Self, Error> {
         let bytes = run.channel.receive(msg::INTENT, Self::BYTES)?;
-        let mut intent = Intent::only(bytes[0]);
-        intent.epoch.copy_from_slice(&bytes[1..33]);
-        intent.next.copy_from_slice(&bytes[33..]);
-        Ok(intent)
+        Self::from_bytes(&bytes).ok_or_else(|| Malformed::UnexpectedMessage.into())
     }
 }
 
+/// Returns a peer's intent, read and written again, for the fuzz targets; `None` if it is malformed.
+pub fn intent_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    Intent::from_bytes(bytes).map(Intent::to_bytes)
+}
+
 pub(super) fn make_or_refuse(lacking: Lacking) -> Intent {
-    Intent::only(if lacking == Lacking::Make { Intent::MAKE } else { Intent::REFUSE })
+    Intent::only(if lacking == Lacking::Make { Action::Make } else { Action::Refuse })
 }
 
 pub(super) fn busy() -> Error {
@@ -92,7 +112,7 @@ pub(super) fn different() -> Error {
 
 /// Tells the peer that this party begins nothing, and returns the reason to this party's user.
 pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
-    Intent::only(Intent::REFUSE).send(run)?;
+    Intent::only(Action::Refuse).send(run)?;
     Err(why)
 }
 

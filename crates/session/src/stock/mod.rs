@@ -45,6 +45,7 @@ pub mod workers;
 
 pub use epochs::in_stock;
 pub use from_stock::FromStock;
+pub use intent::intent_again;
 pub use run::{Gave, Ran};
 pub use side::{Asked, GIVEN_UP_SHARE, Lacking, Preprocessed, STOCK_SHARE, Side, Stand};
 pub use stocked::Stocked;

@@ -1,7 +1,7 @@
 //! Running a program on items from stock.
 
 use super::epochs::Found;
-use super::intent::{Intent, busy, different, make_or_refuse, peer_refuses};
+use super::intent::{Action, Intent, busy, different, make_or_refuse, peer_refuses};
 use super::meeting::meet;
 use super::records::TakenItems;
 use super::side::{Lacking, Side, Stand};
@@ -127,16 +127,16 @@ impl<S: Side> Stocked<S> {
         let theirs = Intent::receive(run)?;
         match (done, theirs.what) {
             (Done::Refuses(why), _) => Err(why),
-            (_, Intent::REFUSE) => Err(peer_refuses()),
-            (_, Intent::BUSY) => Err(busy()),
-            (Done::Makes(why), Intent::MAKE) => Ok(Agreed::Lacks(why)),
-            (Done::Takes(entry, opened), Intent::USE) if theirs == mine => {
+            (_, Action::Refuse) => Err(peer_refuses()),
+            (_, Action::Busy) => Err(busy()),
+            (Done::Makes(why), Action::Make) => Ok(Agreed::Lacks(why)),
+            (Done::Takes(entry, opened), Action::Use) if theirs == mine => {
                 Ok(Agreed::Use(mine.epoch, entry, opened))
             }
-            (Done::Loses(intent, damaged), Intent::DAMAGED) if theirs == intent => {
+            (Done::Loses(intent, damaged), Action::Damaged) if theirs == intent => {
                 self.take_out(&intent.epoch, &damaged)
             }
-            (Done::Takes(entry, _), Intent::DAMAGED) => {
+            (Done::Takes(entry, _), Action::Damaged) => {
                 let damaged = self.held.hear_damaged(run, &theirs, &mine.epoch, &entry)?;
                 theirs.send(run)?;
                 self.take_out(&mine.epoch, &damaged)
@@ -167,19 +167,19 @@ impl<S: Side> Stocked<S> {
         }
         let theirs = Intent::receive(run)?;
         // Among all items that it may take, it takes those that the garbler names.
-        let named = [Intent::USE, Intent::DAMAGED].contains(&theirs.what).then_some(theirs.epoch);
+        let named = [Action::Use, Action::Damaged].contains(&theirs.what).then_some(theirs.epoch);
         let found = self.held.find::<S>(job, self.only(), named)?;
         let run = self.line.run_mut();
         match (named, found) {
             (Some(_), Found::Busy) => {
-                Intent::only(Intent::BUSY).send(run)?;
+                Intent::only(Action::Busy).send(run)?;
                 Err(busy())
             }
             (Some(_), Found::Lacks(_)) => {
-                Intent::only(Intent::USE).send(run)?;
+                Intent::only(Action::Use).send(run)?;
                 Err(different())
             }
-            (Some(epoch), Found::Enough(entry, _)) if theirs.what == Intent::DAMAGED => {
+            (Some(epoch), Found::Enough(entry, _)) if theirs.what == Action::Damaged => {
                 let damaged = self.held.hear_damaged(run, &theirs, &epoch, &entry)?;
                 theirs.send(run)?;
                 self.take_out(&epoch, &damaged)
@@ -213,14 +213,14 @@ impl<S: Side> Stocked<S> {
                 let (mine, done) = intended(found, lacking);
                 // If this party has the stock and the garbler lacks it, another session of the garbler holds
                 // it.
-                let mine = if mine.what == Intent::USE { make_or_refuse(lacking) } else { mine };
+                let mine = if mine.what == Action::Use { make_or_refuse(lacking) } else { mine };
                 mine.send(run)?;
                 match (theirs.what, done) {
-                    (Intent::BUSY, _) => Err(busy()),
+                    (Action::Busy, _) => Err(busy()),
                     (_, Done::Refuses(why)) => Err(why),
-                    (Intent::REFUSE, _) => Err(peer_refuses()),
-                    (Intent::MAKE, Done::Makes(why)) => Ok(Agreed::Lacks(why)),
-                    (Intent::MAKE, Done::Uses(_)) if lacking == Lacking::Make => Ok(Agreed::Lacks(busy())),
+                    (Action::Refuse, _) => Err(peer_refuses()),
+                    (Action::Make, Done::Makes(why)) => Ok(Agreed::Lacks(why)),
+                    (Action::Make, Done::Uses(_)) if lacking == Lacking::Make => Ok(Agreed::Lacks(busy())),
                     _ => Err(different()),
                 }
             }
@@ -272,7 +272,7 @@ fn intended(found: Found, lacking: Lacking) -> (Intent, Done) {
     match (found, lacking) {
         (Found::Enough(entry, intent), _) => (intent, Done::Uses(entry)),
         (Found::Busy, Lacking::Make) => (make_or_refuse(lacking), Done::Makes(busy())),
-        (Found::Busy, Lacking::Refuse) => (Intent::only(Intent::BUSY), Done::Refuses(busy())),
+        (Found::Busy, Lacking::Refuse) => (Intent::only(Action::Busy), Done::Refuses(busy())),
         (Found::Lacks(why), Lacking::Make) => (make_or_refuse(lacking), Done::Makes(why)),
         (Found::Lacks(why), Lacking::Refuse) => (make_or_refuse(lacking), Done::Refuses(why)),
     }

@@ -1,7 +1,7 @@
 //! A connection between two parties with stock on disk, between programs and fillings.
 
 use super::epochs::{Epochs, Found};
-use super::intent::{Intent, busy, different, peer_makes_nothing, refused};
+use super::intent::{Action, Intent, busy, different, peer_makes_nothing, refused};
 use super::meeting::{Owner, Reconciled, living, meet, now, reconcile, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
@@ -244,14 +244,14 @@ impl<S: Side> Stocked<S> {
     pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
         let Stocked { line, held } = self;
         let run = line.run_mut();
-        let nothing = Intent::only(Intent::ADD);
+        let nothing = Intent::only(Action::Add);
         let intent = match S::ROLE {
             Party::Garbler => {
                 held.goes_on().or_else(|why| refused(run, why))?;
                 let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
                 let intent = match found {
                     Some(epoch) => {
-                        Intent { what: Intent::ADD, epoch, next: *held.store.state(&epoch)?.head() }
+                        Intent { what: Action::Add, epoch, next: *held.store.state(&epoch)?.head() }
                     }
                     None => {
                         held.may_begin::<S>().or_else(|why| refused(run, why))?;
@@ -262,17 +262,17 @@ impl<S: Side> Stocked<S> {
                 match Intent::receive(run)? {
                     theirs if theirs == intent => intent,
                     theirs if theirs == nothing => nothing,
-                    theirs if theirs.what == Intent::REFUSE => return Err(peer_makes_nothing()),
+                    theirs if theirs.what == Action::Refuse => return Err(peer_makes_nothing()),
                     _ => return Err(different()),
                 }
             }
             Party::Evaluator => {
                 let intent = Intent::receive(run)?;
-                let may = intent.what == Intent::ADD
+                let may = intent.what == Action::Add
                     && held.claim_this::<S>(&intent.epoch)?
                     && held.may_be_filled::<S>(&intent.epoch)?
                     && *held.store.state(&intent.epoch)?.head() == intent.next;
-                if intent.what == Intent::REFUSE {
+                if intent.what == Action::Refuse {
                     held.may_begin::<S>()?;
                     return Err(peer_makes_nothing());
                 }

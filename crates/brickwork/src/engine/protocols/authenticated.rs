@@ -85,7 +85,7 @@ impl Played for Authenticated {
         let program = self.program(given.given(), request.parameters.executions)?;
         let Priced { cot, .. } =
             priced(&program, request.parameters.security(), cot, &Estimate::of(request)?)?;
-        Ok(Some(Masks { protocol: Authenticated::NAME.into(), cot: cot.name().into(), said }))
+        Ok(Some(Masks { protocol: Authenticated::NAME.into(), cot, said }))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

@@ -1,0 +1,137 @@
+//! The files of a job at one party: its ledger, and what its workers said. Entries are written as jobs write
+//! them, the bytes of the file are altered, and the file is opened again.
+//!
+//! Used by the fuzz target and, with the seeds, by the tests.
+#![allow(dead_code)]
+
+use std::path::Path;
+
+use brickwork::ProtocolError as Error;
+use brickwork::circuit::Party;
+use brickwork::jobs::book::Book;
+use brickwork::jobs::coordinator::{Evidence, News, Said};
+use brickwork::jobs::ledger::{Entry, State};
+use brickwork::jobs::said::Words;
+use brickwork::jobs::terms::Terms;
+
+use super::altered::{Edits, IDENTITIES};
+
+const JOB: [u8; 32] = [5; 32];
+
+/// Reads how the two files of a job are made. The lowest bit of the first byte says which file is meant; the
+/// next one, whether all behind the first byte is the file. Else the second byte says how many words of four
+/// bytes follow, which are entries or news, and edits of the file follow these. Returns whether the file is
+/// as it was written, or all of it is understood.
+pub fn ledgers(data: &[u8]) -> bool {
+    let Some((&kind, data)) = data.split_first() else { return false };
+    let folder = folder();
+    let (says, is_raw) = (kind & 1 != 0, kind & 2 != 0);
+    if is_raw {
+        let name = if says { "said" } else { "ledger" };
+        drop(Book::begin(folder.path(), Party::Garbler, &JOB, &terms()).expect("a ledger"));
+        std::fs::write(folder.path().join(name), data).expect("a file");
+        return match says {
+            true => understood(Words::open(folder.path(), &JOB)).is_some(),
+            false => understood(Book::open(folder.path(), Party::Garbler, &terms())).is_some(),
+        };
+    }
+    let Some((&count, data)) = data.split_first() else { return false };
+    let (words, edits) = data.split_at(data.len().min(4 * usize::from(count)));
+    let (words, edits) = (words.as_chunks::<4>().0, Edits::parse(edits));
+    if says { said(folder.path(), words, edits) } else { ledger(folder.path(), words, edits) }
+}
+
+/// In memory, where it can be.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a folder")
+}
+
+fn terms() -> Terms {
+    Terms { security: 40, lanes: 2, retries: 3, program: [3; 32], rows: vec![1; 4], identities: IDENTITIES }
+}
+
+/// A file is understood or refused as damaged, and nothing else.
+fn understood<T>(opened: Result<T, Error>) -> Option<T> {
+    match opened {
+        Ok(opened) => Some(opened),
+        Err(Error::Input(_)) => None,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn entry([kind, lane, attempt, number]: [u8; 4]) -> Entry {
+    let (lane, attempt, number) = (u32::from(lane % 3), attempt.into(), u32::from(number % 5));
+    match kind % 10 {
+        0 => Entry::Fill { lane, attempt, partitions: number },
+        1 => Entry::Filled { lane },
+        2 => Entry::Lost { lane },
+        3 => Entry::Resume { lane, attempt },
+        4 => Entry::Claim { partition: number, lane },
+        5 => Entry::Done { partition: number },
+        6 => Entry::Free { partition: number },
+        7 => Entry::Doubt { partition: number },
+        8 => Entry::Rerun { partition: number },
+        _ => Entry::Failed,
+    }
+}
+
+/// An altered ledger gives back what was written, from the first entry on, and it can go on.
+fn ledger(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
+    let mut book = Book::begin(folder, Party::Garbler, &JOB, &terms()).expect("a ledger");
+    let mut written = Vec::new();
+    for entry in words.iter().map(|word| entry(*word)) {
+        let before = book.state().clone();
+        match book.append(std::slice::from_ref(&entry)) {
+            Ok(()) => written.push(entry),
+            Err(_) => assert_eq!(*book.state(), before, "what cannot follow changes nothing"),
+        }
+    }
+    drop(book);
+    alter(&folder.join("ledger"), edits);
+    let opened = understood(Book::open(folder, Party::Garbler, &terms()));
+    let Some(mut book) = opened.map(|book| book.expect("there is one")) else { return false };
+    let read = book.entries().to_vec();
+    assert!(written.starts_with(&read), "{read:?} of {written:?}");
+    // The hash chain protects the name of the job from the first entry on.
+    assert!(read.is_empty() || *book.job() == JOB);
+    let mut state = State::new(book.job(), &terms());
+    read.iter().for_each(|entry| state.apply(entry).expect("it could follow"));
+    assert_eq!(*book.state(), state);
+    let rest = &written[read.len()..];
+    book.append(rest).expect("what followed once can follow again");
+    drop(book);
+    let again = Book::open(folder, Party::Garbler, &terms()).expect("a ledger").expect("a ledger");
+    assert_eq!(again.entries(), written);
+    rest.is_empty()
+}
+
+/// Altered words give back all that was said, or the first of it.
+fn said(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
+    let news = |&[kind, lane, attempt, partition]: &[u8; 4]| {
+        let (lane, attempt, partition) = (lane.into(), attempt.into(), partition.into());
+        match kind % 4 {
+            0 => News::Filled { lane, attempt },
+            1 => News::Done { lane, attempt, partition },
+            2 => News::Found { lane, attempt, partition, evidence: Evidence::NotTaken },
+            _ => News::Consent { partition },
+        }
+    };
+    let mut file = Words::begin(folder, &JOB).expect("a file");
+    let mut known = vec![Said::default()];
+    for news in words.iter().map(news) {
+        file.hear(&news).expect("it is written");
+        known.push(file.said().clone());
+    }
+    drop(file);
+    alter(&folder.join("said"), edits);
+    let Some(read) = understood(Words::open(folder, &JOB)) else { return false };
+    assert!(known.contains(read.said()), "nobody has said this");
+    known.last() == Some(read.said())
+}
+
+fn alter(path: &Path, mut edits: Edits) {
+    let bytes = std::fs::read(path).expect("a file");
+    std::fs::write(path, edits.apply(bytes)).expect("a file");
+}
