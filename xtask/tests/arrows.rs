@@ -299,7 +299,7 @@ fn absolute(path: &[String], module: &Module) -> Option<Module> {
     Some(base)
 }
 
-/// Modules that reach themselves, in groups that reach each other.
+/// Returns the cycles: groups of modules that depend on each other.
 fn circles(arrows: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<BTreeSet<String>> {
     let reach = |start: &Module| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![start.clone()]);

@@ -288,7 +288,8 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
 }
 
 /// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of
-/// it name a layer, which takes 16 here; a vector that grows needs three times as much for a moment.
+/// the message name a layer, which takes 16 bytes in memory; a vector that grows needs three times as much
+/// for a moment.
 #[test]
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     const LONGEST: usize = 1 << 20;

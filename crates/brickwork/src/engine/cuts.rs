@@ -102,7 +102,7 @@ impl Decomposition {
 /// The time that a search may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// As long as it takes to show all cuts that may be of interest.
+    /// The time in which all interesting cuts can be predicted.
     Thorough,
     /// No longer than the run can gain by it.
     Thrifty,

@@ -24,7 +24,7 @@ pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
 }
 
 impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
-    /// Fills each register with copies of the value that its lanes share.
+    /// Loads the constants of the cipher into all lanes of the registers.
     ///
     /// # Safety
     /// The machine has the features of `V`; so for all methods.

@@ -20,7 +20,7 @@ pub const WORDS: Counter = Counter::new("words of an interactive hash", 40);
 /// The same of the second hash of a session that has two.
 pub const MORE_WORDS: Counter = WORDS.named("words of the second interactive hash");
 
-/// Words that are made at a time, by rows that stay in the cache.
+/// The number of words that are made at a time, so that their rows stay in the cache.
 const ROWS: usize = 512;
 
 /// The party that hashes its words.

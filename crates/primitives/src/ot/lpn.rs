@@ -315,7 +315,7 @@ impl Lpn {
         let mut best = f64::MAX;
         for u in 0..self.block - 2 {
             for q in 0..=self.blocks.min(16) {
-                // The fewest f for which there are enough quadratic equations; and none to spare for any.
+                // The smallest f with enough quadratic equations, by halving the range.
                 let with = |f: u64| self.hybrid_with([u as f64, q as f64, f as f64]);
                 let (mut low, mut high) = (0, self.blocks - q);
                 while low < high {

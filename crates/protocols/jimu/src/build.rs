@@ -289,7 +289,7 @@ pub(super) struct Back {
 }
 
 impl Back {
-    /// Makes it from the opening values of S, and from the solderings of outputs.
+    /// Makes the evaluator's data from the opening values of S, and from the solderings of outputs.
     pub fn new(offsets: &Words, outputs: &[Part]) -> Self {
         let values = |words: &Words| -> Vec<[u128; VALUES]> {
             (0..words.count()).map(|k| values_of(words, k)).collect()

@@ -81,7 +81,7 @@ const USED_UP: &str = "it is used up";
 /// The reason to burn an epoch that is too old.
 const OVER: &str = "its maximum age is over";
 
-/// The reason if this party's user has burned an epoch. The peer is told.
+/// The reason if this party's user has burned an epoch. The peer gets a message about this.
 pub const BY_USER: &str = brickwork_stock::BY_USER;
 
 /// The reason if the peer's user has burned an epoch.
