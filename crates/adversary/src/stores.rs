@@ -541,7 +541,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what.to_owned()) }
 }
 
-/// Nothing but talk about where the stores stand was sent.
+/// Only messages about the state of the stores were sent.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
     let met_there = [HELLO, msg::DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND];
     let talk = [&met_there[..], &[NEXT, msg::INTENT, msg::DAMAGED]].concat();

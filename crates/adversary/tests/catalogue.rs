@@ -75,7 +75,7 @@ fn names_and_probabilities_make_sense() {
     assert!(twice.is_none(), "a story twice: {twice:?}");
 }
 
-/// A cheat that does not cheat would hold by luck: one that leaves the run honest is told.
+/// A cheat that changes nothing would pass by luck: the catalogue reports one that leaves the run honest.
 #[test]
 fn what_does_not_end_as_predicted_is_told() {
     let mut attack = catalogue().into_iter().find(|a| a.variant == "flipped_table").unwrap();

@@ -167,7 +167,7 @@ fn told(bytes: Vec<u8>) -> Error {
         read: Arc::default(),
     })]);
     let speaker = std::thread::spawn(move || {
-        // The other end may be closed before all is said.
+        // The other end may be closed before all messages are sent.
         let _ = b.write_all(&bytes);
         let mut answer = Vec::new();
         let _ = b.read_to_end(&mut answer);

@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(50);
 /// Every byte of the seeds of a challenge that tests know.
 pub const SEED: u8 = 0x5e;
 
-/// Returns the keys of the base OTs at a party, drawn from what a dealer gave both, instead of running them:
-/// for thousands of runs. The party sends `send` OTs and chooses in others.
+/// Returns a party's keys of the base OTs. A dealer draws them for both parties, which is faster than running
+/// the OTs, for thousands of runs. The party sends `send` OTs and chooses in others.
 pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Keys {
     let key = |garbler_sends: bool, index: usize, bit: u8| {
         let mut hasher = blake3::Hasher::new_keyed(dealer);

@@ -180,7 +180,7 @@ pub struct Record {
     pub column: u32,
     /// Line of the end.
     pub end_line: u32,
-    /// Column after the end.
+    /// The column after the last character.
     pub end_column: u32,
     /// The source line.
     pub text: String,

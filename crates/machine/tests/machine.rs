@@ -21,7 +21,8 @@ fn bits(words: &[u32]) -> Vec<bool> {
     words.iter().flat_map(|word| (0..32).map(move |bit| word >> bit & 1 == 1)).collect()
 }
 
-/// The machine in the clear, the public program, and the secret one of either party agree; the result.
+/// Checks that the machine in the clear, the public program, and the secret program of either party agree;
+/// returns the result.
 fn agree(source: &str, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
     let assembly = Assembly::parse(source).unwrap_or_else(|problem| panic!("{problem} in\n{source}"));
     let expected = assembly.run(garbler, evaluator);

@@ -34,7 +34,7 @@ pub(crate) fn flights(phases: &[Value]) -> usize {
     legs.chunk_by(|one, other| one.flight["from"] == other.flight["from"]).count()
 }
 
-/// Draws them; nothing where the record has no times.
+/// Draws the phases, or nothing if the record has no times.
 pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     let spans = || phases.iter().flat_map(|phase| list(phase, "spans"));
     if spans().next().is_none() {

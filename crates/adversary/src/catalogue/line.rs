@@ -83,7 +83,7 @@ fn told(role: Party, bytes: &[u8]) -> Played {
     let (mine, mut theirs) = UnixStream::pair().expect("a pair of sockets");
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // The other end may be closed before all is said.
+            // The other end may be closed before all messages are sent.
             let _ = theirs.write_all(bytes);
             let _ = theirs.read_to_end(&mut Vec::new());
         });

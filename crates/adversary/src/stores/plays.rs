@@ -269,7 +269,7 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
 pub enum Pair {
     /// It claims to be another store.
     Other,
-    /// It says that it is new, to begin again with another count of attempts.
+    /// It claims to be a new store, so that its attempts are counted from zero.
     None,
 }
 

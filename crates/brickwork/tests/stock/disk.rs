@@ -806,7 +806,7 @@ fn an_inventory_of_what_there_is() {
 #[test]
 fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
     let folders = Folders::new();
-    // Each of these keeps the bound by itself; steps of one list would keep it together.
+    // Each of these steps alone keeps the bound; steps of one list would share it.
     (0..8).for_each(|_| folders.fill(&[request(1, 1, 8)]));
     folders.leave(0.02);
     let results =

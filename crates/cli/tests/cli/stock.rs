@@ -397,7 +397,7 @@ fn a_kept_listener_outlives_the_peers_wrong_folder() {
         assert_eq!(waited.status.code(), Some(0), "{}", text(&waited.stdout));
         assert_eq!(text(&waited.stderr).matches("refused the peer").count(), 2, "{}", text(&waited.stderr));
     }
-    // Used up on both sides: to wait on would not help.
+    // The stock is used up on both sides, so waiting longer would not help.
     let listen = parties.run("garbler", "1", &["--no-top-up", "--keep", "--listen", "127.0.0.1:0"]);
     let mut waits = start(&listen.iter().map(String::as_str).collect::<Vec<_>>());
     let address = address(&mut waits);

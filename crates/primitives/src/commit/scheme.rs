@@ -155,7 +155,7 @@ pub trait Sender: Sized + Send {
     fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error>;
 }
 
-/// The party that holds the other to its word: the evaluator.
+/// The party that verifies the openings: the evaluator.
 pub trait Receiver: Sized + Send {
     /// The state that a stock keeps of it.
     type State: Serialize + DeserializeOwned + Zeroize;

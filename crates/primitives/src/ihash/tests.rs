@@ -219,7 +219,7 @@ fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
         let again = code.encode(&words_of(&[combined.symbols_of(0)[..parameters.l()].to_vec()]));
         hidden += u32::from(again.data() == combined.data());
     }
-    // 1/16 + 15/256 of them: 726, by 25 more or less.
+    // A fraction of 1/16 + 15/256 is expected: 726, with a standard deviation of about 25.
     let expected = f64::from(trials as u32) * (31.0 / 256.0);
     assert!((f64::from(hidden) - expected).abs() < 125.0, "{hidden} instead of {expected}");
 }

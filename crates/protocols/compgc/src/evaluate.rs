@@ -56,7 +56,8 @@ pub(super) fn evaluator(
             Linking::Standard | Linking::Scmc => {
                 for link in layout.links_of(k) {
                     let soldering = soldering(link);
-                    // With `standard` there is only one: an iterator would take longer than its work.
+                    // With `standard` there is only one link: an iterator would take longer than computing
+                    // it.
                     for &label in &wires[link.from as usize..][..link.wires] {
                         inputs.push(soldering.carry(label, Label::ZERO));
                     }

@@ -69,7 +69,7 @@ pub(super) struct Read {
     sums: Words,
 }
 
-/// Checks the messages, and their sums with those of these wires, which are in `opened`.
+/// Checks the messages. Their sums with the messages of these wires are in `opened`.
 pub(super) fn verify(
     party: &mut Evaluator,
     seed: &Seed,

@@ -12,7 +12,8 @@ fn answered(streams: Vec<TcpStream>) -> Vec<bool> {
         let answered = stream.write_all(request).and_then(|()| stream.read_to_string(&mut all));
         answered.is_ok() && all.starts_with("HTTP/1.1 200")
     };
-    // The newest asks first: when it is answered, all have been accepted, and those have gone that had to.
+    // The newest connection sends a request first: when it is answered, all connections have been accepted,
+    // and the surplus ones were closed.
     let mut answered: Vec<bool> = streams.into_iter().rev().map(answer).collect();
     answered.reverse();
     answered

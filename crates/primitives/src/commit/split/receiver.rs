@@ -24,7 +24,7 @@ use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_stock::{Range, Ranges};
 use brickwork_wire::Channel;
 
-/// The party that holds the other to its word: the evaluator.
+/// The party that verifies the openings: the evaluator.
 pub struct Receiver {
     code: &'static Code,
     /// The seeds of the keys, for a store.

@@ -171,7 +171,7 @@ fn chain() -> Arc<Program> {
 #[test]
 fn row_05_no_good_copy_in_a_bucket() {
     let program = chain();
-    // Nothing is opened: only the authenticators stand in the way.
+    // Nothing is opened, so only the authenticators can detect the cheat.
     let case = Case::new(&program, small(&program, [3, 0], [3, 4], [3, 4]));
     let outcome = case.tables(|_, _, _, bytes| bytes.iter_mut().for_each(|b| *b ^= 0xa5)).run();
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);

@@ -293,8 +293,8 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
     }
 }
 
-/// The same of a copy of a component, whose rows lead to the other labels of an output: with its own offset,
-/// and so with the session's, as the evaluator has their sum.
+/// The same for a copy of a component whose rows give the wrong label of an output. It differs by the copy's
+/// own offset, and the evaluator knows the sum of this offset and the session's.
 #[test]
 fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));

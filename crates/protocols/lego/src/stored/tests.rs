@@ -610,7 +610,7 @@ fn a_program_without_gates_runs_from_stock() {
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
 }
 
-/// Nothing is taken of nothing; programs have an output and so an input.
+/// A program without items takes none; every program has an output, and therefore an input.
 #[test]
 fn nothing_is_not_taken() {
     let folders = Folders::new();
