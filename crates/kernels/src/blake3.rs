@@ -28,7 +28,7 @@ const PARENT: u32 = 4;
 const ROOT: u32 = 8;
 const KEYED_HASH: u32 = 16;
 
-/// For each of the sixteen places of a round, the word of the message that goes in there.
+/// For each of the sixteen positions of a round, the index of the message word that is used there.
 const SCHEDULE: [[usize; 16]; 7] = {
     const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
     let mut schedule = [[0; 16]; 7];

@@ -62,7 +62,7 @@ fn one(
     Ok(done)
 }
 
-/// Both parties in a connection for this; the first of them has its hands in the machine, or the second.
+/// Runs both parties over a connection; one of them, the first or the second, alters its own state.
 fn both(
     folder: &Path,
     what: What,

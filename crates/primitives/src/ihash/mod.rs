@@ -40,8 +40,8 @@
 //! If A has fewer than ℓ symbols, that has probability [`Parameters::binding`] at most. If it has more, the
 //! combined words are codewords on A; were the words themselves not, for a given A, each combination would be
 //! one with probability 2·2^-σ at most, and there are at most 2^n sets A: [`Parameters::check`]. So all words
-//! are codewords on a set that has every watched symbol, and the others might as well be. Each combination
-//! has a word of its own as a mask, without which it would tell of the others.
+//! are codewords on a set that has every watched symbol, and the others might as well be. Each combination is
+//! masked with a word of its own; without it the combination would reveal something about the hashed words.
 //!
 //! The paper's count of combinations leaves the choice of A out: the sender chooses it when it knows the
 //! combinations.

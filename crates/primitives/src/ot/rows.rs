@@ -646,8 +646,8 @@ mod tests {
         Series::new(&[session; 32], Direction::GarblerSends)
     }
 
-    /// The same rows are asked about differently in another session, in another place of the session, and
-    /// where the first tree chooses.
+    /// The question about the same rows is different in another session, at another position in the session,
+    /// and for another choice of the first tree.
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
         let seeds = [(3, 0, 2), (4, 0, 2), (3, 2, 2), (3, 0, 1)].map(|(session, block, rows)| {

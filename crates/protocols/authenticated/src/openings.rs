@@ -45,7 +45,7 @@ pub(super) struct Shown {
     hash: [u8; HASH],
 }
 
-/// Goes through a list of words, some after the other.
+/// Goes through a list of words, a few at a time.
 type Words<'a> = &'a dyn Fn(&mut dyn FnMut(&[Label]));
 
 impl Member {

@@ -301,7 +301,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     run.phase("preprocess");
     let count = parameters.gates.copies() as usize;
     let guards = parameters.authenticators.copies() as usize;
-    // From their challenge to the evaluation nobody looks at them.
+    // They are not read between their challenge and the evaluation.
     let held = count * TABLE_BYTES + guards * size_of::<Authenticator>();
     let spill = if held as u64 > *table_memory { Spill::file(receiver.fault())? } else { Spill::memory() };
     let inputs = receiver.receive_random(&mut run.channel, 2 * count, Lsb::Random)?;

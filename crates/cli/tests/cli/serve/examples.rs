@@ -78,7 +78,7 @@ fn a_systemd_unit() {
     let page = std::fs::read_to_string(example("../docs/guides/serve.md")).expect("a page");
     let seconds = page.lines().find_map(|line| line.strip_prefix("* `run_seconds` (")).expect("its line");
     let seconds: u64 = seconds.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
-    // What docs/guides/serve.md promises: who cheated is not met again by itself.
+    // As docs/guides/serve.md promises, the service does not connect again by itself to a peer that cheated.
     assert_eq!((value("Restart"), value("RestartPreventExitStatus")), ("on-failure", "5"));
     assert!(value("TimeoutStopSec").parse::<u64>().expect("seconds") > seconds);
 

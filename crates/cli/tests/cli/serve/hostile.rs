@@ -100,7 +100,8 @@ fn say(channel: &mut Channel, message: &Value) {
     channel.send(SERVE, message.to_string().as_bytes()).and_then(|()| channel.flush()).expect("a line");
 }
 
-/// What the service says next, but for its pulse. None if it has closed the line.
+/// Returns the service's next message, except the empty ones that it sends regularly. None if it has closed
+/// the line.
 fn hear(channel: &mut Channel) -> Option<Value> {
     loop {
         let said: Value = serde_json::from_slice(&channel.receive_up_to(SERVE, 4096).ok()?).expect("JSON");
@@ -156,7 +157,7 @@ fn an_evaluator_that_answers_as_it_likes() {
                 let Hostile { work, fill, ask } = means.connect(&address);
                 let mut work = asked(work);
                 say(work.channel(), answer);
-                // What is no answer ends the lines; after one that is the garbler says nothing more.
+                // An invalid answer ends the lines; after a valid refusal the garbler sends nothing more.
                 if !answer["no"].is_string() && answer["no"]["spent_for_now"].is_null() {
                     assert_eq!(hear(work.channel()), None, "{answer}");
                     assert!(!asks.is_finished(), "{answer}");
@@ -253,7 +254,7 @@ fn a_garbler_that_asks_for_too_much() {
 
     say(fill.channel(), &json!({ "fill": { "digest": other, "count": 5 } }));
     assert_eq!(hear(fill.channel()), Some(json!({ "no": "not_allowed" })));
-    // As much as it likes gives as much as the mark, and then nothing.
+    // However much stock the peer asks for, the service makes as much as its mark allows, and then nothing.
     say(fill.channel(), &json!({ "fill": { "digest": digest, "count": u64::MAX } }));
     assert_eq!(hear(fill.channel()), Some(json!({ "count": 6 })));
     let mut fill = fill.preprocess(&steps_of(&program, 6)).and_then(|(_, fill)| fill.renew()).expect("stock");
@@ -275,7 +276,8 @@ fn a_garbler_that_asks_for_too_much() {
         assert_eq!(hear(work.channel()), Some(answer), "{asked}");
     }
     drop((work, fill, ask));
-    // Each agreement counts, whoever breaks off; after so many there is none, over however many connections.
+    // Each agreement counts, whichever party breaks off; at the limit there is no further one, over all
+    // connections together.
     for round in 0..5 {
         evaluator.until("ready", |got| got.status == 503);
         let Hostile { mut work, fill, ask } = means.accept(&listener);
@@ -285,7 +287,7 @@ fn a_garbler_that_asks_for_too_much() {
         drop((work, fill, ask));
     }
     assert_eq!(evaluator.runs_ever("richer"), 3);
-    // What is no message ends the lines, and no more.
+    // An invalid message ends the lines, and has no other effect.
     for noise in [
         json!({ "run": { "digest": digest } }),
         run("ab", "=a", false),

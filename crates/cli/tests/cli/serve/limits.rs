@@ -114,7 +114,7 @@ fn stalls(stopped: usize) {
     for limits in [long, "stall_seconds = 2\nwait_seconds = 600"] {
         pair.limit(stays, &both[stays], limits);
     }
-    // What waits for the peer goes on with the old limit until the peer has said something.
+    // A call that waits for the peer keeps the old limit until the peer has sent a message.
     std::thread::sleep(Duration::from_secs(3));
     both[stopped].signal(rustix::process::Signal::STOP);
     std::thread::scope(|scope| {
@@ -122,7 +122,7 @@ fn stalls(stopped: usize) {
         both[stays].until("ready", |got| got.status == 503);
         both[stopped].signal(rustix::process::Signal::CONT);
         both.iter().for_each(|service| service.until("ready", |got| got.status == 200));
-        // Who asked before has its run when the peer is back, or hears that the run broke.
+        // An earlier request gets its run when the peer is back, or an error that the run broke off.
         let got = asks.join().unwrap();
         assert!(got.status == 200 || got.body.contains("the run failed"), "{}", got.body);
     });

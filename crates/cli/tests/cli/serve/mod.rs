@@ -22,7 +22,7 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// The configurations, keys and stores of two services.
 struct Pair {
     keys: Keys,
-    /// What both allow, behind the lines that differ.
+    /// The programs that both allow, as text that follows the differing lines of the configuration.
     programs: [String; 2],
     /// Further lines of each under [limits].
     limits: [String; 2],
@@ -345,7 +345,7 @@ fn a_killed_party_comes_back() {
     pair.verified();
 }
 
-/// What is wrong in a configuration is said, with what to write.
+/// Errors in a configuration are reported, with a hint for each.
 #[test]
 fn a_configuration_that_is_wrong() {
     let pair = Pair::new(["", ""]);

@@ -63,7 +63,7 @@ fn refusals_are_polite() {
 }
 
 /// A service alone answers what waits for its peer: a second request with the same id, more than may wait,
-/// and what has waited long enough. Whoever goes away leaves no request behind.
+/// and what has waited long enough. A client that closes its connection leaves no request behind.
 #[test]
 fn what_waits_is_answered() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -161,8 +161,8 @@ fn too_many_requests() {
     garbler.stop();
 }
 
-/// A program runs as often in an hour as its budget says, and whoever asks hears when it may be asked again,
-/// also of the peer's budget and after a restart.
+/// A program runs in an hour as often as its budget allows, and a refusal contains the time of the next run,
+/// also for the peer's budget and after a restart.
 #[test]
 fn a_budget_for_each_hour() {
     let program = entry("richer", "millionaires.bwp", "input = \"5\"\n");
@@ -194,8 +194,8 @@ fn a_budget_for_each_hour() {
     pair.verified();
 }
 
-/// Pages of the browser cannot ask: neither under a name that somebody has made stand for this machine, nor
-/// from another page, and they can show nothing of what is here.
+/// Pages in a browser cannot send requests, neither under a host name that an attacker has pointed at this
+/// machine, nor from another page, and they cannot show the service's answers.
 #[test]
 fn web_pages_are_refused() {
     let program = entry("richer", "millionaires.bwp", "");

@@ -8,8 +8,8 @@ fn connect(at: SocketAddr) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&at, Duration::from_millis(50))
 }
 
-/// While programs run, strangers connect to both doors, stall there, flood them and ask for everything, all
-/// the time: every run gives what it should, and whoever has the token is answered.
+/// While programs run, clients without a key or token connect to both listeners, stall, flood them and
+/// request everything. Every run still gives the right outputs, and clients with the token are answered.
 #[test]
 fn strangers_do_not_disturb_runs() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n")
