@@ -66,6 +66,22 @@ pub fn party(text: &str) -> Result<Party, String> {
     }
 }
 
+/// The role that a flag names.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    Garbler,
+    Evaluator,
+}
+
+impl From<Role> for Party {
+    fn from(role: Role) -> Party {
+        match role {
+            Role::Garbler => Party::Garbler,
+            Role::Evaluator => Party::Evaluator,
+        }
+    }
+}
+
 /// The number of executions.
 #[derive(Args, Clone)]
 pub struct Executions {

@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Reading;
+use crate::arguments::Role;
 use crate::failure::Failure;
-use crate::preprocess::Role;
 use crate::report::{Report, plural};
 use crate::{files, info, keygen, values};
 

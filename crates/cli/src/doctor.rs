@@ -17,13 +17,13 @@ use brickwork::resources;
 use brickwork::stock::{Account, Store};
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, Map, ParameterArguments, Protocol, Reading, Resources,
+    Address, Choice, CutArguments, Keep, LineArguments, Map, ParameterArguments, Protocol, Reading,
+    Resources, Role, request,
 };
-use crate::arguments::{CutArguments, request};
 use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural};
 use crate::store::StoreArguments;
@@ -72,21 +72,6 @@ pub struct Arguments {
     line: LineArguments,
     #[command(flatten)]
     stock: StoreArguments,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Role {
-    Garbler,
-    Evaluator,
-}
-
-impl From<Role> for Party {
-    fn from(role: Role) -> Party {
-        match role {
-            Role::Garbler => Party::Garbler,
-            Role::Evaluator => Party::Evaluator,
-        }
-    }
 }
 
 /// The result of a check.

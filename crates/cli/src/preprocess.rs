@@ -11,11 +11,13 @@ use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::stock::MAX_WORKERS;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, PublicKey};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
+use crate::arguments::{
+    Address, HalfGates, Map, Protocol, Resources, Role, SECURITY, cot, garbling, security,
+};
 use crate::failure::Failure;
 use crate::files;
 use crate::maker::{self, Caller, Hired};
@@ -99,21 +101,6 @@ pub struct Arguments {
     /// instead of that of --connect; may be repeated
     #[arg(long, value_name = "HOST:PORT", requires = "workers", conflicts_with = "listen")]
     worker_at: Vec<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Role {
-    Garbler,
-    Evaluator,
-}
-
-impl From<Role> for Party {
-    fn from(role: Role) -> Party {
-        match role {
-            Role::Garbler => Party::Garbler,
-            Role::Evaluator => Party::Evaluator,
-        }
-    }
 }
 
 /// The form of a list file.

@@ -38,10 +38,10 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arguments::Role;
 use crate::arguments::{Address, ProgramArguments, Reading, Resources, SECURITY, security};
 use crate::failure::{Failure, code};
 use crate::party::parsed;
-use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use super::crew::left_behind;
 use super::{Progress, summary};
+use crate::arguments::Role;
 use crate::arguments::{Address, SECURITY, security};
 use crate::failure::Failure;
 use crate::party::{Host, listen_at, no_address, parsed};
-use crate::preprocess::Role;
 use crate::report::{Report, hex};
 use crate::{files, programs, worker};
 

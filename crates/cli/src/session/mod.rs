@@ -25,11 +25,11 @@ use course::{Planned, Way};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use crate::arguments::Role;
 use crate::arguments::{Address, Protocol, Reading, Resources, security};
 use crate::failure::Failure;
 use crate::outcome::{outputs_text, phases_text};
 use crate::party::{Host, listen_at};
-use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, plural};
 use crate::{files, values};
