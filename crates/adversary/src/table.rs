@@ -197,7 +197,7 @@ const CHECKS: &[Check] = &[
 
 const BEGIN: &str = "<!-- written by `cargo xtask attacks --write` -->";
 const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, \
-                       nothing noticed. Of rows\n20 and 21 that is what a later run made of it.";
+                       nothing noticed. For rows\n20 and 21 it is the result of a later run.";
 const END: &str = "<!-- end -->";
 
 /// Returns where the table stands.
