@@ -202,7 +202,7 @@ impl Part<'_> {
     /// As [`Part::ways`].
     pub fn predicted(&self, store: Option<&Store>) -> Result<Ways, Error> {
         let possible = self.possible(store)?;
-        if possible.requests.len() == 1 {
+        if possible.requests.len() == 1 || possible.reason.is_some() {
             return Ok(possible);
         }
         let mut estimate = Estimate::of(self.request)?;
@@ -233,17 +233,23 @@ impl Part<'_> {
         }
     }
 
-    /// Returns the ways in which this party can take part, in no order. A store with stock for this peer
-    /// leaves the protocol that made it.
+    /// Returns the ways in which this party can take part. A store with stock for this peer leaves the
+    /// protocol that made it; with an empty one DUPLO comes first.
     fn possible(&self, store: Option<&Store>) -> Result<Ways, Error> {
         let mut requests = self.request.allowed()?;
         let mut reason = None;
-        if let (Some(store), [_, _, ..]) = (store, &requests[..]) {
-            let made = made_by(store, &self.work(&requests[0])?.job.identities)?;
+        if self.request.stored && requests.len() > 1 {
+            let identities = self.work(&requests[0])?.job.identities;
+            let made = store.map_or(Ok(Vec::new()), |store| made_by(store, &identities))?;
             let has = |request: &RunRequest| made.contains(&request.parameters.protocol);
+            let is_duplo = |request: &RunRequest| request.parameters.protocol == Protocol::Duplo;
             if requests.iter().any(has) {
                 requests.retain(has);
                 reason = Some("the store holds its stock".into());
+            } else if let Some(place) = requests.iter().position(is_duplo) {
+                // As `preprocess` does, so that one store does not come to hold stock of two protocols.
+                requests[..=place].rotate_right(1);
+                reason = Some("it makes new stock unless another one is named".into());
             }
         }
         Ok(Ways { requests, reason })
