@@ -1,4 +1,4 @@
-//! What `examples/serve` has: configurations that fit each other, a unit, a container file.
+//! The files of `examples/serve`: configurations that fit each other, a unit, a container file.
 
 use super::*;
 

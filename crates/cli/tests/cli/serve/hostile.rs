@@ -116,7 +116,7 @@ fn richer_program() -> brickwork::circuit::Program {
     brickwork::circuit::Program::from_bytes(&bytes).expect("a program")
 }
 
-/// What the garbler asks to run next, once the store's logs are compared again where it wants that.
+/// Returns the request that the garbler sends next. If it wants to, both compare their logs again first.
 fn asked(mut work: Stocked) -> Stocked {
     loop {
         match hear(work.channel()).expect("a request") {
@@ -338,7 +338,7 @@ impl Observer for Dies {
     }
 }
 
-/// What so many executions of a program take, as the service makes it.
+/// Returns the stock that this number of executions takes, as the service makes it.
 fn steps_of(program: &brickwork::circuit::Program, count: usize) -> Vec<Request> {
     let one = Request::of(program);
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };

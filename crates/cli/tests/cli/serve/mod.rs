@@ -38,7 +38,7 @@ struct Service {
     listening: Option<String>,
 }
 
-/// What an HTTP request gave: the status, the head, the body.
+/// The response to an HTTP request: the status, the head, the body.
 #[derive(Debug)]
 struct Got {
     status: u16,
@@ -305,7 +305,7 @@ fn requests_at_either_side() {
     pair.verified();
 }
 
-/// What the millionaires' program gives: who has more.
+/// The output of the millionaires' program: the one who has more.
 fn richer(garbler: u32, evaluator: u32) -> Value {
     json!({ "alice": u32::from(garbler > evaluator), "bob": u32::from(evaluator > garbler) })
 }

@@ -1,4 +1,4 @@
-//! What a service shows: its page in a browser, its figures and its log.
+//! The page of a service in a browser, its figures and its log.
 
 use super::*;
 

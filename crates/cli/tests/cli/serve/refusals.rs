@@ -15,7 +15,8 @@ pub fn is(got: &Got, status: u16, words: &str) {
     assert_eq!(header("www-authenticate"), (status == 401).then_some("Bearer"), "{got:?}");
 }
 
-/// What is not allowed, by either party, too much, too long, or without the token is refused, with words.
+/// A service refuses, with words, requests that a party does not allow, that are too large, or that lack the
+/// token.
 #[test]
 fn refusals_are_polite() {
     let both = entry("richer", "millionaires.bwp", "input = \"5\"\ntotal = 2");
@@ -210,7 +211,7 @@ fn web_pages_are_refused() {
     for host in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{port}")) {
         assert_eq!(get(&format!("Host: {host}\r\n")).status, 200, "{host}");
     }
-    // What the address line names counts more than the header.
+    // The host in the address line counts more than the one in the header.
     let absolute = "GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     is(&ask(garbler.http, absolute).expect("an answer"), 421, "for another host");
     let own = format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n");
