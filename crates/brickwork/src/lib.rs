@@ -104,7 +104,7 @@ pub use failure::{Error, ErrorKind};
 pub use party::{Party, Run, run_local};
 pub use prediction::Plan;
 pub use program::{Program, SourceOptions};
-pub use steps::{Kept, Session, StepRun};
+pub use steps::{KeptValue, Session, StepRun};
 pub use stock::{Store, StoreKey};
 pub use values::{Inputs, Outputs, Value};
 

@@ -13,9 +13,9 @@ use brickwork_wire::{Channel, memory_pair, over};
 use crate::cut::Cut;
 use crate::engine::Watch;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
-use crate::engine::run::{self, Place, Ran};
+use crate::engine::run::{self, PartyRun, Place};
 use crate::engine::stocked::Stocked;
-use crate::engine::ways::{Part, Protocols, made_by};
+use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
 use crate::program::Program;
 use crate::steps::Session;
@@ -226,11 +226,11 @@ impl Party {
         let input = inputs.encode(program.inputs(self.role))?;
         let (party, request, store) = (self.role, self.request.clone(), self.store.clone());
         let (keys, place) = self.reach()?;
-        let part = Part { party, request: &request, given: program, keys, warns: true };
+        let part = RunPart { party, request: &request, given: program, keys, warns: true };
         run_at(&part, store, place, &input, watch)
     }
 
-    /// Begins a session with the peer on the stores of both. The protocol is the one that is named, or the
+    /// Begins a session with the peer on the stores of both. Of the protocols that are accepted it takes the
     /// one whose stock the store holds, or else DUPLO.
     ///
     /// # Errors
@@ -242,6 +242,9 @@ impl Party {
         };
         let options = request.resources.options(role);
         let (keys, place) = self.reach()?;
+        // No protocol of the store's that this party does not accept.
+        let ways = request.from_stock(Some(&store), &ordered(role, keys))?;
+        let protocol = ways.requests[0].parameters.protocol;
         let channel = match place {
             Place::Listener(listener) => listener.accept()?,
             Place::Peer { address, identity, peer, .. } => tls::connect(address, identity, peer, &options)?,
@@ -252,12 +255,8 @@ impl Party {
             security: parameters.security().into(),
             threads: request.resources.threads(),
             table_memory: TABLE_MEMORY,
-            identities: ordered(role, keys).map(PublicKey::to_bytes),
+            identities: ordered(role, keys),
             post_quantum: false,
-        };
-        let protocol = match parameters.protocol.only() {
-            Some(named) => named,
-            None => made_by(&store, &terms.identities)?.first().copied().unwrap_or(Protocol::Duplo),
         };
         let watch: &Watch = &|_| Box::new(Unobserved);
         let line = Stocked::open(protocol, parameters.cot(), role, channel, &store, &terms, watch)?;
@@ -305,24 +304,16 @@ impl fmt::Debug for Party {
     }
 }
 
-/// Returns the keys of the garbler and of the evaluator: `own` is the first of these.
-fn ordered(role: Role, [own, peer]: [PublicKey; 2]) -> [PublicKey; 2] {
-    match role {
-        Role::Garbler => [own, peer],
-        Role::Evaluator => [peer, own],
-    }
-}
-
 /// Runs a party at this place.
 fn run_at(
-    part: &Part,
+    part: &RunPart,
     store: Option<Store>,
     place: Place,
     input: &[bool],
     watch: &Watch,
 ) -> Result<Run, Error> {
     let open = || Ok::<_, Error>(store.clone());
-    let Ran { done, parameters, reason, cpu_seconds, .. } =
+    let PartyRun { done, parameters, reason, cpu_seconds, .. } =
         run::run(part, &open, place, false, input, watch)?;
     Ok(Run {
         outputs: Outputs::decode(&part.given.outputs(part.party), &done.outputs),
@@ -368,7 +359,7 @@ pub fn run_local(
     let nobody = [PublicKey::from_bytes([0; 32]); 2];
     let (left, right) = memory_pair();
     let play = |role, channel, input: &[bool]| {
-        let part = Part { party: role, request: &request, given: program, keys: nobody, warns: true };
+        let part = RunPart { party: role, request: &request, given: program, keys: nobody, warns: true };
         run_at(&part, None, Place::Line(Some(channel)), input, &|_| Box::new(Unobserved))
     };
     let (garbler, evaluator) = std::thread::scope(|scope| {

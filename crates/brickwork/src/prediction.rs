@@ -5,7 +5,7 @@ use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 
 use crate::engine::request::{LinkSpeed, Parameters, Protocol, RunRequest};
-use crate::engine::ways::{Candidate, Part, Protocols};
+use crate::engine::ways::{Candidate, Protocols, RunPart};
 use crate::engine::work::Estimate;
 use crate::failure::Error;
 use crate::program::Program;
@@ -65,7 +65,7 @@ impl Plan {
         let request = RunRequest { line: link, ..RunRequest::new(Parameters::new(Protocols::of(protocols))) };
         let keys = [PublicKey::from_bytes([0; 32]); 2];
         let party = brickwork_base::Party::Garbler;
-        let part = Part { party, request: &request, given: program, keys, warns: false };
+        let part = RunPart { party, request: &request, given: program, keys, warns: false };
         let estimate = Estimate::of(&request)?;
         let ways = part.predicted(None)?.requests.into_iter();
         ways.map(|request| Ok(Plan::from(Candidate::of(request, program, &estimate)?))).collect()

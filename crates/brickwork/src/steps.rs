@@ -68,7 +68,7 @@ pub struct StepRun {
     /// The outputs of this party.
     pub outputs: Outputs,
     /// The values that are kept, in the order in which the program lists their outputs.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptValue>,
     /// The promise of the step.
     pub promise: Promise,
     /// The stock that was lacking and was made for the step, in words.
@@ -77,7 +77,7 @@ pub struct StepRun {
 
 /// A value of a session on wires that neither party can read.
 #[derive(Debug)]
-pub struct Kept(Secret);
+pub struct KeptValue(Secret);
 
 impl Session {
     /// Makes stock for this number of executions of a program.
@@ -91,15 +91,7 @@ impl Session {
             name: None,
             count: executions,
         };
-        let wishes = Wishes {
-            protocol: self.protocol,
-            no_inputs: false,
-            no_ots: false,
-            build: None,
-            cut: None,
-            level: false,
-        };
-        let asked = Asked::of(&[requested], &wishes)?;
+        let asked = Asked::of(&[requested], &Wishes::new(self.protocol))?;
         self.with(|line| {
             let (Preprocessed { .. }, line) = line.make(&asked)?;
             Ok(((), line))
@@ -125,7 +117,7 @@ impl Session {
         &mut self,
         program: &Program,
         inputs: &Inputs,
-        carried: &[(&str, &Kept)],
+        carried: &[(&str, &KeptValue)],
         keep: &[&str],
     ) -> Result<StepRun, Error> {
         let owner = |name: &str| {
@@ -144,7 +136,7 @@ impl Session {
         let ports: Vec<_> = step.program().outputs_of(self.role).map(|output| output.port.clone()).collect();
         Ok(StepRun {
             outputs: Outputs::decode(&ports, &outputs),
-            kept: kept.into_iter().map(Kept).collect(),
+            kept: kept.into_iter().map(KeptValue).collect(),
             promise,
             made,
         })

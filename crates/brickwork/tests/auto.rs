@@ -3,7 +3,10 @@
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use brickwork::{Error, ErrorKind, Identity, Inputs, Party, Program, Protocol, Run, run_local};
+use brickwork::session::Model;
+use brickwork::{
+    Error, ErrorKind, Identity, Inputs, Party, Program, Protocol, Run, Store, StoreKey, run_local,
+};
 
 const RICHER: &str = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n\
                       #output 2 uint_t 1\n\
@@ -86,4 +89,44 @@ fn the_fastest_is_taken() {
     assert_eq!(garbler.protocol, evaluator.protocol);
     assert!(garbler.promise.bound_log2 <= -40.0 && evaluator.promise.bound_log2 <= -40.0);
     assert!(garbler.protocol_reason.is_some_and(|reason| reason.starts_with("predicted to take ")));
+}
+
+/// Stock of a protocol that a cheater breaks is used only by a party that accepts that protocol.
+#[test]
+fn a_store_chooses_no_protocol_that_is_not_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = StoreKey::from_hex(&StoreKey::generate().unwrap()).unwrap();
+    let pems = [Identity::generate().unwrap().1, Identity::generate().unwrap().1];
+    let identity = |k: usize| Identity::from_pem(&pems[k]).unwrap();
+    let both = |accepted: &[Protocol]| {
+        let (left, right) = UnixStream::pair().unwrap();
+        let play = |k: usize, role: fn(Identity) -> Party, line: UnixStream| {
+            line.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let party = role(identity(k)).peer(identity(1 - k).public_key());
+            let mut party = party.over(line.try_clone().unwrap(), line)?;
+            party.accept(accepted.iter().copied());
+            party.store(Store::open(&folder.path().join(k.to_string()), &key)?);
+            let mut session = party.session()?;
+            session.prepare(&program(), 1)?;
+            let port = ["input1", "input2"][k];
+            let run = session.run(&program(), &Inputs::from((port, 5u32)))?;
+            session.close().map(|_| run.promise.model)
+        };
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| play(0, Party::garbler, left));
+            let evaluator = play(1, Party::evaluator, right);
+            [garbler.join().unwrap(), evaluator]
+        })
+    };
+    for model in both(&[Protocol::SemiHonest]) {
+        assert_eq!(model.unwrap(), Model::SemiHonest);
+    }
+    // The store has stock of it left, but nobody accepts it now.
+    for result in both(&[]) {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Stock, "{error}");
+    }
+    for model in both(&[Protocol::SemiHonest, Protocol::Duplo]) {
+        assert_eq!(model.unwrap(), Model::SemiHonest);
+    }
 }

@@ -12,7 +12,7 @@ use brickwork_kernels::{Erasing, Secrets};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, code};
-use crate::party::{self, Host, Task};
+use crate::party::{self, Host, PartyTask};
 use crate::report::Report;
 
 /// The name of the command that a child is.
@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 8 << 30;
 /// Returns the message for a child: its task, the program as [`Program::to_bytes`] writes it, the key in PEM
 /// form, and the bits of the input.
 pub fn message(
-    task: &Task,
+    task: &PartyTask,
     program: &[u8],
     pem: &str,
     input: &[bool],
@@ -64,7 +64,7 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
         std::process::exit(code::NETWORK.exit_code().into());
     });
     let erasing = Erasing::begin();
-    let (task, program, pem, input): (Task, &[u8], &str, Vec<bool>) =
+    let (task, program, pem, input): (PartyTask, &[u8], &str, Vec<bool>) =
         postcard::from_bytes(&bytes).map_err(|_| broken())?;
     let input = Secrets::new(input);
     let (program, identity) = (Program::from_bytes(program)?, Identity::from_pem(pem)?);

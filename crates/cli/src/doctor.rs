@@ -10,7 +10,7 @@ use brickwork::circuit::Party;
 use brickwork::duplo::{self, Inventory, Lacking};
 use brickwork::engine::protocols::{self, Only, Proposed};
 use brickwork::engine::stocks::Stocks;
-use brickwork::engine::ways::{Part, Ways};
+use brickwork::engine::ways::{RunPart, Ways};
 use brickwork::engine::work::{Estimate, Work};
 use brickwork::plan::check_temporary_files;
 use brickwork::resources;
@@ -185,7 +185,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let nobody = PublicKey::from_bytes([0; 32]);
     let part = program.as_ref().zip(role).map(|(given, party)| {
         let keys = [own.unwrap_or(nobody), peer.unwrap_or(nobody)];
-        Part { party, request: &request, given, keys, warns: false }
+        RunPart { party, request: &request, given, keys, warns: false }
     });
     let seen = store.as_ref().and_then(Option::as_ref);
     let ways = part.as_ref().map(|part| part.predicted(seen)).transpose()?;
@@ -517,7 +517,7 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
 fn connection(
     arguments: &Arguments,
     (identity, peer): (&Identity, PublicKey),
-    (part, ways): (&Part, &Ways),
+    (part, ways): (&RunPart, &Ways),
     work: &Work,
     proposed: &Option<Proposed>,
     store: Option<&Store>,

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::run::{self as engine, Place, Ran};
-use brickwork::engine::ways::{Part, Protocols};
+use brickwork::engine::run::{self as engine, PartyRun, Place};
+use brickwork::engine::ways::{Protocols, RunPart};
 use brickwork::resources;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -85,7 +85,7 @@ impl EvaluatorArguments {
 
 /// The task of a party: everything but the program, its key and its input.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Task {
+pub struct PartyTask {
     pub party: Party,
     /// The public key of the peer.
     pub peer: [u8; 32],
@@ -133,15 +133,7 @@ pub fn run(
     audit: Option<&Path>,
     quiet: bool,
 ) -> Result<Report, Failure> {
-    let page = arguments.page.open()?;
-    let program = programs::program(&arguments.program)?;
-    let secrets = arguments.secrets(party, &program, None, None)?;
-    let task = arguments.task(party, audit)?;
-    let report = play(&task, &program, (&secrets.0, &secrets.1), &mut Host::Command { quiet })?;
-    if let Some(page) = page {
-        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
-    }
-    Ok(report)
+    arguments.play(party, audit, (None, None), &mut Host::Command { quiet })
 }
 
 /// Runs one party as [`run`] does with these flags, on a thread of a process that is not the command. The
@@ -162,16 +154,8 @@ pub fn take_part(
         }
     };
     arguments.program.loaded = program;
-    let page = arguments.page.open()?;
-    let program = programs::program(&arguments.program)?;
-    let secrets = arguments.secrets(party, &program, identity, input)?;
-    let task = arguments.task(party, audit.as_deref())?;
     let host = &mut Host::Embedded { listens, warns: true };
-    let report = play(&task, &program, (&secrets.0, &secrets.1), host)?;
-    if let Some(page) = page {
-        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
-    }
-    Ok(report)
+    arguments.play(party, audit.as_deref(), (identity, input), host)
 }
 
 /// Parses flags.
@@ -181,11 +165,29 @@ pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
 }
 
 impl Arguments {
+    /// Runs one party with these flags. A key or an input that is given replaces that of the flags.
+    fn play(
+        &self,
+        party: Party,
+        audit: Option<&Path>,
+        (identity, input): (Option<Identity>, Option<&str>),
+        host: &mut Host,
+    ) -> Result<Report, Failure> {
+        let page = self.page.open()?;
+        let program = programs::program(&self.program)?;
+        let (identity, input) = self.secrets(party, &program, identity, input)?;
+        let report = play(&self.task(party, audit)?, &program, (&identity, &input), host)?;
+        if let Some(page) = page {
+            page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
+        }
+        Ok(report)
+    }
+
     /// Returns the task of a party with these flags.
-    fn task(&self, party: Party, audit: Option<&Path>) -> Result<Task, Failure> {
+    fn task(&self, party: Party, audit: Option<&Path>) -> Result<PartyTask, Failure> {
         let Arguments { parameters, resources, choice, cut, stock, line, address, keep, .. } = self;
         let request = request(parameters, resources, choice, cut, line.line(), stock);
-        Ok(Task {
+        Ok(PartyTask {
             party,
             peer: files::public_key(&self.peer)?.to_bytes(),
             place: match (&address.listen, &address.connect) {
@@ -222,12 +224,12 @@ impl Arguments {
 
 /// Runs a party with its key and the bits of its input.
 pub fn play(
-    task: &Task,
+    task: &PartyTask,
     program: &Program,
     (identity, input): (&Identity, &[bool]),
     host: &mut Host,
 ) -> Result<Report, Failure> {
-    let Task { party, request, stock, .. } = task;
+    let PartyTask { party, request, stock, .. } = task;
     let executions = request.parameters.executions;
     let width = program.given().input_width(*party).checked_mul(executions.unwrap_or(1) as usize);
     if width != Some(input.len()) {
@@ -237,7 +239,7 @@ pub fn play(
     let _ = request.allowed()?;
     let audit = task.audit.as_deref().map(Audit::open).transpose()?;
     let (peer, quiet) = (PublicKey::from_bytes(task.peer), host.is_quiet());
-    let part = Part {
+    let part = RunPart {
         party: *party,
         request,
         given: program,
@@ -355,9 +357,9 @@ pub fn no_address() -> Failure {
     )
 }
 
-fn report(party: Party, value: &Value, ran: &Ran, quiet: bool) -> Report {
+fn report(party: Party, value: &Value, ran: &PartyRun, quiet: bool) -> Report {
     let role = files::role(party);
-    let Ran { done, parameters, reason, .. } = ran;
+    let PartyRun { done, parameters, reason, .. } = ran;
     // The prediction rests on an elliptic curve.
     let predicted = done.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
     let json = json!({

@@ -13,7 +13,7 @@ use brickwork::engine::cuts::{self, Cuts, Decomposition, Pricing};
 use brickwork::engine::machine;
 use brickwork::engine::protocols::{self, Only};
 use brickwork::engine::request::{Protocol, Resources, RunRequest};
-use brickwork::engine::ways::{Part, Protocols, Ways};
+use brickwork::engine::ways::{Protocols, RunPart, Ways};
 use brickwork::engine::work::Estimate;
 use brickwork::plan::{Cost, Machine};
 use brickwork::program::gates_within;
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let report = match arguments.model {
         Some(model) => propose(model, &program, &request, &estimate)?,
         None => {
-            let part = Part {
+            let part = RunPart {
                 party: Party::Garbler,
                 request: &request,
                 given: &program,

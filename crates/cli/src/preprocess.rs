@@ -71,7 +71,7 @@ pub struct Arguments {
     /// The protocol for which stock is made: for semi-honest the OTs of the executions; for compgc components
     /// and OTs for --linking standard; for lego and jimu the components' AND gates, or for jimu with --cut
     /// given the components; for authenticated components and masks of inputs
-    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    #[arg(long, value_name = "NAME", default_value_t = Protocol::OF_NEW_STOCK)]
     protocol: Protocol,
     /// With jimu: make components (given), each copy with its own offset, or AND gates, which fit any program
     /// (gates); a store may hold both. The default is gates

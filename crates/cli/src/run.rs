@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::ways::{Part, Protocols};
+use brickwork::engine::ways::{Protocols, RunPart};
 use brickwork::stock::Store;
 use brickwork::stop::Stop;
 use brickwork::system;
@@ -31,7 +31,7 @@ use crate::failure::{Failure, code};
 use crate::link::Relay;
 use crate::outcome::{cut_text, outputs_text, phases_text, promise_text, protocol_text};
 use crate::page::RunPageArguments;
-use crate::party::{Endpoint, Host, Task};
+use crate::party::{Endpoint, Host, PartyTask};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
@@ -132,7 +132,7 @@ pub fn fastest(
             }
         }
     }
-    let ways = Part { party: Party::Garbler, request, given, keys, warns: false }.ways(store.as_ref())?;
+    let ways = RunPart { party: Party::Garbler, request, given, keys, warns: false }.ways(store.as_ref())?;
     let chosen = ways.requests.into_iter().next();
     let chosen = chosen.ok_or_else(|| Failure::fault("no protocol is left"))?;
     Ok((chosen, ways.reason))
@@ -164,7 +164,7 @@ impl Both<'_> {
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let program = self.program.to_bytes();
         let (said, heard) = channel();
-        let start = |task: Task, quiet, pem: &str, input: &[bool]| {
+        let start = |task: PartyTask, quiet, pem: &str, input: &[bool]| {
             let message = child::message(&task, &program, pem, input)?;
             Process::start(task.party, command(quiet)?, &message, said.clone())
         };
@@ -199,13 +199,14 @@ impl Both<'_> {
         let [garbler, evaluator] = [self.key(Party::Garbler)?.0, self.key(Party::Evaluator)?.0];
         let peers = [evaluator.public_key(), garbler.public_key()];
         let (said, heard) = channel();
-        let play = |task: Task, identity: Identity, input: Secrets<bool>, tell: &mut dyn FnMut(String)| {
-            let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
-            let warns = task.party == Party::Evaluator;
-            let mut host = Host::Embedded { listens: &mut listens, warns };
-            let played = stop.run(|| party::play(&task, self.program, (&identity, &input), &mut host));
-            played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
-        };
+        let play =
+            |task: PartyTask, identity: Identity, input: Secrets<bool>, tell: &mut dyn FnMut(String)| {
+                let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
+                let warns = task.party == Party::Evaluator;
+                let mut host = Host::Embedded { listens: &mut listens, warns };
+                let played = stop.run(|| party::play(&task, self.program, (&identity, &input), &mut host));
+                played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
+            };
         std::thread::scope(|scope| {
             let (tell, told) = channel();
             let first = {
@@ -247,10 +248,10 @@ impl Both<'_> {
     }
 
     /// Returns the task of a party.
-    fn task(&self, party: Party, peer: PublicKey, place: Endpoint) -> Task {
+    fn task(&self, party: Party, peer: PublicKey, place: Endpoint) -> PartyTask {
         let protocol = Protocols::from(self.request.parameters.protocol);
         let audit = self.audit.filter(|_| party == Party::Evaluator).map(Path::to_owned);
-        Task {
+        PartyTask {
             party,
             peer: peer.to_bytes(),
             place,

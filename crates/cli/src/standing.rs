@@ -37,7 +37,7 @@ pub struct Arguments {
     identity: Option<PathBuf>,
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
-    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    #[arg(long, value_name = "NAME", default_value_t = Protocol::OF_NEW_STOCK)]
     protocol: Protocol,
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
@@ -161,15 +161,7 @@ impl Standing {
         self.here()?;
         let requested = words.iter().map(|word| Requested::parse(word)?.load(&InputMap::new()));
         let requested = requested.collect::<Result<Vec<_>, _>>()?;
-        let wishes = Wishes {
-            protocol: self.protocol,
-            no_inputs: false,
-            no_ots: false,
-            build: None,
-            cut: None,
-            level: false,
-        };
-        let asked = Asked::of(&requested, &wishes)?;
+        let asked = Asked::of(&requested, &Wishes::new(self.protocol))?;
         let line = self.line.take().ok_or_else(ended)?;
         let Line::Stocked(line, stock) = line else {
             self.line = Some(line);
@@ -329,8 +321,7 @@ impl Arguments {
             ));
         }
         let level = self.security.is_some();
-        let (protocol, build, cut) = (self.protocol, None, None);
-        Wishes { protocol, no_inputs: false, no_ots: false, build, cut, level }.check()?;
+        Wishes { level, ..Wishes::new(self.protocol) }.check()?;
         self.stock.open(folder).map(Some)
     }
 

@@ -51,7 +51,11 @@ impl Protocol {
         Protocol::Authenticated,
     ];
 
-    /// Returns the name by which users choose it.
+    /// Returns the name by which users choose it. The protocol that makes new stock if the user names none.
+    /// Both parties must make the same, before there is a program to predict; its runs from stock send least.
+    pub const OF_NEW_STOCK: Protocol = Protocol::Duplo;
+
+    /// Returns the name that users give.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Duplo => Duplo::NAME,

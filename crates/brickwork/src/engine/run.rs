@@ -10,7 +10,7 @@ use super::Watch;
 use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
 use super::protocols::{self, Done, Ready};
 use super::request::Parameters;
-use super::ways::{Part, Ways};
+use super::ways::{RunPart, Ways};
 use super::work::Work;
 use crate::failure::Error;
 use crate::resources::cpu_seconds;
@@ -70,7 +70,7 @@ fn say_refused(why: &ProtocolError) {
 }
 
 /// The result of a run at one party.
-pub struct Ran {
+pub struct PartyRun {
     pub done: Done,
     /// The parameters, with the protocol that ran.
     pub parameters: Parameters,
@@ -83,7 +83,7 @@ pub struct Ran {
 }
 
 /// The end of a meeting.
-enum Outcome {
+enum Served {
     Done(Box<Done>, f64),
     /// The peer takes part in another way of this party's.
     Other(usize, Box<Met>),
@@ -96,16 +96,16 @@ enum Outcome {
 /// # Errors
 /// Those of the meeting and of the protocol.
 pub fn run<E: From<Error>>(
-    part: &Part,
+    part: &RunPart,
     open: &dyn Fn() -> Result<Option<Store>, E>,
     mut place: Place,
     keep: bool,
     input: &[bool],
     watch: &Watch,
-) -> Result<Ran, E> {
+) -> Result<PartyRun, E> {
     let mut store = open()?;
     let ways = part.ways(store.as_ref())?;
-    let play = Play { part, ways: &ways, keep, input, watch };
+    let play = Runner { part, ways: &ways, keep, input, watch };
     let (mut way, mut met) = match (part.party, ways.requests.len()) {
         (Party::Garbler, _) | (_, 1) => (0, None),
         // An evaluator with several ways hears the garbler's before it gets ready.
@@ -123,13 +123,13 @@ pub fn run<E: From<Error>>(
         let work = part.work(request)?;
         let mut ready = protocols::played(protocol).ready(&work, store.take())?;
         match play.on(&work, &mut *ready, (way, met.take()), &mut place)? {
-            Outcome::Done(done, cpu_seconds) => {
+            Served::Done(done, cpu_seconds) => {
                 let reason = match (part.party, way, ways.requests.len()) {
                     (.., 1) | (Party::Garbler, 0, _) => ways.reason,
                     _ => Some("the first in which both parties take part".into()),
                 };
                 let program = work.job.program.digest();
-                return Ok(Ran {
+                return Ok(PartyRun {
                     done: *done,
                     parameters: request.parameters.clone(),
                     reason,
@@ -137,7 +137,7 @@ pub fn run<E: From<Error>>(
                     cpu_seconds,
                 });
             }
-            Outcome::Other(other, peer) => (way, met) = (other, Some(*peer)),
+            Served::Other(other, peer) => (way, met) = (other, Some(*peer)),
         }
         drop(ready);
         store = open()?;
@@ -145,15 +145,15 @@ pub fn run<E: From<Error>>(
 }
 
 /// A party that runs one of several protocols, independent of the kind of connection.
-struct Play<'a> {
-    part: &'a Part<'a>,
+struct Runner<'a> {
+    part: &'a RunPart<'a>,
     ways: &'a Ways,
     keep: bool,
     input: &'a [bool],
     watch: &'a Watch<'a>,
 }
 
-impl Play<'_> {
+impl Runner<'_> {
     /// Meets the first peer that accepts one of this party's protocols. Returns the place of the way.
     fn first(&self, place: &mut Place) -> Result<(usize, Met), Error> {
         let sheet = self.ways.sheet(self.part, None, false)?;
@@ -177,7 +177,7 @@ impl Play<'_> {
         ready: &mut dyn Ready,
         (way, mut first): (usize, Option<Met>),
         place: &mut Place,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Served, Error> {
         let sheet = self.ways.led_by(way).sheet(self.part, ready.offer(), false)?;
         // The proposal is for the way that comes first.
         let shown = if way == 0 { &sheet } else { &self.ways.sheet(self.part, None, false)? };
@@ -187,7 +187,7 @@ impl Play<'_> {
                 None => place.meet(shown, self.keep)?,
             };
             match shown.settled(&met.sheet) {
-                Ok(settled) if settled != way => return Ok(Outcome::Other(settled, Box::new(met))),
+                Ok(settled) if settled != way => return Ok(Served::Other(settled, Box::new(met))),
                 Ok(_) => match sheet.proposes_again(shown, &mut met) {
                     Err(e) if self.keep && is_refused(&e) => {
                         say_refused(&e);
@@ -221,7 +221,7 @@ impl Play<'_> {
                 Err(e @ (ProtocolError::Refused(_) | ProtocolError::Strangers(_))) if self.keep => {
                     say_refused(&e)
                 }
-                result => return Ok(Outcome::Done(Box::new(result?), cpu_seconds() - before)),
+                result => return Ok(Served::Done(Box::new(result?), cpu_seconds() - before)),
             }
         }
     }

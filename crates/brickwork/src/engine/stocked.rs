@@ -56,6 +56,11 @@ pub struct Wishes<'a> {
 }
 
 impl Wishes<'_> {
+    /// Asks for all that runs by this protocol take.
+    pub fn new(protocol: Protocol) -> Self {
+        Wishes { protocol, no_inputs: false, no_ots: false, build: None, cut: None, level: false }
+    }
+
     /// Refuses flags that have no effect in the protocol.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The ways in which a party may run a program: one protocol, or several of which the fastest is taken.
 //!
-//! A [`Part`] is a party's part before it has met its peer. [`Part::ways`] orders its protocols by the times
-//! that the planner predicts for this machine, connection and stock. The garbler's order decides, among the
-//! protocols that the evaluator accepts.
+//! A [`RunPart`] is a party's part before it has met its peer. [`RunPart::ways`] orders its protocols by the
+//! times that the planner predicts for this machine, connection and stock. The garbler's order decides, among
+//! the protocols that the evaluator accepts.
 
 use brickwork_circuit::Party;
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
@@ -60,7 +60,7 @@ impl From<Protocol> for Protocols {
 }
 
 /// The part of a party in a run, before it has met its peer.
-pub struct Part<'a> {
+pub struct RunPart<'a> {
     /// The role.
     pub party: Party,
     /// The request, which may leave the protocol open.
@@ -143,7 +143,7 @@ impl Ways {
     ///
     /// # Errors
     /// If the program cannot be executed so often.
-    pub fn sheet(&self, part: &Part, proposal: Option<Offer>, open: bool) -> Result<Sheet, Error> {
+    pub fn sheet(&self, part: &RunPart, proposal: Option<Offer>, open: bool) -> Result<Sheet, Error> {
         // The OTs of masks have a field of their own, as either party may leave them to the other.
         let way = |request: &RunRequest| Parameters { cot: None, ..request.parameters.clone() }.way();
         let mut masks = None;
@@ -179,11 +179,37 @@ impl RunRequest<Protocols> {
             false => Ok(requests),
         }
     }
+
+    /// Returns the ways to run on a store, of the protocols that the user accepts. Stock for these parties
+    /// leaves the protocol that made it; if there is none, the [protocol of new
+    /// stock](Protocol::OF_NEW_STOCK) comes first, so that one store does not come to hold stock of two
+    /// protocols.
+    ///
+    /// # Errors
+    /// As [`RunRequest::allowed`]; one of the stock if the store cannot be read.
+    pub fn from_stock(&self, store: Option<&Store>, identities: &[[u8; 32]; 2]) -> Result<Ways, Error> {
+        let mut requests = self.allowed()?;
+        if requests.len() == 1 {
+            return Ok(Ways { requests, reason: None });
+        }
+        let made = store.map_or(Ok(Vec::new()), |store| made_by(store, identities))?;
+        let has = |request: &RunRequest| made.contains(&request.parameters.protocol);
+        let makes_new = |request: &RunRequest| request.parameters.protocol == Protocol::OF_NEW_STOCK;
+        let mut reason = None;
+        if requests.iter().any(has) {
+            requests.retain(has);
+            reason = Some("the store holds its stock".into());
+        } else if let Some(place) = requests.iter().position(makes_new) {
+            requests[..=place].rotate_right(1);
+            reason = Some("it makes new stock unless another one is named".into());
+        }
+        Ok(Ways { requests, reason })
+    }
 }
 
-impl Part<'_> {
-    /// Returns the ways in which this party takes part. A garbler orders them as [`Part::predicted`] does; an
-    /// evaluator accepts the garbler's order.
+impl RunPart<'_> {
+    /// Returns the ways in which this party takes part. A garbler orders them as [`RunPart::predicted`] does;
+    /// an evaluator accepts the garbler's order.
     ///
     /// # Errors
     /// A mistake of usage if no protocol takes the flags; the error of the last protocol if none can run the
@@ -199,7 +225,7 @@ impl Part<'_> {
     /// than there is comes last.
     ///
     /// # Errors
-    /// As [`Part::ways`].
+    /// As [`RunPart::ways`].
     pub fn predicted(&self, store: Option<&Store>) -> Result<Ways, Error> {
         let possible = self.possible(store)?;
         if possible.requests.len() == 1 || possible.reason.is_some() {
@@ -233,26 +259,17 @@ impl Part<'_> {
         }
     }
 
-    /// Returns the ways in which this party can take part. A store with stock for this peer leaves the
-    /// protocol that made it; with an empty one DUPLO comes first.
+    /// Returns the ways in which this party can take part.
     fn possible(&self, store: Option<&Store>) -> Result<Ways, Error> {
-        let mut requests = self.request.allowed()?;
-        let mut reason = None;
-        if self.request.stored && requests.len() > 1 {
-            let identities = self.work(&requests[0])?.job.identities;
-            let made = store.map_or(Ok(Vec::new()), |store| made_by(store, &identities))?;
-            let has = |request: &RunRequest| made.contains(&request.parameters.protocol);
-            let is_duplo = |request: &RunRequest| request.parameters.protocol == Protocol::Duplo;
-            if requests.iter().any(has) {
-                requests.retain(has);
-                reason = Some("the store holds its stock".into());
-            } else if let Some(place) = requests.iter().position(is_duplo) {
-                // As `preprocess` does, so that one store does not come to hold stock of two protocols.
-                requests[..=place].rotate_right(1);
-                reason = Some("it makes new stock unless another one is named".into());
-            }
+        match self.request.stored {
+            true => self.request.from_stock(store, &self.identities()),
+            false => Ok(Ways { requests: self.request.allowed()?, reason: None }),
         }
-        Ok(Ways { requests, reason })
+    }
+
+    /// Returns the keys of the garbler and of the evaluator.
+    fn identities(&self) -> [[u8; 32]; 2] {
+        ordered(self.party, self.keys)
     }
 
     /// Makes the part of this party in a run by this protocol.
@@ -262,8 +279,8 @@ impl Part<'_> {
     pub fn work<'w>(&'w self, request: &'w RunRequest) -> Result<Work<'w>, Error> {
         let protocol = protocols::played(request.parameters.protocol);
         let computed = protocol.program(self.given.given(), request.parameters.executions)?;
-        let [own, peer] = self.keys;
-        Ok(Work::new(self.party, request, self.given, computed, protocol.stocks(), own, peer))
+        let (stocks, identities) = (protocol.stocks(), self.identities());
+        Ok(Work::new(self.party, request, self.given, computed, stocks, identities))
     }
 }
 
@@ -281,11 +298,17 @@ fn reason(sorted: &[(bool, Candidate)]) -> String {
     }
 }
 
+/// Returns the keys of the garbler and of the evaluator, of a party's own key and that of its peer.
+pub fn ordered(party: Party, [own, peer]: [PublicKey; 2]) -> [[u8; 32]; 2] {
+    let keys = match party {
+        Party::Garbler => [own, peer],
+        Party::Evaluator => [peer, own],
+    };
+    keys.map(PublicKey::to_bytes)
+}
+
 /// Returns the protocols whose stock a store holds for this garbler and this evaluator.
-///
-/// # Errors
-/// If the store cannot be read or was altered.
-pub fn made_by(store: &Store, identities: &[[u8; 32]; 2]) -> Result<Vec<Protocol>, Error> {
+fn made_by(store: &Store, identities: &[[u8; 32]; 2]) -> Result<Vec<Protocol>, Error> {
     let mut made = Vec::new();
     for (id, epoch) in store.epochs()? {
         if epoch.identities == *identities && store.state(&id)?.burned().is_none() {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use brickwork_circuit::{self as circuit, Party};
 use brickwork_report::words::bytes;
 use brickwork_session::{self as session, Job};
-use brickwork_wire::tls::PublicKey;
 
 use crate::engine::machine;
 use crate::engine::request::RunRequest;
@@ -32,26 +31,22 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Makes the part of a party with these keys. The protocol has made `program` from the given one.
+    /// Makes the part of a party. The keys of the garbler and the evaluator are `identities`. The protocol
+    /// has made `program` from the given one.
     pub fn new(
         party: Party,
         request: &'a RunRequest,
         given: &'a Program,
         program: circuit::Program,
         stocks: Option<&'a dyn Stocks>,
-        own: PublicKey,
-        peer: PublicKey,
+        identities: [[u8; 32]; 2],
     ) -> Self {
-        let keys = match party {
-            Party::Garbler => [own, peer],
-            Party::Evaluator => [peer, own],
-        };
         let job = Job {
             program: Arc::new(program),
             security: request.parameters.security(),
             threads: request.resources.threads(),
             table_memory: session::TABLE_MEMORY,
-            identities: keys.map(PublicKey::to_bytes),
+            identities,
             post_quantum: request.parameters.post_quantum,
         };
         let memory = request.resources.max_ram.or_else(resources::available_bytes);

@@ -1,8 +1,6 @@
 //! Measures the cost of one additional input, output or gate: it compares a program with the same one with
 //! more inputs or outputs, and with itself run twice as often. It also measures the disk space of stock.
 
-use std::num::NonZeroU32;
-
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc;
@@ -166,14 +164,8 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
     };
     let requested = Requested { file: program.file.clone(), name: None, count };
     let requested = requested.load(&program.map.parties())?;
-    let wishes = Wishes {
-        protocol: way.protocol,
-        no_inputs: false,
-        no_ots: false,
-        build: None::<NonZeroU32>,
-        cut: cut.as_ref(),
-        level: way.security.is_some(),
-    };
+    let level = way.security.is_some();
+    let wishes = Wishes { cut: cut.as_ref(), level, ..Wishes::new(way.protocol) };
     let asked = Asked::of(&[requested], &wishes)?;
     let folders = Folders::new()?;
     let parties = Parties::new(way.security.unwrap_or(SECURITY), threads)?;

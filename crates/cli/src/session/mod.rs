@@ -61,7 +61,7 @@ pub struct Arguments {
     #[arg(long)]
     interactive: bool,
     /// The protocol: duplo or authenticated
-    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    #[arg(long, value_name = "NAME", default_value_t = Protocol::OF_NEW_STOCK)]
     protocol: Protocol,
     /// Statistical security in bits
     #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true,
