@@ -1,5 +1,5 @@
-//! Crossing 4: the program is put together. The garbler sends the active labels of its inputs and one label
-//! for each link; with `naive` it garbles here.
+//! Crossing 4: the garbler sends the active labels of its inputs and one label for each link. With `naive` it
+//! also garbles the slots here and sends their tables.
 
 use crate::layout::Layout;
 use crate::linking::Linking;
@@ -12,8 +12,8 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::Soldering;
 
-/// Builds the program. `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs.
-/// Returns the false labels of all wires.
+/// Sends the garbler's labels and the links. `input` has the garbler's bits, `theirs` the false labels of the
+/// evaluator's inputs. Returns the false labels of all wires.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -48,8 +48,8 @@ pub(super) fn garbler(
     Ok(wires)
 }
 
-/// Returns the active labels of the program's inputs, and of each link that takes one the label that turns
-/// those of its wires into those of the inputs.
+/// Returns the active labels of the program's inputs and the labels of the links. A link's label turns the
+/// labels of its wires into labels of slot inputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

@@ -2,18 +2,17 @@ use brickwork_base::{Malformed, cheats};
 use brickwork_primitives::ot;
 
 cheats! {
-    /// A fault of the peer's messages that makes them no messages of this protocol. That it follows the
-    /// protocol is not checked.
+    /// A malformed message of the peer. Only the form of messages is checked: the protocol is semi-honest.
     pub enum Cheat of "compgc" {
-        /// A message out of its place, or of another length than it must have.
+        /// A message out of order, or of a wrong length.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Base OT: a message holds an encoding of no point of the group.
+        /// Base OT: a message encodes no point of the group.
         BaseOtPoint = ot::Cheat::BaseOtPoint,
-        /// Base OT: a message holds the identity.
+        /// Base OT: a message encodes the identity.
         BaseOtIdentity = ot::Cheat::BaseOtIdentity,
-        /// Base OT from lattices: a message holds a number that is not below the modulus.
+        /// Base OT from lattices: a message holds a number above the modulus or equal to it.
         BaseOtVector = ot::Cheat::BaseOtVector,
-        /// OT extension: the receiver's rows do not agree on its choices.
+        /// OT extension: the receiver's rows do not all use the same choice bits.
         OtExtension = ot::Cheat::OtExtension,
     }
 }

@@ -1,5 +1,6 @@
-//! Crossing 5: labels become outputs. The colour of a label and that of the false label of its wire tell the
-//! bit; each party has one of the two of the other's outputs, which tells it nothing.
+//! Crossing 5: labels become outputs. A bit is the XOR of the colour of the active label and the colour of
+//! the false label. Each party knows only one of the two colours of the other party's outputs, which tells it
+//! nothing.
 
 use crate::layout::Layout;
 use crate::msg;
@@ -19,7 +20,7 @@ fn bits(mine: impl Iterator<Item = u8>, theirs: Vec<u8>) -> Vec<bool> {
     mine.zip(theirs).map(|(a, b)| a ^ b == 1).collect()
 }
 
-/// Returns the garbler's outputs. `wires` are all false labels.
+/// Returns the garbler's outputs. `wires` has the false labels of all wires.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
     let count = layout.outputs(Party::Garbler).count();
@@ -30,7 +31,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
     Ok(bits(colours(layout, Party::Garbler, wires), unpack(&told, count)?))
 }
 
-/// Returns the evaluator's outputs. `wires` are all active labels.
+/// Returns the evaluator's outputs. `wires` has the active labels of all wires.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

@@ -1,5 +1,5 @@
-//! Still crossing 4: the evaluator evaluates the slots in the order of the program, and the garbler sends the
-//! decoding bits of the evaluator's outputs.
+//! Crossing 4, second part: the garbler sends the decoding bits of the evaluator's outputs, and the evaluator
+//! evaluates the slots in the order of the program.
 
 use crate::decode::Decoding;
 use crate::layout::{Layout, Link};
@@ -20,13 +20,13 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
     if !decoding.is_empty() {
         party.run.channel.send(msg::DECODING, &decoding)?;
     }
-    // The evaluator may have nothing to answer.
+    // Nothing else flushes the channel if the evaluator has no answer to send.
     party.run.channel.flush()
 }
 
-/// Evaluates the program. `wires` are the active labels of its inputs, to which those of all other wires are
-/// appended; `links` convert labels of wires to those of inputs, if the linking needs it. Returns the
-/// decoding bits of the evaluator's outputs.
+/// Evaluates the program. `wires` has the active labels of the program's inputs, and gets those of all other
+/// wires. `links` has the labels of the links that are not free. Returns the decoding bits of the evaluator's
+/// outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -43,7 +43,7 @@ pub(super) fn evaluator(
     let mut links = links.iter();
     let mut soldering = |link: &Link| match link.free {
         true => Soldering::default(),
-        false => bytemuck::cast(*links.next().expect("a label for each link that takes one")),
+        false => bytemuck::cast(*links.next().expect("a label for each link that is not free")),
     };
     let first = layout.driven_wires().start;
     wires.resize(layout.program.wires(), Label::ZERO);
@@ -56,8 +56,7 @@ pub(super) fn evaluator(
             Linking::Standard | Linking::Scmc => {
                 for link in layout.links_of(k) {
                     let soldering = soldering(link);
-                    // With `standard` there is only one link: an iterator would take longer than computing
-                    // it.
+                    // With `standard` a link has one wire, so a loop here is faster than an iterator.
                     for &label in &wires[link.from as usize..][..link.wires] {
                         inputs.push(soldering.carry(label, Label::ZERO));
                     }
@@ -65,7 +64,7 @@ pub(super) fn evaluator(
             }
         }
         let component = slot.component.0 as usize;
-        let schedule = party.schedules[component].as_ref().expect("a component of a slot is used");
+        let schedule = party.schedules[component].as_ref().expect("a component with a slot has a schedule");
         let Copy { start, number } = received.copies[k];
         let keys = keys(start, schedule.and_gates());
         let (copies, tables) = ([number], [&received.tables[layout.tables[k].clone()]]);

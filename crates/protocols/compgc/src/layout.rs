@@ -1,4 +1,5 @@
-//! The order in which slots are garbled, and the labels that link them. It depends only on public values.
+//! The order in which slots are garbled, and the links between their labels. Both depend only on public
+//! values.
 
 use std::ops::Range;
 
@@ -8,41 +9,42 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Port, Program, Recipient, Slot, Wire};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 
-/// Copies of a component that go through it side by side, at most: the kernels' lanes.
+/// The most copies of a component that are garbled side by side: the lanes of the kernels.
 pub(super) const LANES: usize = 16;
 
-/// Wires in a row of a program that lead to as many inputs of a slot, in a row as well.
+/// A run of consecutive wires of the program that lead to consecutive inputs of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     /// The first wire.
     pub from: Wire,
-    /// The place of the first input among those of all slots.
+    /// The index of the first input among the inputs of all slots.
     pub to: usize,
-    /// How many.
+    /// The number of wires.
     pub wires: usize,
-    /// Says that the inputs have the labels of the wires, so that nothing is sent.
+    /// True if the inputs take over the labels of the wires, so that the link needs no label.
     pub free: bool,
 }
 
-/// A program under a linking.
+/// The order of a program's slots, its links and outputs, for one way of linking.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     pub linking: Linking,
-    /// The slots in the order in which they are garbled, and their tables sent.
+    /// The slots in the order in which they are garbled and their tables are sent.
     pub order: Vec<usize>,
     /// For each slot its number among the copies of its component.
     pub copies: Vec<u32>,
-    /// For each slot the range of its tables among all of them.
+    /// For each slot the range of its tables among the tables of all slots.
     pub tables: Vec<Range<usize>>,
-    /// For each slot the index of its first input among those of all slots; the last entry is the total.
+    /// For each slot the index of its first input among the inputs of all slots; the last entry is the total.
     pub first_inputs: Vec<usize>,
-    /// The links, slot after slot; none with `naive`.
+    /// The links of all slots, in the order of the slots; none with `naive`.
     pub links: Vec<Link>,
     /// For each slot its first link; the last entry is the total.
     first_links: Vec<usize>,
-    /// The linked values with `scmc`: wires of one port each, that of an input or an output of a slot.
+    /// With `scmc`, the linked values: the wires of each input port of the program and each output port of a
+    /// slot.
     pub values: Vec<Range<usize>>,
-    /// The wires of all outputs, port after port, with the parties that learn them.
+    /// The wires of all outputs, in the order of the ports, with the parties that learn them.
     outputs: Vec<(Wire, Recipient)>,
 }
 
@@ -50,7 +52,7 @@ impl<'p> Layout<'p> {
     /// Lays out a program.
     ///
     /// # Errors
-    /// [`Error::Limit`] if its tables cannot be addressed here.
+    /// [`Error::Limit`] if the tables are too large for this machine's addresses.
     pub fn new(program: &'p Program, linking: Linking) -> Result<Self, Error> {
         let mut numbers = vec![0; program.components().len()];
         let mut first_inputs = Vec::with_capacity(program.slot_count() + 1);
@@ -64,7 +66,7 @@ impl<'p> Layout<'p> {
         let copies: Vec<u32> = copies.collect();
         let mut order: Vec<usize> = looking(0..program.slot_count()).collect();
         if linking != Linking::Naive {
-            // Copies are made without regard to where they will sit.
+            // Copies are made before their slots are known, so copies of one component are garbled together.
             order.sort_by_key(|&slot| program.slot(slot).component);
         }
         let (mut tables, mut bytes) = (vec![0..0; order.len()], 0_usize);
@@ -96,15 +98,16 @@ impl<'p> Layout<'p> {
         Ok(layout)
     }
 
-    /// Cuts the inputs of every slot into links.
     fn link(&mut self) {
-        // For each wire the first one with the same value; by default a wire is its own.
+        // For each wire the first wire of the same linked value. Without linked values this is the wire
+        // itself.
         let mut value: Vec<Wire> = looking(0..self.program.wires() as Wire).collect();
         for wires in looking(&self.values) {
             value[wires.clone()].fill(wires.start as Wire);
         }
         let [garblers, all] = [self.garbler_inputs(), self.garbler_inputs() + self.evaluator_inputs()];
-        // Inputs whose labels are chosen before the online phase, and not taken over yet.
+        // True for an input wire whose label is known before the online phase, until a link takes the label
+        // over.
         let mut fresh = vec![false; self.program.wires()];
         fresh[..if self.linking == Linking::Scmc { all } else { garblers }].fill(true);
         let (program, value) = (self.program, &value);
@@ -114,7 +117,7 @@ impl<'p> Layout<'p> {
             };
             ranges(0, &program.component(slot.component).inputs).flat_map(of_port)
         };
-        // They are many: a list that grows would be copied as a whole.
+        // The capacity is exact: a list that grows would copy its many links again.
         self.links = Vec::with_capacity(looking(program.slots()).map(|slot| runs(slot).count()).sum());
         for (k, slot) in looking(program.slots().enumerate()) {
             let mut to = self.first_inputs[k];
@@ -150,12 +153,11 @@ impl<'p> Layout<'p> {
         self.tables.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Returns the number of inputs of all slots.
     pub fn slot_inputs(&self) -> usize {
         self.first_inputs[self.program.slot_count()]
     }
 
-    /// Returns the component of a slot, its number, and how many inputs and outputs it has.
+    /// Returns the number and the component of a slot.
     pub fn component(&self, slot: usize) -> (usize, &'p Component) {
         let id = self.program.slot(slot).component;
         (id.0 as usize, self.program.component(id))
@@ -172,19 +174,19 @@ impl<'p> Layout<'p> {
         &self.links[self.first_links[slot]..self.first_links[slot + 1]]
     }
 
-    /// Links that take a label.
+    /// Counts the links that need a label.
     pub fn labels_of_links(&self) -> usize {
         self.links.iter().filter(|link| !link.free).count()
     }
 
-    /// Slots that are garbled side by side: of one component, next to each other in the order.
+    /// Returns groups of slots that are garbled side by side: neighbours in the order, all of one component.
     pub fn side_by_side(&self) -> impl Iterator<Item = &[usize]> {
         let most = if self.linking == Linking::Naive { 1 } else { LANES };
         let same = self.order.chunk_by(|&a, &b| self.component(a).0 == self.component(b).0);
         same.flat_map(move |slots| slots.chunks(most))
     }
 
-    /// Returns the wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, in the order of the ports.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = Wire> {
         self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire)
     }
@@ -192,7 +194,7 @@ impl<'p> Layout<'p> {
     /// Checks the length of a party's input.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has another one.
+    /// [`Error::Input`] if the length is wrong.
     pub fn takes(&self, party: Party, input: &[bool]) -> Result<(), Error> {
         match self.program.input_width(party) {
             width if width == input.len() => Ok(()),
@@ -201,7 +203,7 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// Where the bits of ports lie, from `first` on.
+/// Returns the range of bits of each port; the first port begins at `first`.
 fn ranges(first: usize, ports: &[Port]) -> impl Iterator<Item = Range<usize>> {
     ports.iter().scan(first, |next, port| {
         let start = *next;

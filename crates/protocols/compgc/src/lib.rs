@@ -1,12 +1,12 @@
-//! CompGC (Groce, Ledger, Malozemoff, Yerukhimovich 2016), **semi-honest**: it protects against a party that
-//! follows the protocol and looks at everything it sees, and against nobody else. Components are garbled
-//! ahead of time and *linked* when the inputs are there, so the online phase carries labels instead of
-//! tables.
+//! CompGC (Groce, Ledger, Malozemoff, Yerukhimovich 2016), a **semi-honest** protocol: it protects only
+//! against a party that follows the protocol and looks at everything it sees. Components are garbled ahead of
+//! time and *linked* when the inputs are known, so the online phase carries labels instead of tables.
 //!
-//! All components have one offset. A link from a wire to an input is the difference of their false labels,
-//! which is also that of their true ones. With the active label of the wire it gives that of the input, and
-//! nothing more. The evaluator's inputs go through OTs with random choices, corrected online (Beaver 1995):
-//! the OTs' offset is that of the wires, so the correction is a bit, and nothing comes back.
+//! All components have one offset. A link from a wire to a slot input is the XOR of their false labels, which
+//! equals the XOR of their true labels. The evaluator adds it to the active label of the wire, gets the
+//! active label of the input, and learns nothing more. The evaluator's inputs go through OTs with random
+//! choices, which it corrects online (Beaver 1995). The OTs and the wires have the same offset, so a
+//! correction is one bit from the evaluator, and the garbler sends nothing back.
 //!
 //! ```text
 //!           1  both    hello; base OTs, in which the garbler chooses by the bits of its offset
@@ -17,14 +17,15 @@
 //!           5  E -> G  colours of the labels of the garbler's outputs
 //! ```
 //!
-//! [`Linking`] says how much of it is known when. With `standard` nothing before 3 depends on how components
-//! are linked. With `scmc` all but the inputs is known at 2, and a link serves a whole block of wires. With
-//! `naive` keys and tables move to 4, for comparison. Only outputs are ever decoded.
+//! [`Linking`] says when each part is known. With `standard` no message before crossing 3 depends on how
+//! components are linked. With `scmc` everything but the inputs is known at crossing 2, and a link serves a
+//! whole block of wires. With `naive`, which is there for comparison, keys and tables move to crossing 4.
+//! Only outputs are ever decoded.
 //!
-//! With `standard`, phase 2 may be done in advance: its results are kept in a store ([`Stocked`]), and any
-//! program can take them. The functions [`garbler`] and [`evaluator`], and those of `online` that they share
-//! with runs from stock, are the whole protocol; the comments beside their calls are the crossings of the
-//! link.
+//! With `standard`, phase 2 may be done in advance: a store ([`Stocked`]) keeps its results, and any program
+//! can take them. The functions [`garbler`] and [`evaluator`] are the whole protocol, together with the
+//! functions of `online`, which runs from stock use, too. The numbers beside their calls are the crossings of
+//! the link.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -95,9 +96,9 @@ impl Protocol for CompGc {
 /// Runs the protocol as the garbler. `input` holds the bits of its input ports.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it sends an invalid message,
-/// [`Error::Io`] if it goes away, [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] if the
-/// program's tables cannot be addressed here.
+/// [`Error::Mismatch`] if the peer runs something else, [`Error::Peer`] if it sends an invalid message, and
+/// [`Error::Io`] if it goes away. [`Error::Input`] if `input` has the wrong length. [`Error::Limit`] if the
+/// program's tables are too large for this machine's addresses.
 pub fn garbler(
     channel: Channel,
     job: &Job,
@@ -114,7 +115,7 @@ pub fn garbler(
     Ok(report(outputs, party.close()?, linking))
 }
 
-/// Runs the protocol as the evaluator. Everything as for [`garbler`].
+/// Runs the protocol as the evaluator, otherwise like [`garbler`].
 ///
 /// # Errors
 /// As [`garbler`].

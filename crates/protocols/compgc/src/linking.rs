@@ -1,28 +1,29 @@
-//! The ways to link components to a program: the time when each part is garbled, and the cost of a link.
+//! The three ways to link components to a program. They differ in when parts are garbled and in a link's
+//! cost.
 
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::Labels;
 
-/// How garbled components are linked. Both parties must mean the same.
+/// How garbled components are linked. Both parties must choose the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Linking {
-    /// Not at all: the whole program is garbled and sent online. Only OTs are made ahead of time.
+    /// No linking: the whole program is garbled and sent online. Only OTs are made ahead of time.
     Naive,
-    /// Components are garbled ahead of time for any program; online each of their input wires needs one
+    /// Components are garbled ahead of time, for any program. Online, each input wire of a slot needs one
     /// label.
     Standard,
-    /// Components are garbled once it is known how they are linked, but before the inputs are; online each
-    /// block of wires that goes from one port to another takes one label.
+    /// Components are garbled when the program is known, but before its inputs are. Online, each block of
+    /// wires from one port to another needs one label.
     Scmc,
 }
 
 impl Linking {
-    /// All of them.
+    /// All three.
     pub const ALL: [Linking; 3] = [Linking::Naive, Linking::Standard, Linking::Scmc];
 
-    /// Names it as users do.
+    /// Returns the name that users write.
     pub fn name(self) -> &'static str {
         match self {
             Linking::Naive => "naive",
@@ -31,7 +32,7 @@ impl Linking {
         }
     }
 
-    /// Describes the part that is garbled ahead of time.
+    /// Describes the part that is garbled ahead of time, for the report.
     pub fn garbled(self) -> &'static str {
         match self {
             Linking::Naive => "nothing is garbled ahead of time",
@@ -41,8 +42,8 @@ impl Linking {
     }
 }
 
-/// Returns the false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. T is of this value
-/// alone, and never told: where two values share it, the labels of two wires of each give the offset away.
+/// Returns the false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. Each value needs a
+/// secret T of its own: if two values shared T, the labels of two wires of each would reveal the offset.
 pub(super) fn block(base: Label, t: &Seed, width: usize) -> Labels {
     let mut stream = Rng::expand(t, "brickwork compgc block");
     (0..width).map(|_| base ^ stream.label()).collect()

@@ -1,5 +1,5 @@
-//! Crossings 3 to 5: the work after the inputs are known, whether the components were garbled in this run or
-//! taken from a store. Beside the calls stand the crossings of the link.
+//! Crossings 3 to 5: the work after the inputs are known. It is the same for components garbled in this run
+//! and for components from a store. The numbers beside the calls are the crossings of the link.
 
 use crate::layout::Layout;
 use crate::preprocess::{Garbled, Received};
@@ -7,7 +7,7 @@ use crate::setup::{Evaluator, Garbler};
 use crate::{build, decode, evaluate, prepare};
 use brickwork_base::Error;
 
-/// Returns the garbler's outputs.
+/// Runs the online phase and returns the garbler's outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -20,7 +20,7 @@ pub(super) fn garbler(
     decode::garbler(party, layout, &wires) // 5
 }
 
-/// Returns the evaluator's outputs.
+/// Runs the online phase and returns the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

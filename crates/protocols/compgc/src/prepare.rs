@@ -1,6 +1,5 @@
-//! Crossing 3, the first of the online phase: the evaluator tells where its input differs from the random
-//! choices of its OTs (Beaver 1995). The garbler then knows the false labels of these wires, and nothing of
-//! their bits.
+//! Crossing 3, the first of the online phase: the evaluator sends the XOR of its input and the random choices
+//! of its OTs (Beaver 1995). The garbler then knows the false labels of these wires, but not their bits.
 
 use crate::layout::Layout;
 use crate::msg;
@@ -10,7 +9,8 @@ use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_primitives::Labels;
 
-/// Returns the false labels of the evaluator's inputs: of choice 0, or of choice 1 where the bit differs.
+/// Returns the false labels of the evaluator's inputs: the label of choice 0, or of choice 1 if the input
+/// differs from the choice.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout, garbled: &Garbled) -> Result<Labels, Error> {
     party.run.phase("prepare");
     let count = layout.evaluator_inputs();

@@ -1,6 +1,6 @@
 //! Crossing 2, before the inputs are known: OTs with random choices, and the garbled components with their
-//! tables. With `standard` nothing here depends on how components will be linked; with `naive` there are only
-//! the OTs.
+//! tables. With `standard` nothing here depends on how components will be linked. With `naive` only the OTs
+//! are made here.
 
 use zeroize::Zeroizing;
 
@@ -18,35 +18,36 @@ use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule,
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_primitives::receive;
 
-/// The garbler's part: false labels.
+/// The garbler's results: false labels.
 pub(super) struct Garbled {
     /// The label for choice 0 of each OT.
     pub ots: Labels,
-    /// The labels of the program's wires; for the evaluator's inputs only with `scmc`, where their labels are
-    /// corrected to these.
+    /// The labels of the program's wires. The labels of the evaluator's inputs are here only with `scmc`: the
+    /// labels from OTs are corrected to these.
     pub wires: Labels,
-    /// The labels of the inputs of all slots; none with `naive`, where they are those of the wires.
+    /// The labels of the inputs of all slots. Empty with `naive`, where slot inputs have the labels of the
+    /// wires.
     pub inputs: Labels,
 }
 
-/// The evaluator's part.
+/// The evaluator's results.
 pub(super) struct Received {
-    /// The choice of each OT, and its label.
+    /// The choice of each OT, and the label that the evaluator got.
     pub choices: Secrets<u8>,
     pub ots: Labels,
-    /// For each slot its copy, and the tables of all slots.
+    /// For each slot the copy that it uses, and the tables of all slots.
     pub copies: Vec<Copy>,
     pub tables: Vec<u8>,
-    /// For each output wire of each slot, with `scmc`.
+    /// With `scmc`, a correction for each output wire of each slot.
     pub corrections: Vec<Label>,
 }
 
-/// A garbled copy of a component, with the keys of its gates' hashes.
+/// A garbled copy of a component: it determines the hash keys of its gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Copy {
-    /// The start of the keys.
+    /// The start of the hash keys, common to copies that were made together.
     pub start: u128,
-    /// Its number among those with the same start.
+    /// The number of the copy among the copies with the same start.
     pub number: u32,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
     if layout.linking != Linking::Naive {
         inputs = Labels::zeros(layout.slot_inputs());
         for link in looking(&layout.links) {
-            // The labels of the wires are known for the linked values and the garbler's inputs.
+            // A free link leads from a wire whose label is drawn already; any other link gets a random label.
             let shift = if link.free { Label::ZERO } else { party.rng.label() };
             for k in 0..link.wires {
                 inputs[link.to + k] = wires[link.from as usize + k] ^ shift;
@@ -72,15 +73,15 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
         if !corrections.is_empty() {
             party.run.channel.send(msg::CORRECTIONS, bytemuck::cast_slice(&corrections))?;
         }
-        // The online phase may be far away: nothing waits for it.
+        // The online phase may begin much later, and no answer is awaited, so the channel is flushed here.
         party.run.channel.flush()?;
     }
     Ok(Garbled { ots, wires, inputs })
 }
 
 impl Garbler {
-    /// Draws the false labels of wires that are known before anything is garbled: those of the garbler's
-    /// inputs, and those of all linked values, which all have a base and a T of their own.
+    /// Draws the false labels of the wires that are known before garbling: the garbler's inputs, and with
+    /// `scmc` all linked values, each with its own base and T.
     fn draw_known(&mut self, layout: &Layout, wires: &mut [Label]) {
         if layout.values.is_empty() {
             wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = self.rng.label());
@@ -92,9 +93,10 @@ impl Garbler {
     }
 }
 
-/// Garbles all slots and sends their keys and tables. `inputs` are the false labels of all their inputs; with
-/// `naive` there are none, because they are those of the wires. Wires get the labels from garbling. With
-/// `scmc` they keep their own labels, and the corrections between both are returned.
+/// Garbles all slots and sends their keys and tables. `inputs` are the false labels of the inputs of all
+/// slots; it is empty with `naive`, where they are the labels of the wires. The labels of output wires go to
+/// `wires`. With `scmc` the wires keep the labels that were drawn, and the corrections between both are
+/// returned.
 pub(super) fn garble(
     party: &mut Garbler,
     layout: &Layout,
@@ -122,7 +124,7 @@ pub(super) fn garble(
     for slots in layout.side_by_side() {
         look();
         let (id, component) = layout.component(slots[0]);
-        let schedule = schedules[id].as_ref().expect("a component of a slot is used");
+        let schedule = schedules[id].as_ref().expect("a component with a slot has a schedule");
         given.clear();
         for &slot in slots {
             match inputs.is_empty() {
@@ -148,8 +150,9 @@ pub(super) fn garble(
     Ok(corrections)
 }
 
-/// Garbles copies of a component side by side, at most [`LANES`] of them. `given` are the false labels of
-/// their inputs, `[copy][wire]`, `made` gets those of their outputs. Returns the tables, copy after copy.
+/// Garbles at most [`LANES`] copies of a component side by side. `given` has the false labels of their
+/// inputs, `[copy][wire]`; `made` gets the false labels of their outputs. Returns the tables, copy after
+/// copy.
 pub(super) fn side_by_side(
     schedule: &Schedule,
     start: u128,
@@ -165,7 +168,7 @@ pub(super) fn side_by_side(
     Ok(sink.finish())
 }
 
-/// Makes the hash keys of a component, which are the same whichever of its copies are garbled side by side.
+/// Makes the hash keys of a component. They do not depend on how copies are grouped for garbling.
 pub(super) fn keys(start: u128, and_gates: usize) -> GarblingKeys {
     GarblingKeys::streamed(start, LANES, and_gates)
 }

@@ -4,15 +4,16 @@ use brickwork_session::{self as session, PhaseReport, Promise};
 
 use crate::linking::Linking;
 
-/// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
+/// kappa minus the loss from garbling many gates under one hash key: 2^15 calls under each key, two labels a
+/// wire.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// The warning that everybody who runs the protocol must read.
+/// The warning that every user of the protocol must read.
 pub const WARNING: &str = "--protocol compgc is semi-honest: a peer that departs from the protocol can learn \
                            this party's input, or choose what this party learns; --protocol duplo holds \
                            against a cheater";
 
-/// Makes the promise of a run with this linking; the promise to the parties is the same for all.
+/// Makes the promise of a run. Only the name of the linking differs between linkings.
 pub fn promise(linking: Linking) -> Promise {
     let linking = session::Linking { name: linking.name().into(), garbled: linking.garbled().into() };
     Promise { linking: Some(linking), ..Promise::semi_honest(COMPUTATIONAL_BITS, WARNING) }
@@ -21,7 +22,7 @@ pub fn promise(linking: Linking) -> Promise {
 /// A party's result. Its outputs are ordered port after port.
 pub type Report = brickwork_session::Report<CompGc>;
 
-/// CompGC, as one of the family; its parties are in the crate's root.
+/// The type that stands for CompGC in the code that all protocols share.
 #[derive(Clone, Copy, Debug)]
 pub struct CompGc;
 

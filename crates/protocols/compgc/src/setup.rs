@@ -12,24 +12,24 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// A party, whose end of the correlated OTs is `C`.
+/// A party's connection and its end of the correlated OTs, `C`.
 pub(super) struct Session<C> {
     pub run: Metered,
     pub id: SessionId,
     pub rng: Rng,
     pub cot: C,
-    /// The schedule of each used component; none in a session that makes stock.
+    /// The schedule of each used component; empty in a session that makes stock.
     pub schedules: Vec<Option<Schedule>>,
 }
 
-/// The garbler. Its offset of the OTs, R in the paper, is that of every wire of every component.
+/// The garbler. The offset of its OTs, R in the paper, is also the offset of every wire of every component.
 pub(super) type Garbler = Session<extension::Sender>;
 
 /// The evaluator.
 pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
-    /// Returns R: the offset of all labels.
+    /// Returns the offset R of all labels.
     pub fn delta(&self) -> Zeroizing<Delta> {
         Zeroizing::new(Delta::new(self.cot.offset().bits()))
     }
@@ -41,15 +41,15 @@ impl<C> Session<C> {
     }
 }
 
-/// Names a program and how it is linked; that it is this protocol, too.
+/// Hashes the program and the name of its linking. The hash's domain is this protocol's own.
 pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 compgc program");
     hasher.update(&layout.program.digest()).update(layout.linking.name().as_bytes());
     *hasher.finalize().as_bytes()
 }
 
-/// Returns the digests that both parties must agree on: for a run that of the program, and how it is linked.
-/// For a session that makes stock the program is not known yet.
+/// Returns the digests that both parties must agree on: of the program and its linking. A session that makes
+/// stock does not know the program yet.
 fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }
@@ -60,7 +60,7 @@ pub(super) fn schedules(layout: &Layout) -> Vec<Option<Schedule>> {
     components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect()
 }
 
-/// Sets up the garbler of a run, or, without a layout, of a session that makes stock.
+/// Sets up the garbler. Without a layout, the session makes stock.
 pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) -> Result<Garbler, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork compgc garbler")?;
@@ -85,7 +85,7 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
     Ok(Garbler { run, id: answer.session, rng, cot, schedules })
 }
 
-/// Sets up the evaluator, as [`garbler`].
+/// Sets up the evaluator. Without a layout, the session makes stock.
 pub(super) fn evaluator(
     mut run: Metered,
     terms: &Terms,

@@ -22,7 +22,7 @@ fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// A component with these widths of its ports, of random gates.
+/// Makes a component of random gates whose ports have these widths.
 fn component(name: &str, inputs: &[u32], outputs: &[u32], gates: u64, rng: &mut Rng) -> Component {
     let ports = |widths: &[u32]| -> Vec<Port> {
         let named = widths.iter().enumerate();
@@ -47,8 +47,8 @@ fn component(name: &str, inputs: &[u32], outputs: &[u32], gates: u64, rng: &mut 
     }
 }
 
-/// Slots that read blocks of wires, parts of blocks, and single wires, of components with several ports; one
-/// component is never used.
+/// Makes a program of components with several ports. Its slots read whole blocks of wires, parts of blocks
+/// and single wires; one component is never used.
 pub(crate) fn random_program(rng: &mut Rng) -> Program {
     let width = |rng: &mut Rng| 1 + rng.below(9) as u32;
     let ports = |rng: &mut Rng, count: u64, name: &str| -> Vec<Port> {
@@ -90,17 +90,16 @@ pub(crate) fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// A message of a party: its tag, and all of its bytes.
+/// A message of a party: its tag and its bytes.
 type Message = (Tag, Vec<u8>);
 
-/// The inner values of a run beside its outputs: the false labels of all wires and of the inputs of all
-/// slots, and the active ones.
+/// The inner values of a run: the false and the active labels of all wires and of the inputs of all slots.
 struct Inside {
-    /// The garbler's source of randomness behind the OTs, with the domain `test garbler`.
+    /// The seed of the values that the garbler draws after the OTs, with the domain `test garbler`.
     seed: Seed,
     /// The messages of both parties.
     sent: [Vec<Message>; 2],
-    /// The labels of the OTs for choice 0, and the choices.
+    /// The OTs' labels for choice 0, and the choices.
     ots: Labels,
     choices: Vec<u8>,
     delta: Delta,
@@ -108,12 +107,12 @@ struct Inside {
     false_inputs: Vec<Label>,
     actives: Labels,
     active_inputs: Vec<Label>,
-    /// Bits of decoding that the evaluator was told.
+    /// The number of decoding bits that the evaluator got.
     told: usize,
 }
 
-/// A run, step by step as the two parties do it, which are kept. The garbler's draws behind the OTs follow
-/// from `seed`.
+/// Runs both parties step by step and keeps their inner values. The values that the garbler draws after the
+/// OTs follow from `seed`.
 fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: Seed) -> Inside {
     let job = job(program);
     let layout = Layout::new(program, linking).unwrap();
@@ -129,7 +128,7 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: 
         let garbler = scope.spawn(|| {
             let mut party =
                 setup::garbler(metered(left, Party::Garbler), &job.terms(), Some(&layout)).unwrap();
-            party.rng = draws.take().expect("not taken yet");
+            party.rng = draws.take().expect("the source is taken only once");
             let garbled = preprocess::garbler(&mut party, &layout).unwrap();
             let ots = garbled.ots.clone();
             let theirs = prepare::garbler(&mut party, &layout, &garbled).unwrap();

@@ -1,4 +1,4 @@
-//! This protocol's own work, measured by doing a little of it.
+//! Measures the speed of this protocol's own kinds of work on this machine.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -19,7 +19,6 @@ use brickwork_primitives::garbling::{Collect, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::solder::Soldering;
 use brickwork_session::{Job, Unobserved};
 
-/// Measures this protocol's own kinds of work.
 impl Measure for CompGc {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL
@@ -39,7 +38,7 @@ impl Measure for CompGc {
         })?;
         measured.set(&INPUT, inputs);
 
-        // A gate takes next to nothing beside all that is done for a slot.
+        // One AND gate costs almost nothing, so this measures the fixed work of a slot.
         let gate = Schedule::new(&Circuit::new(2, vec![Gate::And(0, 1)], vec![2])?);
         let (start, delta) = (rng.block(), [rng.delta()]);
         let (inputs, mut outputs) = ([rng.label(), rng.label()], [Label::ZERO]);
@@ -53,7 +52,7 @@ impl Measure for CompGc {
         Ok(())
     }
 
-    /// Measures each phase of a run of a single AES beyond the sum of its parts.
+    /// Measures how much longer each phase of a run of a single AES takes than the predicted work.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes_from_rounds(KeySize::Aes128)?);
         let linking = Linking::Standard;

@@ -1,5 +1,5 @@
-//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
-//! through it. Bytes and crossings are exact, the rest are estimates.
+//! Predicts the cost of a run: the script lists the protocol's messages and work, in an order that suits both
+//! parties. Bytes and crossings are exact; times and memory are estimates.
 
 mod measure;
 pub mod work;
@@ -21,7 +21,7 @@ use crate::stored::Request;
 
 use work::{BEYOND, INPUT, SLOT};
 
-/// Returns the cost of a run of a program on two equal machines over this link.
+/// Predicts the cost of a run of a program between two equal machines over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -29,17 +29,17 @@ pub fn predict(program: &Program, linking: Linking, machine: &Machine, link: &Li
     Ok(plan::predict(&script(program, linking)?, machine, link))
 }
 
-/// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+/// Returns the exact number of bytes, payload and framing, that the garbler and the evaluator send in a run.
 ///
 /// # Errors
 /// As [`script`].
 pub fn sent_bytes(program: &Program, linking: Linking) -> Result<[u64; 2], Error> {
-    // No message is spread over lanes.
+    // All messages go over the main connection, so the script is for one lane.
     Ok(script(program, linking)?.sent_bytes(1))
 }
 
-/// Returns the cost of a run of a program whose components and OTs are in both parties' stores, which share
-/// this many unused epochs; components are linked as `standard`.
+/// Predicts the cost of a run whose components and OTs are in both parties' stores. The stores share `epochs`
+/// unused epochs. Components are linked as `standard`.
 ///
 /// # Errors
 /// As [`script_from_stock`].
@@ -65,18 +65,18 @@ pub fn script(program: &Program, linking: Linking) -> Result<Script, Error> {
     Ok(script)
 }
 
-/// Returns the script of a run whose components and OTs are in stock, if the last run was not interrupted:
-/// otherwise the parties send slightly more about their positions.
+/// Returns the script of a run whose components and OTs are in stock. After an interrupted run the parties
+/// send slightly more about the positions of their logs.
 ///
 /// # Errors
-/// [`Error::Limit`] if no store can give so much to one program, or as [`script`].
+/// [`Error::Limit`] if the program needs more than one request may take, or as [`script`].
 pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error> {
     let _ = Request::of(program)?;
     let layout = Layout::new(program, Linking::Standard)?;
     let mut script = Script::new(CompGc::PHASES);
     meet(&mut script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     agree_to_take(&mut script, "prepare");
-    script.exchange([DIGEST], [DIGEST]); // that it is burned
+    script.exchange([DIGEST], [DIGEST]); // heads of the logs after the burn
     for by in [Garbler, Evaluator] {
         script.work(by, &SCHEDULE, gates(program), 1);
     }
@@ -84,7 +84,7 @@ pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error
     Ok(script)
 }
 
-/// Writes the part that is left for the time when the inputs are there.
+/// Writes the online phase: the steps after the inputs are known.
 fn online(script: &mut Script, layout: &Layout) {
     script.phase("prepare");
     some(script, Evaluator, bits(layout.evaluator_inputs())); // 3
@@ -99,7 +99,7 @@ fn online(script: &mut Script, layout: &Layout) {
     script.memory_bytes = memory(layout);
 }
 
-/// A message, unless there is nothing in it.
+/// Writes a message, unless it is empty.
 fn some(script: &mut Script, from: Party, payload: u64) {
     if payload > 0 {
         script.message(from, payload);
@@ -114,13 +114,13 @@ fn labels(count: usize) -> u64 {
     LABEL * count as u64
 }
 
-/// Gates of the components that are used.
+/// Counts the gates of all components that a slot uses.
 fn gates(program: &Program) -> u64 {
     let used = program.components().iter().zip(program.slots_by_component()).filter(|(_, slots)| *slots > 0);
     used.map(|(component, _)| component.circuit.gate_count() as u64).sum()
 }
 
-/// Gates of all slots that are no AND gates.
+/// Counts the gates of all slots, without the AND gates.
 fn others(program: &Program) -> u64 {
     let all = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64);
     all.sum::<u64>() - program.and_gates()
@@ -156,7 +156,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// The garbler garbles all slots and sends their keys and tables.
+/// Writes the steps in which the garbler garbles all slots and sends their keys and tables.
 fn garble(script: &mut Script, layout: &Layout, [and, other]: [&'static plan::Work; 2]) {
     if layout.order.is_empty() {
         return;
@@ -189,13 +189,13 @@ fn evaluate(script: &mut Script, layout: &Layout) {
     script.work(Evaluator, &EVALUATE_XOR_ALONE, others(layout.program), 1);
 }
 
-/// Peak memory of the garbler and of the evaluator in bytes.
+/// Estimates the peak memory of the garbler and of the evaluator, in bytes.
 fn memory(layout: &Layout) -> [u64; 2] {
     let program = layout.program;
     // The program, the layout of its slots, and its outputs.
     let slots = (12 * layout.slot_inputs() + 64 * layout.order.len() + 24 * layout.links.len()) as u64;
     let program_bytes = gates(program) * GATE_BYTES + slots + 4 * program.wires() as u64;
-    // Rows of the extension, and the labels that they become.
+    // The rows of the OT extension, and the labels made of them.
     let ots = 2 * labels(layout.evaluator_inputs());
     let common = PROCESS_BYTES + program_bytes + ots + labels(program.wires() + layout.links.len());
     let corrections = match layout.linking {

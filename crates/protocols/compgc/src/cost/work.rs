@@ -1,13 +1,13 @@
-//! Kinds of work that no other protocol has.
+//! The kinds of work that only this protocol has.
 
 use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
-/// An input of a slot, at one party: its label is drawn or carried.
+/// The work for one input of a slot at one party: drawing its label, or turning a wire's label into it.
 pub static INPUT: Work = Work { name: "compgc.input", known: known::WIRE };
-/// A slot, at one party, independent of its circuit.
+/// The fixed work for a slot at one party, whatever its circuit is.
 pub static SLOT: Work = Work { name: "compgc.slot", known: known::SLOT };
-/// The time of each phase beyond its work and its messages. For most of them the measurement was zero.
+/// The time that a phase takes beyond its predicted work and messages. Most phases measured zero.
 pub static BEYOND: [Work; 6] = [
     Work { name: "compgc.beyond.setup", known: known::SETUP },
     Work { name: "compgc.beyond.preprocess", known: [0.0; 4] },
@@ -17,6 +17,6 @@ pub static BEYOND: [Work; 6] = [
     Work { name: "compgc.beyond.decode", known: known::DECODE },
 ];
 
-/// All of them.
+/// All kinds of this file.
 pub(super) static ALL: &[&Work] =
     &[&INPUT, &SLOT, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4], &BEYOND[5]];

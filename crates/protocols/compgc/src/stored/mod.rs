@@ -1,11 +1,11 @@
-//! Components and OTs made beforehand: a connection between two parties with stores. All protocols share the
-//! code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of copies
-//! and of OTs, and the items of programs, whose components are linked as `standard`.
+//! Components and OTs made ahead of time: a connection between two parties with stores. All protocols share
+//! the code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of
+//! copies and OTs, and the items of a program. Components from stock are linked as `standard`.
 //!
-//! A session's offset is that of all programs that take from it. It may be: each call of the hash is under a
-//! key of one batch of copies, and a guess of the offset is tested against the calls under one key, however
-//! many programs there are (docs/protocols/compgc.md). Items that are taken are burned at both parties before
-//! either sends anything that depends on them: no copy is evaluated, and no OT corrected, twice.
+//! All programs that take from a session share its offset. That is safe: each key of the hash serves one
+//! batch of copies only, and a guess of the offset can be tested only against the calls under one key,
+//! however many programs run (docs/protocols/compgc.md). Both parties burn taken items before either sends
+//! anything that depends on them, so no copy is evaluated and no OT corrected twice.
 
 mod needs;
 mod records;
@@ -38,8 +38,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: CompGc::NAME, role, terms }
 }
 
-/// Returns whether this party's store has enough for a program, among the items that both parties may still
-/// use.
+/// Returns whether this party's store has enough for a program, counting only items that both parties may
+/// still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -48,7 +48,7 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     stocked::in_stock(store, &owner(party, &without_level(terms)), |held| needs.choose(held))
 }
 
-/// Counts the executions of a program that a part of a store makes.
+/// Returns how often a program can run on this part of a store.
 ///
 /// # Errors
 /// As [`in_stock`].
@@ -57,12 +57,12 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
     Ok(if part.is_lost() { 0 } else { needs.suffices(&Batches::of(store, &part.id)?) })
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. Returns how many epochs both may use.
+/// Compares the stores with the peer's without a run: exchanges their pairs and the positions of their logs,
+/// and changes neither store. Returns how many epochs both parties may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// their logs do not agree: a run would burn the differing epochs.
+/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
+/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -72,7 +72,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
+/// Lists this protocol's items in a store, oldest first, burned epochs included.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -91,7 +91,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
 /// The result of a program from stock.
 pub type FromStock = stocked::FromStock<Request>;
 
-/// A connection between two parties with stock on disk. An error destroys it.
+/// A connection between two parties with stock on disk. It cannot be used after an error.
 pub struct Stocked(Of);
 
 enum Of {
@@ -117,10 +117,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
-    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
-    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
-    /// [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer asks for something else. [`Error::Strangers`] if the stores do not
+    /// belong together. [`Error::Stock`] if a store is an old copy; the epochs that differ are then burned.
+    /// It is also returned if a store has another protocol's stock; nothing is then burned. [`Error::Io`] if
+    /// the peer goes away.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -138,12 +138,12 @@ impl Stocked {
         }
     }
 
-    /// Makes the requested stock in parts; parts that an interrupted run for the same request has completed
-    /// are not made again.
+    /// Makes the requested stock in parts. Parts that an interrupted run for the same request completed are
+    /// not made again.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer sends an
-    /// invalid message, and then everything with the same offset is burned.
+    /// As [`Stocked::open`]. [`Error::Usage`] if nothing is requested. [`Error::Peer`] if the peer sends an
+    /// invalid message; everything with the same offset is then burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         match self.0 {
             Of::Garbler(line) => fill(*line, asked),
@@ -154,7 +154,7 @@ impl Stocked {
     /// Runs a program on stock. `input` are the bits of this party's input ports.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// As [`Stocked::preprocess`]. [`Error::Stock`] if an item is missing and `lacking` forbids making it,
     /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
     pub fn run(
         self,
@@ -170,7 +170,7 @@ impl Stocked {
         }
     }
 
-    /// Ends it. Returns the time and the bytes of each phase.
+    /// Ends the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -186,7 +186,7 @@ fn open<C: Role>(run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, 
     Line::greet::<CompGc>(run, (), store, terms, "brickwork 2026-11 compgc stock")
 }
 
-/// Fills the newest epoch, or a new one.
+/// Adds stock to the newest epoch, or to a new one.
 fn fill<C: Role>(mut line: Line<C>, asked: &Request) -> Result<(Preprocessed, Stocked), Error>
 where
     Stocked: From<Line<C>>,

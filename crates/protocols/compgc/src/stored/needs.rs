@@ -1,4 +1,4 @@
-//! The items that a program takes from stock, and those that are made for it.
+//! The items that a program takes from stock, and the steps that make missing items.
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -14,21 +14,21 @@ use crate::layout::Layout;
 pub(super) const OTS: u8 = 0;
 pub(super) const COPIES: u8 = 1;
 
-/// OTs that are made at a time: 16 MiB of labels.
+/// The OTs of one step of preprocessing, at most: 16 MiB of labels.
 const OTS_OF_A_STEP: usize = 1 << 20;
 
-/// Bytes of tables or labels that are made at a time, unless a copy has more.
+/// The bytes of tables or labels of one step of preprocessing, unless a single copy has more.
 const BYTES_OF_A_STEP: usize = 64 << 20;
 
-/// AND gates that a program from stock has, at most, and one step makes, at most. An epoch has fewer than
-/// 2^19 entries, so all its copies have fewer than 2^59 AND gates and keys of the hash. Two of these keys are
-/// the same with a probability below 2^-11, and only then would one serve more calls than the promise says.
+/// The most AND gates of a program from stock, and of one step of preprocessing. An epoch has fewer than 2^19
+/// entries, so its copies have fewer than 2^59 AND gates and hash keys. Two of the keys are equal with a
+/// probability below 2^-11, and only then does a key serve more calls than the promise counts.
 const MAX_AND_GATES: u64 = 1 << 40;
 
-/// The items that are made ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time. The programs that will take them may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Components, and how many copies of each.
+    /// Components, with the number of copies of each.
     pub components: Vec<(Component, usize)>,
     /// OTs: one for each bit of the evaluator's input.
     pub ots: usize,
@@ -44,11 +44,11 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns the items of a program. One that has neither a slot nor an input of the evaluator takes an OT
-    /// all the same, which hides nothing: an entry that takes nothing would burn nothing.
+    /// Returns the items of a program. A program that needs no copy and no OT takes one OT nevertheless,
+    /// which hides nothing: an entry of the log must burn at least one item.
     ///
     /// # Errors
-    /// [`Error::Limit`] if it is more than the promise is for.
+    /// [`Error::Limit`] if the program needs more than the promise covers.
     pub fn of(program: &Program) -> Result<Self, Error> {
         let mut request = Request { components: Vec::new(), ots: program.input_width(Party::Evaluator) };
         for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
@@ -67,7 +67,7 @@ impl Request {
         }
     }
 
-    /// Adds copies of a component. Two that compute the same are one.
+    /// Adds copies of a component. Components with the same digest share one count.
     pub fn add(&mut self, component: &Component, count: usize) {
         let digest = component.digest();
         match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
@@ -77,7 +77,7 @@ impl Request {
         }
     }
 
-    /// Returns the steps in which it is made.
+    /// Splits the request into the steps that make it.
     pub(super) fn steps(&self) -> Vec<Filling> {
         let mut steps = Vec::new();
         for (component, count) in &self.components {
@@ -98,16 +98,17 @@ impl Request {
         Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
-    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
+    /// Chooses items for this request, oldest first: pairs of a batch and the number of items to take from
+    /// it.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little.
+    /// [`Error::Stock`] if there are too few items.
     pub(super) fn choose(&self, there: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
         there.choose(&self.wanted())
     }
 
-    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
-    /// others are made.
+    /// Returns the items that are missing beside these. If none is missing, yet the items could not be taken,
+    /// all are made anew.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
         let lacking = there.lacking(&self.wanted());
@@ -119,7 +120,7 @@ impl Request {
         if missing == Request::default() { self.clone() } else { missing }
     }
 
-    /// Returns for how many programs the existing items are enough.
+    /// Returns how many programs the items suffice for.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
@@ -140,7 +141,7 @@ impl Asked for Filling {
         Digest::of("brickwork 2026-11 compgc stock").digest(&component).length(count).done()
     }
 
-    /// There is nothing to choose.
+    /// The peer has no parameters to choose.
     fn parameters(&self) -> [u8; 32] {
         [0; 32]
     }

@@ -1,4 +1,4 @@
-//! The records of garbled copies of a component: the garbler's false labels, the evaluator's tables.
+//! The records of garbled copies of a component: the garbler's false labels and the evaluator's tables.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_session::stock::records::{In, Out, Records};
 
-/// The size of a copy's data, which both derive from its component.
+/// The size of a copy's data. Both parties compute it from the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Labels of inputs, and of outputs.
+    /// The number of input labels and of output labels.
     pub inputs: usize,
     pub outputs: usize,
-    /// Bytes of its tables.
+    /// The number of bytes of its tables.
     pub tables: usize,
 }
 
@@ -28,7 +28,7 @@ impl Shape {
     }
 }
 
-/// False labels of copies: of their inputs and of their outputs, `[copy][wire]`.
+/// The false labels of copies: `inputs` and `outputs`, both in the order `[copy][wire]`.
 pub(crate) struct GarblerCopies {
     pub shape: Shape,
     pub count: usize,
@@ -36,14 +36,14 @@ pub(crate) struct GarblerCopies {
     pub outputs: Labels,
 }
 
-/// Tables of copies, one after the other.
+/// The tables of copies, one copy after the other.
 pub(crate) struct EvaluatorCopies {
     pub shape: Shape,
     pub count: usize,
     pub tables: Vec<u8>,
 }
 
-/// Returns the range of the values of some copies, with `each` values per copy.
+/// Returns the range of the values of some copies, if each copy has `each` values.
 fn values(copies: &Range<usize>, each: usize) -> Range<usize> {
     copies.start * each..copies.end * each
 }
@@ -77,7 +77,8 @@ impl Records for GarblerCopies {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        // A growing list leaves copies behind, so a new one is allocated.
+        // Growing the list in place would leave copies of secret labels in freed memory, so a new list is
+        // allocated.
         self.count += others.count;
         self.inputs = Labels::new([&self.inputs[..], &others.inputs].concat());
         self.outputs = Labels::new([&self.outputs[..], &others.outputs].concat());

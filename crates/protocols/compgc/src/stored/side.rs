@@ -1,5 +1,5 @@
-//! The two roles where their copies and OTs lie on disk. [`Role`] has the work of one party at its end of the
-//! OTs; the rest of the code is shared.
+//! The two roles of a session with stock on disk. [`Role`] has the operations that differ between garbler and
+//! evaluator; the rest of the code is shared.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,13 +24,13 @@ use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Forward, Ranges, Serial};
 
-/// The copy that a slot takes, and this party's data about it.
+/// The copy of a slot, and this party's data of this copy.
 pub(crate) struct Taken<P> {
     copy: Copy,
     held: P,
 }
 
-/// A party's end of the OTs, and its operations with them and with copies.
+/// A party's end of the OTs, and its operations with OTs and copies.
 pub(crate) trait Role: Sized {
     const ROLE: Party;
     type Ots: Records<Context<'static> = ()> + Default;
@@ -41,15 +41,15 @@ pub(crate) trait Role: Sized {
     fn delta(&self) -> Option<Label>;
     fn keys_behind(&self) -> Forward;
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Makes OTs of random choices.
+    /// Makes OTs with random choices.
     fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
-    /// Garbles copies, which get the numbers from 0 on; returns the start of their keys.
+    /// Garbles copies with the numbers from 0 on. Returns the start of their hash keys.
     fn garble(
         session: &mut Session<Self>,
         circuit: &Circuit,
         count: usize,
     ) -> Result<(u128, Self::Copies), Error>;
-    /// Runs a program; of its slots, in their order, these are the copies.
+    /// Runs a program. `taken` has the copy of each slot, in the order of the slots.
     fn execute(
         session: &mut Session<Self>,
         job: &Execution,
@@ -119,7 +119,8 @@ impl Role for extension::Sender {
         copies: Vec<Taken<GarblerCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
-        // Inputs that no slot reads have labels of their own.
+        // Wires of the garbler's input that no slot reads take no copy's label, so all wires first get a
+        // fresh one.
         let mut wires = Labels::zeros(layout.program.wires());
         wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
         let mut inputs = Labels::with_capacity(layout.slot_inputs());
@@ -192,7 +193,7 @@ impl Role for extension::Receiver {
             tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
         }
         let EvaluatorOts { choices, mut labels } = ots;
-        // A ticket is no input.
+        // The OT that a program without slots and inputs takes is no input of the program.
         labels.truncate(layout.evaluator_inputs());
         let copies = taken.iter().map(|taken| taken.copy).collect();
         let received = Received { choices, ots: labels, copies, tables, corrections: Vec::new() };
@@ -200,21 +201,21 @@ impl Role for extension::Receiver {
     }
 }
 
-/// The result of a step.
+/// The items that a step made.
 pub(crate) enum Made<C: Role> {
     Ots(C::Ots),
     Copies(u128, C::Copies),
 }
 
-/// The material that a program runs on.
+/// The items that a program runs on.
 struct Material<C: Role> {
     ots: C::Ots,
     /// The copy of each slot.
     copies: Vec<Taken<C::Copies>>,
 }
 
-/// Reads the items of an entry: the OTs, and for each slot its copy. The slots of a component take its copies
-/// in the order of the entry, at both parties.
+/// Reads the items of an entry: the OTs, and a copy for each slot. At both parties, the slots of a component
+/// take its copies in the order of the entry.
 fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Error> {
     let components = layout.program.components().iter();
     let shapes: HashMap<[u8; 32], Shape> =
@@ -338,7 +339,8 @@ impl<C: Role> Member for Session<C> {
         job.needs.choose(batches)
     }
 
-    /// Data that does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    /// Reads the items from disk before the peer's confirmation, so that no message waits for the disk after
+    /// it.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
         stand.confirm(&mut self.run)?;

@@ -59,7 +59,7 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the items that are left in epochs that are not burned, by name; both parties' are the same.
+    /// Returns the items left in epochs that are not burned, by name. Checks that both parties have the same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
             assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
@@ -69,8 +69,8 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns the stock that was made, and the
-    /// phases.
+    /// Runs a program on random inputs and checks its outputs against the plaintext. Returns the stock that
+    /// was made, and the phases.
     #[track_caller]
     fn runs(
         &self,
@@ -90,20 +90,21 @@ impl Folders {
     }
 }
 
-/// Returns this many times the request.
+/// Returns a request for `count` runs of the program.
 fn times(program: &Program, count: usize) -> Request {
     let Request { components, ots } = Request::of(program).unwrap();
     Request { components: components.into_iter().map(|(c, n)| (c, count * n)).collect(), ots: count * ots }
 }
 
-/// Makes a program that shows both parties the garbler's input: no slot, and no input of the evaluator.
+/// Makes a program without slots and without inputs of the evaluator: it shows the garbler's input to both
+/// parties.
 fn without_anything() -> Program {
     let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
     program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
     program.finish().unwrap()
 }
 
-/// A component of XORs alone, twice: its copies have no tables.
+/// Makes a program with two slots of a component of XORs only: its copies have no tables.
 fn of_xors() -> Program {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
@@ -123,7 +124,8 @@ fn of_xors() -> Program {
     program.finish().unwrap()
 }
 
-/// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
+/// Fills stock, uses it up by programs that were not known at that time, and makes missing items during a
+/// run.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -141,8 +143,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Every byte is predicted. Online, a run sends the same as a run without stock, because the source of
-    // components does not matter there.
+    // Every byte is predicted. The online phase sends the same as in a run without stock, because it does not
+    // depend on the source of the components.
     let (made, phases) = folders.runs(&small, Lacking::Refuse, &mut rng);
     assert_eq!(made, None);
     let predicted = |script| {
@@ -154,7 +156,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     for phase in &phases {
         let is_same = |other: &&brickwork_plan::PhaseCost| other.name == phase.name;
         let sent = |all: &[brickwork_plan::PhaseCost]| {
-            let phase = all.iter().find(is_same).expect("a phase of the protocol");
+            let phase = all.iter().find(is_same).expect("the phase is one of the protocol's");
             [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]
         };
         let ran = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
@@ -163,8 +165,11 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
             assert_eq!(ran, sent(&without), "{}", phase.name);
         }
     }
-    assert!(phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it: {phases:?}");
-    // Another program of the same component.
+    assert!(
+        phases.iter().all(|phase| phase.name != "preprocess"),
+        "a run from stock garbles nothing: {phases:?}"
+    );
+    // Another program with the same component takes from the same stock.
     assert_eq!(folders.runs(&small.repeat(2).unwrap(), Lacking::Refuse, &mut rng).0, None);
     assert_eq!(folders.left(), left([("compare", 1), ("OTs", width + 10)]));
     let two = small.repeat(2).unwrap();
@@ -174,7 +179,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)), "{refused:?}");
     let made = folders.runs(&two, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!((made.components[0].1, made.ots), (1, width as usize - 10));
-    // A part that is used up is burned, and the next has another offset.
+    // An epoch that is used up is burned. The next epoch has another offset.
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());
@@ -183,7 +188,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(epochs.len(), 2);
 }
 
-/// Random programs, components without tables, and a program that takes a ticket.
+/// Runs random programs, programs with components without tables, and a program that takes a single OT.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -197,11 +202,11 @@ fn any_program_runs_from_stock() {
         let _ = folders.good(What::Fill(&times(&program, 3)));
         assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).0, None);
     }
-    // Two times four bits, and three tickets, less the two that were taken.
+    // The first program left 8 of its 12 OTs. The second program took 2 of 11.
     assert_eq!(folders.left(), left([("OTs", 8 + 3 - 2), ("xor", 4)]));
 }
 
-/// More copies than go side by side, than a record has, and of several batches, in one program.
+/// One program takes more copies than a record has or are garbled side by side, from several batches.
 #[test]
 fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -224,7 +229,7 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(sorted(left), expected);
 }
 
-/// A program takes the items between damaged ones, and each with its own number.
+/// A program skips damaged items and takes the items between them, each under its own number.
 #[test]
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -238,15 +243,15 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// Row 21: an interrupted filling can continue; completed steps are not made again, and incomplete ones are
-/// never used.
+/// Row 21: an interrupted filling continues. Completed steps are not made again; incomplete steps are never
+/// used.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
     let asked = times(&small, 5);
     for party in BOTH {
-        // Two stands when the stores meet, three of the first step, and the second step's first one; or while
-        // the tables pass, or the keys.
+        // The stores exchange two stands when they meet, and three in a step. So the sixth stand is in the
+        // second step, the fourth in the first. Keys and tables belong to the first step, too.
         for (tag, count, made) in [(STAND, 6, 1), (STAND, 4, 0), (msg::KEYS, 1, 0), (msg::TABLES, 1, 0)] {
             if party == Party::Evaluator && tag != STAND {
                 continue;
@@ -261,8 +266,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, the items that the program took are gone at both, no two
-/// programs share a copy or an OT, and the next programs are right.
+/// Rows 16, 20 and 21: wherever a party dies, both parties lose the items that the program took, no two
+/// programs share a copy or an OT, and later programs give the right outputs.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -277,8 +282,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (msg::DECODING, 1, Party::Garbler),
         (msg::COLOURS, 1, Party::Evaluator),
     ] {
-        // Inputs are 0, so that the sent values are choices of OTs, and the false labels of copies' inputs:
-        // different ones each time.
+        // The inputs are 0, so the messages show the choices of OTs and the false labels of copies' inputs.
+        // No two messages may be equal.
         for noted in [msg::CHOICES, msg::INPUT_LABELS] {
             let (folders, seen) = (Folders::new(), Seen::default());
             let _ = folders.good(What::Fill(&times(&program, 5)));
@@ -289,7 +294,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
             }
             for _ in 0..2 {
                 let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), what).map(Result::unwrap);
-                assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
+                assert_eq!(done[1].0, vec![false; done[1].0.len()], "equal inputs, so neither is greater");
             }
             let mut seen = seen.lock().unwrap().clone();
             assert!(seen.len() >= 2);
@@ -300,7 +305,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Row 16: messages of another length are refused, and cost all that was made with the same offset.
+/// Row 16: a message of a wrong length is refused, and burns everything with the same offset.
 #[test]
 fn row_16_a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -327,7 +332,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A store with another protocol's stock is refused with a hint; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint and stays unchanged.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());
@@ -349,7 +354,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))), "{refused:?}");
 }
 
-/// Row 25: a session's secrets of another version or length are refused.
+/// Row 25: a session's secrets of a wrong version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
     check_secrets_of_a_sender::<CompGc, OnDisk<Session<extension::Sender>>>();

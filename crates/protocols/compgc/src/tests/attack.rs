@@ -1,10 +1,10 @@
-//! The break of single communication, multiple connections as it is printed, and a test that it is not here.
+//! The break of "single communication, multiple connections" as printed, and a test that it fails here.
 
 use super::*;
 use crate::linking::block;
 use brickwork_testing::Replayable as _;
 
-/// Garbled inputs of the printed scheme: blocks with a base each and one T for all of them.
+/// Garbles inputs by the printed scheme: each block has its own base, and all blocks share one T.
 fn printed(blocks: &[Vec<bool>], rng: &mut Rng) -> (Delta, Vec<Vec<Label>>) {
     let (delta, t) = (rng.delta(), rng.seed());
     let active = |bits: &Vec<bool>| {
@@ -14,14 +14,14 @@ fn printed(blocks: &[Vec<bool>], rng: &mut Rng) -> (Delta, Vec<Vec<Label>>) {
     (delta, blocks.iter().map(active).collect())
 }
 
-/// Returns the sums that an evaluator can compute from the active labels of two blocks: of each pair of wires
-/// that of four.
+/// Returns the sums that an evaluator can compute from the active labels of two blocks: for each pair of
+/// wires, the XOR of its four labels.
 fn sums<'a>(one: &'a [Label], other: &'a [Label]) -> impl Iterator<Item = Label> + 'a {
     let wires = one.len().min(other.len());
     (0..wires).flat_map(move |i| (0..i).map(move |j| one[i] ^ one[j] ^ other[i] ^ other[j]))
 }
 
-/// The most frequent value that is not zero.
+/// Returns the most frequent nonzero sum of all pairs of blocks, and how often it occurs.
 fn guess<'a>(blocks: impl IntoIterator<Item = &'a [Label]>) -> Option<(Label, usize)> {
     let blocks: Vec<&[Label]> = blocks.into_iter().collect();
     let mut counts = std::collections::HashMap::new();
@@ -35,9 +35,9 @@ fn guess<'a>(blocks: impl IntoIterator<Item = &'a [Label]>) -> Option<(Label, us
     counts.into_iter().max_by_key(|&(_, count)| count).map(|(bits, count)| (Label::from_bits(bits), count))
 }
 
-/// `A ⊕ H(T ⊕ i)` of two wires in two blocks: all four A and H cancel, and the rest is a multiple of R. An
-/// evaluator that only looks has R in half of the pairs, and with it both labels of every wire: it can
-/// evaluate every component on inputs of its choice, and tell the bits of others apart.
+/// In the sum of `A ⊕ H(T ⊕ i)` over two wires of two blocks, all A and H cancel, and a multiple of R is
+/// left. In half of the pairs an evaluator that only looks gets R itself, and with R both labels of every
+/// wire. It can then evaluate every component on inputs of its choice and compare secret bits.
 #[test]
 fn the_printed_scheme_gives_the_offset_away() {
     let mut rng = Rng::replayable("test");
@@ -49,15 +49,15 @@ fn the_printed_scheme_gives_the_offset_away() {
     assert!((all.len() / 4..3 * all.len() / 4).contains(&hits), "{hits} of {}", all.len());
     let (found, _) = guess(active.iter().map(Vec::as_slice)).expect("a block is not constant");
     assert_eq!(found, delta.label());
-    // With R the evaluator sees which wires of a block have the same bit as the other block's.
+    // With R the evaluator sees where the bits of one block equal those of the other block.
     for (k, (a, b)) in blocks[0].iter().zip(&blocks[1]).enumerate() {
         let same = active[0][k] ^ active[1][k] == active[0][0] ^ active[1][0];
         assert_eq!(same, (a ^ b) == (blocks[0][0] ^ blocks[1][0]));
     }
 }
 
-/// Makes a program in which one value has three readers, several values go into one component, and blocks
-/// have the same width: it breaks the printed scheme.
+/// Makes a program that breaks the printed scheme: one value has three readers, several values enter one
+/// component, and all blocks have the same width.
 fn chained(rng: &mut Rng) -> Program {
     let word = |name: &str| Port::new(name, Type::Uint(16));
     let mut program =
@@ -73,10 +73,9 @@ fn chained(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// The same sums over all labels that the evaluator has of a run of the repaired scheme, with one T for each
-/// linked value. Blocks of one value carry the same bits and give 0. All others give something random, never
-/// the offset, and nothing twice by which it could be found. It is the blocks of all slots' inputs and all
-/// wires that are looked at.
+/// Takes the same sums over all labels that the evaluator has after a run of the repaired scheme, in which
+/// each linked value has its own T. Blocks of one value carry the same bits, so their sums are 0. All other
+/// sums are random and none is the offset. The test covers all inputs of slots and all wires.
 #[test]
 fn the_repaired_scheme_does_not() {
     let mut rng = Rng::replayable("test");
@@ -92,11 +91,12 @@ fn the_repaired_scheme_does_not() {
                 assert!(sums(one, other).all(|sum| sum != inside.delta.label()));
             }
         }
-        // A value that is read twice makes pairs of blocks agree with a third one: the most frequent value
-        // occurs as often as there are such pairs, and is random.
+        // If a value is read twice, both blocks give the same sums with every third block. So the most
+        // frequent sum occurs several times, but it is random.
         let (found, _) = guess(blocks.iter().copied()).expect("most sums are not zero");
         assert_ne!(found, inside.delta.label());
-        // The blocks are blocks: a link is one label, and the inputs are the wires plus this label.
+        // A link is one label for its whole block: each input label of the block is a wire label plus this
+        // label.
         for link in &layout.links {
             let shift = inside.falses[link.from as usize] ^ inside.false_inputs[link.to];
             for k in 0..link.wires {

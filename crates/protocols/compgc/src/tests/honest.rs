@@ -3,7 +3,7 @@ use brickwork_circuit::library;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
-/// Both parties over these channels.
+/// Runs both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,
@@ -18,7 +18,7 @@ fn over(
     })
 }
 
-/// Runs the program; its outputs, and the bytes of both directions, must be the predicted ones.
+/// Runs the program, and compares its outputs and the bytes of both directions with the prediction.
 #[track_caller]
 fn runs(program: Program, linking: Linking, rng: &mut Rng) {
     let program = Arc::new(program);
@@ -47,12 +47,12 @@ fn outputs_and_bytes_are_right() {
         runs(library::millionaires().unwrap(), linking, &mut rng);
         runs(library::aes::cbc_mac(3).unwrap(), linking, &mut rng);
         runs(library::aes::aes_from_rounds(library::aes::KeySize::Aes192).unwrap(), linking, &mut rng);
-        // More copies of a component than go side by side, and more than one frame of tables.
+        // More copies of a component than are garbled side by side, and more than one frame of tables.
         runs(library::millionaires().unwrap().repeat(70).unwrap(), linking, &mut rng);
     }
 }
 
-/// An observer of a run is told of its phases in their order, and at last that the outputs are there.
+/// The observer of a run gets the phases in their order, and at the end a notice that the outputs are there.
 #[test]
 fn who_watches_is_told_when_outputs_are_there() {
     struct Watch(Arc<std::sync::Mutex<Vec<&'static str>>>);
@@ -80,8 +80,8 @@ fn who_watches_is_told_when_outputs_are_there() {
     assert_eq!(*seen.lock().unwrap(), [CompGc::PHASES, &["outputs"]].concat());
 }
 
-/// The labels of a run with each linking, counted by hand: two slots of one component, where the second reads
-/// half of the first one's outputs, and wires of both parties.
+/// The links of a program, counted by hand for each linking. The program has two slots of one component. The
+/// second slot reads half of the first slot's outputs, and the garbler's input.
 #[test]
 fn links_are_counted_as_on_paper() {
     let mut rng = Rng::replayable("test");
@@ -99,10 +99,10 @@ fn links_are_counted_as_on_paper() {
     let program = program.finish().unwrap();
     let count = |linking| Layout::new(&program, linking).unwrap().labels_of_links();
     assert_eq!(count(Linking::Naive), 0);
-    // All 32 inputs, but for the 8 that take over the labels of the garbler's input.
+    // All 32 slot inputs take a label, except the 8 that take over the labels of the garbler's input.
     assert_eq!(count(Linking::Standard), 24);
-    // The first slot takes over the blocks of x and y. The second reads half of either port of the first, a
-    // block that goes over two ports of it, and x once more.
+    // The first slot takes over the blocks of x and y. The second slot reads one block from each output port
+    // of the first slot, and x a second time.
     assert_eq!(count(Linking::Scmc), 3);
 }
 
@@ -117,7 +117,7 @@ fn another_program_or_linking_is_refused() {
     assert!(results.iter().all(|result| matches!(result, Err(Error::Input(_)))), "{results:?}");
 }
 
-/// Each message of another length ends in an error, and nobody panics.
+/// Each message of a wrong length ends in an error, never in a panic.
 #[test]
 fn messages_of_another_length_are_refused() {
     let program = Arc::new(library::aes::cbc_mac(2).unwrap());
@@ -155,8 +155,8 @@ fn messages_of_another_length_are_refused() {
     }
 }
 
-/// With `standard`, the tables reveal nothing about the links: the messages before the inputs have the same
-/// lengths for all programs that use the same components equally often.
+/// With `standard`, the tables reveal nothing about the links: programs that use the same components equally
+/// often have messages of the same lengths before the inputs.
 #[test]
 fn standard_components_do_not_depend_on_their_links() {
     let mut rng = Rng::replayable("test");
@@ -188,9 +188,9 @@ fn standard_components_do_not_depend_on_their_links() {
     assert_eq!(order(&one), order(&other));
 }
 
-/// The evaluator of a run is told the colours of its outputs' false labels, and nothing by which it could
-/// decode another wire. The colour of the active label of any other wire, whatever its bit, is 0 as often as
-/// 1. The same holds for its sum with any other one that is no copy of the same wire.
+/// The evaluator gets the colours of its outputs' false labels, and can decode no other wire. The colour of
+/// the active label of any other wire is 0 as often as 1, whatever its bit is. The same holds for the XOR of
+/// the colours of two neighbouring wires.
 #[test]
 fn intermediate_wires_do_not_decode() {
     const RUNS: usize = 100;
@@ -218,14 +218,14 @@ fn intermediate_wires_do_not_decode() {
         let (mut ones, mut sums) = (vec![0_usize; wires], vec![0_usize; wires]);
         for _ in 0..RUNS {
             let inside = inside(&program, linking, [&a, &b], rng.seed());
-            assert_eq!(inside.told, outputs.len(), "an output is told, and nothing else");
+            assert_eq!(inside.told, outputs.len(), "only the outputs are decoded");
             for wire in 0..wires {
                 ones[wire] += usize::from(inside.actives[wire].colour());
                 let next = inside.actives[(wire + 1) % wires].colour();
                 sums[wire] += usize::from(inside.actives[wire].colour() ^ next);
             }
         }
-        // 50 expected in each; six standard deviations are 30. A wire that decodes would have 0 or 100.
+        // 50 is expected, and 30 is six standard deviations. A wire that decodes would count 0 or 100.
         assert!(ones.iter().chain(&sums).all(|count| count.abs_diff(RUNS / 2) < 30), "{ones:?} {sums:?}");
     }
 }

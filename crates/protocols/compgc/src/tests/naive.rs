@@ -1,6 +1,5 @@
-//! A second implementation of both parties, wire by wire and gate by gate, from the text of
-//! docs/protocols/compgc.md and the figures of the papers: all messages and the label of every wire are the
-//! same to the bit.
+//! A second implementation of both parties, gate by gate, written from docs/protocols/compgc.md and the
+//! figures of the papers. Its messages and wire labels must equal those of the real one, bit by bit.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_circuit::Gate;
@@ -9,8 +8,8 @@ use brickwork_wire::Tag;
 
 use super::*;
 
-/// H of a copy of a component with this many AND gates: π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i under keys with at most 2^15
-/// calls each.
+/// The hash H for a copy of a component with `ands` AND gates: π(σ(x) ⊕ i) ⊕ σ(x) ⊕ i, with at most 2^15
+/// calls under each key.
 struct Hash {
     start: u128,
     copy: u64,
@@ -20,7 +19,7 @@ struct Hash {
 impl Hash {
     fn call(&self, x: u128, i: u128) -> u128 {
         const CALLS: u64 = 1 << 13;
-        // Four calls a gate. A key is of as many gates as copies leave it, and of sixteen copies at least.
+        // A gate makes four calls, so a key serves 2^13 gates. At least sixteen copies share a key.
         let gates = (self.ands as u64).clamp(1, CALLS).next_power_of_two();
         let copies = (CALLS / gates).max(16);
         let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
@@ -36,7 +35,8 @@ impl Hash {
     }
 }
 
-/// Half-gates (figure 2 of their paper): the tables of a copy, and the false labels of its outputs.
+/// Garbles a copy with half-gates (figure 2 of their paper). Returns its tables and the false labels of its
+/// outputs.
 fn garble(component: &Component, hash: &Hash, delta: u128, inputs: &[u128]) -> (Vec<u8>, Vec<u128>) {
     let (mut wires, mut tables, mut i) = (inputs.to_vec(), Vec::new(), 0);
     for gate in component.circuit.gates() {
@@ -59,7 +59,7 @@ fn garble(component: &Component, hash: &Hash, delta: u128, inputs: &[u128]) -> (
     (tables, component.circuit.outputs().iter().map(|&wire| wires[wire as usize]).collect())
 }
 
-/// The wires of the program, value by value: those of an input port, or of an output port of a slot.
+/// Returns the wires of each linked value: of an input port, or of an output port of a slot.
 fn values(program: &Program) -> Vec<Vec<usize>> {
     let mut widths = Vec::new();
     for party in [Party::Garbler, Party::Evaluator] {
@@ -75,10 +75,10 @@ fn values(program: &Program) -> Vec<Vec<usize>> {
     values
 }
 
-/// A link: pairs of a wire and a place among the inputs of all slots; and whether they share their labels.
+/// A link: pairs of a wire and an index among the inputs of all slots, and true if they share their labels.
 type Pairs = (Vec<[usize; 2]>, bool);
 
-/// The links of a program: single wires with `standard`, with `scmc` blocks of them.
+/// Returns the links of a program: single wires with `standard`, blocks of wires with `scmc`.
 fn links(program: &Program, linking: Linking) -> Vec<Pairs> {
     let mut value_of = vec![0; program.wires()];
     for (value, wires) in values(program).iter().enumerate() {
@@ -105,7 +105,7 @@ fn links(program: &Program, linking: Linking) -> Vec<Pairs> {
                 place += 1;
             }
             for block in blocks {
-                // For wires that read a value, the first one; for single wires, each.
+                // Only the first link of a value can be free; with `standard`, the first link of a wire.
                 let same = |wire: usize| match linking {
                     Linking::Scmc => value_of[wire] == value_of[block[0][0]],
                     _ => wire == block[0][0],
@@ -119,7 +119,7 @@ fn links(program: &Program, linking: Linking) -> Vec<Pairs> {
     links
 }
 
-/// Bits in bytes, the first one lowest.
+/// Packs bits into bytes, the first bit lowest.
 fn packed(bits: impl IntoIterator<Item = u128>) -> Vec<u8> {
     let bits: Vec<u128> = bits.into_iter().collect();
     bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |sum, &bit| (sum << 1) | bit as u8)).collect()
@@ -129,8 +129,8 @@ fn bytes(labels: impl IntoIterator<Item = u128>) -> Vec<u8> {
     labels.into_iter().flat_map(u128::to_le_bytes).collect()
 }
 
-/// Returns the messages of the garbler behind the OTs, and the false labels of all wires, from its draws in
-/// their order.
+/// Returns the garbler's messages after the OTs, and the false labels of all wires. It draws in the same
+/// order as the garbler.
 fn garbler(
     run: &Inside,
     program: &Program,
@@ -155,7 +155,7 @@ fn garbler(
         let shift = if *free { 0 } else { rng.block() };
         link.iter().for_each(|&[wire, place]| inputs[place] = wires[wire] ^ shift);
     }
-    // The evaluator's labels, as its bits and its choices differ.
+    // The labels of the evaluator's inputs: those of choice 1 where its bit and its choice differ.
     let chosen: Vec<u128> = (0..evaluators)
         .map(|k| run.ots[k].bits() ^ (u128::from(u8::from(theirs[k]) ^ run.choices[k]) * delta))
         .collect();
@@ -217,7 +217,7 @@ fn garbler(
     }
     let outputs = outputs(program, Party::Evaluator);
     sent.push((msg::DECODING, packed(outputs.iter().map(|&wire| wires[wire] & 1))));
-    // An empty part has no message.
+    // Empty messages are not sent.
     let no_slots = program.slot_count() == 0;
     let is_there = |(tag, bytes): &Message| {
         let of_slots = [msg::KEYS, msg::TABLES, msg::CORRECTIONS].contains(tag);
@@ -227,13 +227,13 @@ fn garbler(
     (sent, wires)
 }
 
-/// The wires of the outputs that a party learns.
+/// Returns the wires of the outputs that a party learns.
 fn outputs(program: &Program, party: Party) -> Vec<usize> {
     let own = program.outputs().iter().filter(|output| output.to.includes(party));
     own.flat_map(|output| output.wires.iter().map(|&wire| wire as usize)).collect()
 }
 
-/// The bit of every wire.
+/// Returns the bit of every wire.
 fn bits(program: &Program, inputs: [&[bool]; 2]) -> Vec<bool> {
     let mut bits = inputs.concat();
     for slot in program.slots() {
@@ -249,7 +249,7 @@ fn messages_and_labels_are_those_of_a_naive_writing() {
     for linking in Linking::ALL {
         for round in 0..12 {
             let program = match round {
-                // Keys of several groups of copies, and more copies than go side by side.
+                // Copies that need several groups of keys, and more copies than are garbled side by side.
                 0 => brickwork_circuit::library::millionaires().unwrap().repeat(35).unwrap(),
                 _ => random_program(&mut rng),
             };
@@ -264,7 +264,7 @@ fn messages_and_labels_are_those_of_a_naive_writing() {
             for (message, expected) in of(0).iter().zip(&expected) {
                 assert!(message == expected, "{:?} with {linking:?}", message.0);
             }
-            // Every wire's label is that of its bit; colours are sent back for the garbler's outputs.
+            // The active label of each wire stands for the wire's bit.
             let bits = bits(&program, [&a, &b]);
             let delta = run.delta.bits();
             for (wire, (&label, &bit)) in falses.iter().zip(&bits).enumerate() {
