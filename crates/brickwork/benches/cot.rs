@@ -1,9 +1,10 @@
-//! Nanoseconds per correlated OT, each party in a thread of its own: random bits, of every way to make them,
-//! in one run; the best of many calls, of CPU time, as other programs may run beside it, and bytes of both
-//! directions, without those of the first call. And milliseconds of a setup, without its base OTs.
+//! Measures the nanoseconds of CPU time for each correlated OT of random bits, for every scheme, with each
+//! party in a thread of its own. The best of many calls counts, because other programs may run beside it. The
+//! bytes are those of both directions, without the first call. The setup is measured in milliseconds, without
+//! its base OTs.
 //!
-//! `cargo bench --bench cot`, of one way `cargo bench --bench cot -- 'SoftSpokenOT 4'`, with another kernel
-//! `BRICKWORK_KERNEL=aes-ni cargo bench --bench cot`.
+//! `cargo bench --bench cot` measures all schemes, and `cargo bench --bench cot -- 'SoftSpokenOT 4'` only
+//! this one. `BRICKWORK_KERNEL=aes-ni cargo bench --bench cot` takes another kernel.
 
 use brickwork::label::{Delta, Label};
 use brickwork::ot::{CotReceiver, CotSender, Direction, Series, extension, pcg, softspoken};
@@ -12,7 +13,7 @@ use brickwork::random::{Rng, Seed};
 use brickwork::wire::memory_pair;
 use brickwork_kernels::Kernel;
 
-/// OTs of a call: rows of 1 KiB a chunk, and labels that do not fit into the caches of a core.
+/// The OTs of a call: each chunk then has rows of 1 KiB, and the labels do not fit into the caches of a core.
 const COUNT: usize = 1 << 18;
 const CALLS: usize = 12;
 
@@ -82,7 +83,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         measure::<softspoken::Sender<2>, softspoken::Receiver<2>>("SoftSpokenOT 2", COUNT)?;
         measure::<softspoken::Sender<4>, softspoken::Receiver<4>>("SoftSpokenOT 4", COUNT)?;
         measure::<softspoken::Sender<8>, softspoken::Receiver<8>>("SoftSpokenOT 8", COUNT)?;
-        // An iteration a call.
+        // A call makes exactly the OTs of one iteration of the PCG.
         measure::<pcg::Sender, pcg::Receiver>("PCG", pcg::PARAMETERS.yields())?;
     }
     Ok(())

@@ -1,8 +1,9 @@
-//! Nanoseconds per AND gate and copy, one thread, for the AES-128 circuit; the best of many runs.
+//! Measures the nanoseconds for each AND gate of each copy, on one thread, for the AES-128 circuit. The best
+//! of many runs counts.
 //!
-//! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]`: every kernel, or the one with that name, on a
-//! circuit file. *garble* discards the tables, *hash* hashes each copy's tables, which is also the cost of
-//! checking a copy, and *keep* collects them in memory.
+//! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]` measures every kernel or the named one, on AES-128 or
+//! the circuit in the file. Here *garble* discards the tables. Checking a copy costs as much as *hash*, which
+//! hashes the tables of each copy. And *keep* collects the tables in memory.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ impl TableSink for Discard {
     }
 }
 
-/// The shortest of many runs, in nanoseconds.
+/// Returns the shortest time of many runs, in nanoseconds.
 fn best(mut run: impl FnMut()) -> f64 {
     let (start, mut best) = (Instant::now(), Duration::MAX);
     while start.elapsed() < Duration::from_millis(300) {

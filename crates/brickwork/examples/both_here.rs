@@ -1,4 +1,4 @@
-//! Both parties in this process: the shortest run.
+//! The smallest example: both parties run in this process.
 
 use brickwork::{Program, run_local};
 
@@ -10,7 +10,7 @@ const RICHER: &str = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#outpu
 pub fn main() -> Result<(), brickwork::Error> {
     let program = Program::from_source("richer.wir", RICHER)?;
     let [garbler, evaluator] = run_local(&program, ("input1", 1_250_000u32), ("input2", 1_000_000u32))?;
-    // Both learn whether the garbler has more, and nothing else.
+    // Both parties learn whether the garbler has more, and nothing else.
     assert!(garbler.outputs.get::<bool>("output")? && evaluator.outputs.get::<bool>("output")?);
     println!("{}", garbler.promise);
     Ok(())

@@ -2,9 +2,9 @@
 //! inputs: `cargo run --release -p brickwork --example compgc -- ROUNDS [DIR]`. With a folder it writes the
 //! programs there.
 //!
-//! Both outputs are compared with a simulation. Bytes are those of the online phase, from the moment when the
-//! inputs are there until the outputs are; CPU is that of the evaluator's thread meanwhile, the median of the
-//! rounds, without closing the connection.
+//! Both parties' outputs are compared with a simulation. The bytes and the CPU time are those of the online
+//! phase, which begins when the inputs are there and ends with the outputs. The CPU time is the median over
+//! the rounds of the evaluator's thread, and does not include closing the connection.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,7 +52,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A run whose outputs are right, and the CPU seconds of its online phase at the evaluator.
+/// Runs the program, checks its outputs, and returns the report with the CPU seconds of the evaluator's
+/// online phase.
 fn checked(program: &Arc<Program>, linking: Linking) -> Result<(Report, f64), Box<dyn std::error::Error>> {
     let mut rng = Rng::new("brickwork compgc example")?;
     let mut random =
@@ -80,8 +81,7 @@ fn checked(program: &Arc<Program>, linking: Linking) -> Result<(Report, f64), Bo
     })
 }
 
-/// Measures the CPU seconds of its thread from the moment when the inputs are used until the outputs are
-/// there.
+/// Measures the CPU seconds of its thread from the first use of the inputs until the outputs are there.
 struct Online(Arc<Mutex<f64>>);
 
 impl Online {

@@ -1,4 +1,5 @@
-//! A line of your own: anything that reads and writes. Here it is a pair of Unix sockets.
+//! Runs over a connection of the caller's, which can be anything that reads and writes. Here it is a pair of
+//! Unix sockets.
 
 /// Runs both parties.
 #[cfg(unix)]
@@ -20,11 +21,11 @@ pub fn main() -> Result<(), brickwork::Error> {
     let first = std::thread::spawn(move || garbler.run(&other, &Inputs::from(("input1", 40i16))));
     let run = evaluator.run(&program, &Inputs::from(("input2", -42i16)))?;
     assert_eq!(run.outputs.get::<i16>("output2")?, -2);
-    // The garbler learns nothing but that the run is over.
+    // The program has no output for the garbler.
     assert_eq!(first.join().expect("no panic")?.outputs.names().count(), 0);
     Ok(())
 }
 
-/// There are no such sockets here.
+/// This system has no Unix sockets.
 #[cfg(not(unix))]
 fn main() {}

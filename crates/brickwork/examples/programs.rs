@@ -1,5 +1,5 @@
-//! Writes `examples/`: `cargo xtask examples`, or `cargo run --release -p brickwork --example programs --
-//! FOLDER`.
+//! Writes the folder `examples/`: `cargo xtask examples`, or `cargo run --release -p brickwork --example
+//! programs -- FOLDER`.
 
 use std::path::Path;
 use std::process::ExitCode;

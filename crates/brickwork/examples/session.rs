@@ -1,8 +1,8 @@
-//! A session whose second step depends on the first: a sum that nobody sees is carried on.
+//! Runs a session whose second step uses the first step's result: a sum that neither party sees.
 
 use brickwork::{Error, Identity, Inputs, Party, Program, Store, StoreKey};
 
-/// Plays both parties.
+/// Runs both parties.
 pub fn main() -> Result<(), Error> {
     let folder = tempfile::tempdir().expect("a folder");
     let ports = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n";
@@ -19,7 +19,7 @@ pub fn main() -> Result<(), Error> {
 
     let play = |party: &mut Party, first: Inputs, second: Inputs| -> Result<_, Error> {
         let mut session = party.session()?;
-        // Stock is made before the first input: then nothing that a party tries can depend on one.
+        // The stock is made before the first input, so no cheat while it is made can depend on an input.
         session.prepare(&sum, 1)?;
         session.prepare(&rest, 1)?;
         let kept = session.step(&sum, &first, &[], &["output1"])?.kept;

@@ -1,14 +1,15 @@
 //! Writes a program of many small slots, to measure the cost of a slot: `cargo run --release --example slots
 //! -- 1048576 slots.bwp`.
 //!
-//! A state of 256 bytes, of which each party brings a half, goes through rounds of 256 slots. A slot gives
-//! the S-box of AES of one byte plus another byte: 16 inputs, 8 outputs, 32 AND gates.
+//! The program has a state of 256 bytes, half of them from each party, which goes through rounds of 256
+//! slots. A slot computes the AES S-box of one byte and adds another byte: 16 inputs, 8 outputs, 32 AND
+//! gates.
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::library::{aes, component, xor};
 use brickwork::circuit::{Port, Program, ProgramBuilder, Recipient, Type, Wire};
 
-/// Bytes of the state, and slots of a round.
+/// The bytes of the state, and also the slots of a round.
 const STATE: usize = 256;
 
 fn program(slots: usize) -> Result<Program, Error> {

@@ -1,4 +1,4 @@
-//! Stock ahead of the program: what costs time is made before anybody knows the inputs.
+//! Makes stock before the inputs are known, so that the runs themselves are fast.
 
 use brickwork::{Error, Identity, Inputs, Party, Program, Store, StoreKey};
 
@@ -22,7 +22,7 @@ pub fn main() -> Result<(), Error> {
         let mut session = party.session()?;
         session.prepare(&program, 2)?;
         session.close()?;
-        // Later, and each run over a connection of its own.
+        // The stock is used later, and each run has a connection of its own.
         let mut richer = |own| party.run(&program, &Inputs::from((port, own)))?.outputs.get("output");
         Ok([richer(wealth[0])?, richer(wealth[1])?])
     };

@@ -1,8 +1,8 @@
-//! Tables: each party brings rows, and both learn a number about all of them.
+//! Each party brings a table, and both parties learn one number about all rows.
 
 use brickwork::{Error, Program, Value, run_local};
 
-/// The sum of what the garbler's customers have bought who are the evaluator's customers, too.
+/// Computes how much those customers of the garbler have bought that are also customers of the evaluator.
 const SPENT: &str = include_str!("spent.wir");
 
 /// Runs both parties.

@@ -1,7 +1,7 @@
-//! Two processes with keys: run this twice, on one machine or two.
+//! Runs one party of two that have keys: start it twice, on one machine or on two.
 //!
-//! `two_processes garbler ALICE.key BOB.pub 0.0.0.0:7000 1250000` and
-//! `two_processes evaluator BOB.key ALICE.pub alice.example:7000 1000000`; `brickwork keygen` makes keys.
+//! The commands are `two_processes garbler ALICE.key BOB.pub 0.0.0.0:7000 1250000` and `two_processes
+//! evaluator BOB.key ALICE.pub alice.example:7000 1000000`. `brickwork keygen` makes the keys.
 
 use std::fs::read_to_string;
 

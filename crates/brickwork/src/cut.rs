@@ -1,4 +1,4 @@
-//! A cut of a program into components, by its name.
+//! The cuts of a program into components, with the names by which the parties and the user refer to them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
 pub enum Cut {
     /// The program's own components.
     Given,
-    /// In one piece.
+    /// The whole program as one component.
     Whole,
     /// Each AND gate is a component by itself, as in JIMU with gates.
     Gates,
@@ -30,7 +30,7 @@ impl Cut {
         if inline.is_empty() && component.is_empty() { Cut::Given } else { Cut::Flags { inline, component } }
     }
 
-    /// Returns the two cuts that treat this function in another way.
+    /// Returns the two cuts that differ from this cut only in their flags for `function`.
     pub fn one_flag_away(&self, function: &str) -> [Self; 2] {
         [0, 1].map(|which| {
             let mut sets = match self {
@@ -63,7 +63,7 @@ impl Cut {
         }
     }
 
-    /// Returns the name by which the parties tell each other this cut: the given one has an empty name.
+    /// Returns the name of this cut, which the parties send to each other. The given cut has an empty name.
     pub fn name(&self) -> String {
         match self {
             Cut::Given => String::new(),
@@ -130,7 +130,7 @@ impl FromStr for Cut {
 /// The cut that a party wants.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CutChoice {
-    /// The garbler takes the cut that is predicted to be fastest. The evaluator takes the one that the
+    /// The garbler takes the cut that is predicted to be fastest. The evaluator accepts the cut that the
     /// garbler proposes.
     Fastest,
     /// Only this cut.

@@ -1,4 +1,4 @@
-//! The error of the library: its kind, a message, and a hint how to solve it.
+//! The error of the library: its kind, a message, and a hint about the remedy.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -74,14 +74,14 @@ pub struct Error {
     cause: Option<Box<Cause>>,
 }
 
-/// The cause of an error, where more is known than its words.
+/// Details of an error, where more than its text is known.
 #[derive(Debug)]
 enum Cause {
     /// The peer failed this check.
     Check(Cheat),
-    /// The connection of a run ended when the run had come so far.
+    /// The connection ended; this is how far the run had come.
     Ended(Standing),
-    /// A source does not compile.
+    /// The errors of a source that does not compile.
     Source(Diagnostics),
 }
 
@@ -174,7 +174,7 @@ impl Error {
         &self.message
     }
 
-    /// Returns the hint: what to do about it.
+    /// Returns the hint: a remedy for the error.
     pub fn hint(&self) -> &str {
         &self.hint
     }
@@ -283,7 +283,7 @@ const DENIABLE_HINT: &str = "a bad line does this, and so does a peer that cheat
                              bound of a run holds for one run, and each run that ends so adds as much: find \
                              out why the line broke before you run again";
 
-/// Advice where the line ended and nobody said why.
+/// The hint if the connection ended without a message about the reason.
 const BROKEN_HINT: &str = "the network failed, or the other side's process was killed; if the other side's \
                            message names another cause, it is that one";
 

@@ -4,9 +4,9 @@
 //! # How a run works
 //!
 //! The *garbler* encrypts circuits, and the *evaluator* computes on the encrypted circuits without learning
-//! the values. A garbler that cheats would garble another function. Therefore it garbles many copies of
+//! the values. A cheating garbler would garble another function. Therefore it garbles many copies of
 //! *components*: the evaluator opens and checks some of them and puts the others into *buckets*. A bucket is
-//! correct if at least one of its copies is good. Then the buckets are *soldered* together into a program.
+//! correct if at least one of its copies is correct. Then the buckets are *soldered* together into a program.
 //!
 //! | step | module |
 //! | --- | --- |
@@ -108,9 +108,9 @@ pub use steps::{KeptValue, Session, StepRun};
 pub use stock::{Store, StoreKey};
 pub use values::{Inputs, Outputs, Value};
 
-/// The cost of a run before it starts: the machine, the network, the predicted time, and each kind of work in
-/// this workspace. Each protocol has its own cost script: [`duplo::cost`], [`semi_honest::cost`],
-/// [`compgc::cost`], [`authenticated::cost`], [`jimu::cost`], [`lego::cost`].
+/// Predicts the cost of a run: the constants of the machine and the network, the predicted time, and each
+/// kind of work in this workspace. Each protocol has its own cost script: [`duplo::cost`],
+/// [`semi_honest::cost`], [`compgc::cost`], [`authenticated::cost`], [`jimu::cost`], [`lego::cost`].
 pub mod plan {
     use super::ProtocolError as Error;
     use brickwork_authenticated::Authenticated;
@@ -123,7 +123,7 @@ pub mod plan {
     pub use brickwork_primitives::spill::check_room as check_temporary_files;
     use brickwork_semi_honest::SemiHonest;
 
-    /// The crates with kinds of work that are measured on a machine.
+    /// The crates whose kinds of work are measured on a machine.
     const PARTS: [&dyn Measure; 7] =
         [&Primitives, &Duplo, &Authenticated, &SemiHonest, &CompGc, &Jimu, &Lego];
 
@@ -144,8 +144,8 @@ pub mod plan {
         Ok(Machine::estimated(probe()?))
     }
 
-    /// Describes a reference machine with this kernel, which has a constant for each kind of work. Tests use
-    /// it because it needs no measurement.
+    /// Returns the constants of a reference machine with this kernel. It has a constant for each kind of
+    /// work. Tests use it because it needs no measurement.
     pub fn known(kernel: &str, threads: u32) -> Machine {
         let machine = Machine::known(kernel, threads);
         let mut seconds = Measured::default();
@@ -155,7 +155,7 @@ pub mod plan {
         machine.with(seconds)
     }
 
-    /// Returns whether all constants of a machine are present and sensible: they may come from a file.
+    /// Returns whether a machine has all constants with sensible values. A file may lack some.
     pub fn is_whole(machine: &Machine) -> bool {
         machine.is_sound() && PARTS.iter().all(|part| machine.has(part.kinds().iter().copied()))
     }

@@ -39,7 +39,7 @@ pub struct Run {
     pub and_gates: u64,
     /// Time and bytes of each phase.
     pub phases: Vec<PhaseReport>,
-    /// Seconds of CPU time that this process used meanwhile.
+    /// The CPU seconds of this process during the run.
     pub cpu_seconds: f64,
 }
 
@@ -47,14 +47,14 @@ pub struct Run {
 enum Transport {
     Listen(String),
     Connect(String),
-    /// A connection that the caller made; none after it was used.
+    /// A connection that the caller made. It is `None` after its use.
     Own(Option<Channel>),
 }
 
 /// A party of a computation: its role and key, its peer, and its connection.
 ///
-/// Both parties must name the same security, and accept a protocol in common. A run ends the connection; the
-/// next run makes another one, except over a [line of the caller's](Party::over).
+/// Both parties must name the same security, and accept a protocol in common. A run ends the connection, and
+/// the next run makes another one, except over a [connection of the caller's](Party::over).
 ///
 /// ```
 /// use brickwork::{Identity, Inputs, Party, Program};
@@ -105,7 +105,7 @@ impl Party {
         Party { role, identity, peer: None, line: None, listener: None, request, store: None }
     }
 
-    /// Names the public key of the peer: only the holder of the private key can be the peer.
+    /// Names the public key of the peer. Only the holder of its private key can be the peer.
     pub fn peer(mut self, peer: PublicKey) -> Self {
         self.peer = Some(peer);
         self
@@ -142,19 +142,20 @@ impl Party {
         Ok(self)
     }
 
-    /// Names the protocol. Without it the fastest runs of those that hold against a cheater, as the garbler
-    /// predicts it.
+    /// Makes this protocol the only accepted one. If no protocol is named, the run takes the protocol that
+    /// the garbler predicts to be fastest, among those that hold against a cheater.
     pub fn protocol(&mut self, protocol: Protocol) -> &mut Self {
         self.accept([protocol])
     }
 
-    /// Names the protocols of which the fastest may run that the peer accepts, too.
+    /// Names the accepted protocols. The run takes the fastest one that the peer accepts, too.
     pub fn accept(&mut self, protocols: impl IntoIterator<Item = Protocol>) -> &mut Self {
         self.request.parameters.protocol = Protocols::of(protocols);
         self
     }
 
-    /// Takes stock from this store. Lacking stock is made during the run. The peer needs a store, too.
+    /// Uses stock from this store. Items that are missing in the stock are made during the run. The peer must
+    /// use a store, too.
     pub fn store(&mut self, store: Store) -> &mut Self {
         self.request.stored = true;
         self.store = Some(store);
@@ -179,16 +180,17 @@ impl Party {
         self
     }
 
-    /// Limits the memory, in bytes, that the prediction of a run may reach.
+    /// Limits the predicted memory of a run, in bytes.
     pub fn max_ram(&mut self, bytes: u64) -> &mut Self {
         self.request.resources.max_ram = Some(bytes);
         self
     }
 
-    /// Starts to listen, and returns the address. A run does this by itself if it was not called.
+    /// Starts to listen, and returns the address of this party. A run does this by itself if it was not done
+    /// before.
     ///
     /// # Errors
-    /// An error of the network if the address is taken, and one of usage if the party does not listen.
+    /// An error of the network if the address is in use, and an error of usage if the party does not listen.
     pub fn bind(&mut self) -> Result<std::net::SocketAddr, Error> {
         let Some(Transport::Listen(address)) = &self.line else {
             return Err(Error::usage("this party does not listen", "give it an address with `listen`"));
@@ -207,13 +209,13 @@ impl Party {
     ///
     /// # Errors
     /// An error of input if a value is missing or does not fit. Also errors of the network and of the peer,
-    /// and a mismatch if the parties want different runs.
+    /// and an error if the parties want different runs.
     pub fn run(&mut self, program: &Program, inputs: &Inputs) -> Result<Run, Error> {
         self.run_watched(program, inputs, &|_| Box::new(Unobserved))
     }
 
     /// Does the same as [`Party::run`], and shows the progress to the observer that `watch` makes for the
-    /// phases of the protocol.
+    /// protocol's phases.
     ///
     /// # Errors
     /// As [`Party::run`].
@@ -230,11 +232,12 @@ impl Party {
         run_at(&part, store, place, &input, watch)
     }
 
-    /// Begins a session with the peer on the stores of both. Of the protocols that are accepted it takes the
-    /// one whose stock the store holds, or else DUPLO.
+    /// Begins a session with the peer on both parties' stores. The session takes the accepted protocol whose
+    /// stock the store holds, or else DUPLO.
     ///
     /// # Errors
-    /// An error of usage without a store; those of the network, and of stores that do not belong together.
+    /// An error of usage without a store. Also errors of the network, and an error if the stores do not
+    /// belong together.
     pub fn session(&mut self) -> Result<Session, Error> {
         let (role, request) = (self.role, self.request.clone());
         let Some(store) = self.store.clone() else {
@@ -242,7 +245,7 @@ impl Party {
         };
         let options = request.resources.options(role);
         let (keys, place) = self.reach()?;
-        // No protocol of the store's that this party does not accept.
+        // This takes no protocol that the party does not accept, even if the store has its stock.
         let ways = request.from_stock(Some(&store), &ordered(role, keys))?;
         let protocol = ways.requests[0].parameters.protocol;
         let channel = match place {
@@ -263,11 +266,12 @@ impl Party {
         Ok(Session { role, protocol, line: Some(line) })
     }
 
-    /// Returns the way to the peer, and the keys of this party and of its peer.
+    /// Returns how to reach the peer, with the keys of this party and of its peer.
     fn reach(&mut self) -> Result<([PublicKey; 2], Place<'_>), Error> {
         let nobody = PublicKey::from_bytes([0; 32]);
         let keys = match (&self.line, self.peer) {
-            // No key protects such a line. A store belongs to two keys all the same.
+            // No key protects a connection of the caller's. A store needs the two keys even so, because it
+            // belongs to them.
             (Some(Transport::Own(_)), None) if self.store.is_none() => [nobody; 2],
             _ => [self.identity.public_key(), self.peer_key()?],
         };
@@ -304,7 +308,7 @@ impl fmt::Debug for Party {
     }
 }
 
-/// Runs a party at this place.
+/// Runs a party that reaches its peer at this place.
 fn run_at(
     part: &RunPart,
     store: Option<Store>,
@@ -368,7 +372,7 @@ pub fn run_local(
         (garbler.join().unwrap_or_else(|_| Err(Error::fault("the garbler's thread panicked"))), evaluator)
     });
     match (garbler, evaluator) {
-        // A party that fails closes the connection, so the other one only sees that.
+        // A party that fails closes the connection, so the other party only has an error of the network.
         (Err(error), Err(other)) if error.kind() == ErrorKind::Network => Err(other),
         (garbler, evaluator) => Ok([garbler?, evaluator?]),
     }

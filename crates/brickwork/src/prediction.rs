@@ -1,4 +1,4 @@
-//! The predicted cost of a run, before it.
+//! The predicted cost of a run before the run begins.
 
 use brickwork_session::Promise;
 use brickwork_wire::tls::PublicKey;
@@ -52,11 +52,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Predicts a run of a program by each of these protocols, or without any by each that holds against a
-    /// cheater. The run that a party would take comes first.
+    /// Predicts a run of a program by each of these protocols. An empty list stands for all protocols that
+    /// hold against a cheater. The protocol that a party would choose comes first.
     ///
     /// # Errors
-    /// That of the last protocol, if none can run the program.
+    /// The error of the last protocol, if none can run the program.
     pub fn of(
         program: &Program,
         link: LinkSpeed,

@@ -2,7 +2,7 @@
 //! components.
 //!
 //! A [`Program`] holds everything that another process needs, including the files that its source includes.
-//! Paths are needed only to load one.
+//! Only [`Program::load`] and [`Program::load_with`] need a path.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::values::{Inputs, Outputs};
 /// Largest program file.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
-/// Bytes that are read before the next check whether to stop.
+/// The bytes that are read before the next check whether to stop.
 const PIECE: u64 = 16 << 20;
 
 /// Memory that a gate takes while a program is compiled, in bytes.
@@ -41,7 +41,7 @@ const BYTES_A_WIRE: u64 = 16;
 /// Bytes that a slot takes, including the protocol's own data about it.
 const BYTES_A_SLOT: u64 = 96;
 
-/// The options of the compiler that must be the same at both parties.
+/// The options of the compiler. Both parties must use the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourceOptions {
     /// Functions whose calls from `main` are computed as part of it; `*` stands for all.
@@ -85,7 +85,7 @@ struct Source {
     options: SourceOptions,
 }
 
-/// A program: components, how they are soldered, and the inputs and outputs of both parties.
+/// A program: components, their solderings, and the inputs and outputs of both parties.
 ///
 /// ```
 /// use brickwork::{Inputs, Program};
@@ -148,8 +148,8 @@ impl Program {
         Self::read(path, read_all(path)?, map, options)
     }
 
-    /// Makes a program from the bytes of a file. `path` need not exist, but included files are searched
-    /// beside it.
+    /// Makes a program from the bytes of a file. `path` need not exist, but the source's included files are
+    /// searched beside it.
     ///
     /// # Errors
     /// As [`Program::load`], except that `path` itself is not read.
@@ -254,7 +254,7 @@ impl Program {
         self.warnings.as_deref()
     }
 
-    /// Returns the program as the file describes it.
+    /// Returns the program with the cut of its file.
     #[doc(hidden)]
     pub fn given(&self) -> &Arc<circuit::Program> {
         &self.given
@@ -266,7 +266,7 @@ impl Program {
         self.source.as_ref().map(|source| *blake3::hash(source.text.as_bytes()).as_bytes())
     }
 
-    /// Returns the length of the source with all included files, 0 if there is none.
+    /// Returns the length of the source with all included files, or 0 without a source.
     #[doc(hidden)]
     pub fn source_bytes(&self) -> usize {
         self.source
@@ -296,10 +296,10 @@ impl Program {
         self.given.slots().map(of).sum()
     }
 
-    /// Returns the program in this cut, if no piece has more than `max_gates` gates.
+    /// Returns the program in this cut. No component may have more than `max_gates` gates.
     ///
     /// # Errors
-    /// An error of input if it cannot be cut like this.
+    /// An error of input if the program cannot be cut like this.
     #[doc(hidden)]
     pub fn cut(&self, cut: &Cut, max_gates: u64) -> Result<circuit::Program, Error> {
         match cut {
@@ -365,12 +365,12 @@ impl From<circuit::Program> for Program {
     }
 }
 
-/// Returns the largest number of gates in one piece for which this memory is enough.
+/// Returns the largest number of gates that one component can have with this memory.
 pub fn gates_within(memory: Option<u64>) -> u64 {
     memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
 }
 
-/// Returns the program that runs: `program` itself, or its repetition.
+/// Returns the program for this number of executions: `program` itself, or its repetition.
 ///
 /// # Errors
 /// An error of usage if the executions do not fit into memory.
@@ -384,14 +384,14 @@ pub fn repeated(program: &circuit::Program, executions: Option<u32>) -> Result<c
     }
 }
 
-/// Bytes that an execution takes in a repeated program, before anything runs.
+/// Returns the bytes that one execution takes in a repeated program, before the protocol begins.
 fn bytes_an_execution(program: &circuit::Program) -> u64 {
     let inputs = program.slots().map(|slot| slot.inputs.len() as u64).sum::<u64>();
     let outputs = program.outputs().iter().map(|output| output.wires.len() as u64).sum::<u64>();
     BYTES_A_WIRE * (program.wires() as u64 + inputs + outputs) + BYTES_A_SLOT * program.slot_count() as u64
 }
 
-/// Refuses executions that are laid out side by side, take this many bytes each, and do not fit into the
+/// Refuses executions that are held in memory together, at this many bytes each, and do not fit into the
 /// memory of this machine.
 pub fn fits(program: &circuit::Program, executions: u32, bytes_an_execution: u64) -> Result<(), Error> {
     let needed = bytes_an_execution.saturating_mul(executions.into());
@@ -430,8 +430,8 @@ fn read_all(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Returns the component with this name, which a CompGC function uses. It comes from a `.bwp` or Bristol file
-/// of that name in the folder of the function, as one component, or else from the library.
+/// Returns the component of this name that a CompGC function uses. It comes from a `.bwp` or Bristol file of
+/// this name in the folder of the function, as one component, or else from the library.
 fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolError> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
         return Err(ProtocolError::Input(format!(
@@ -444,7 +444,8 @@ fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolEr
         }
         let shown = path.display().to_string();
         let bytes = read_all(&path).map_err(|error| ProtocolError::Input(error.message().into()))?;
-        // A component cannot be another CompGC function, which could name itself again.
+        // A component cannot be another CompGC function, because the functions could refer to each other
+        // without end.
         if formats::kind(&bytes) == Some(FileKind::CompGc) {
             return Err(ProtocolError::Input(format!("{shown}: a component is a circuit, not a function")));
         }
@@ -495,7 +496,7 @@ mod tests {
         assert_eq!(repeated(&program, Some(1000)).expect("it fits").and_gates(), 1000 * program.and_gates());
     }
 
-    /// A program that was sent to another process can still be cut, also if its source includes files.
+    /// A program that was sent to another process can still be cut, even if its source includes files.
     #[test]
     fn programs_travel_with_their_sources() {
         let files: HashMap<_, _> = [("half.wir".into(), "typedef uint_t 8 byte\n".to_owned())].into();

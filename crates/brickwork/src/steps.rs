@@ -1,4 +1,4 @@
-//! A session of a party with a store: stock is made in it, and programs run on it one after another.
+//! A session of a party with a store, in which stock is made and programs run one after another.
 
 use brickwork_base::Party;
 use brickwork_session::steps::{Secret, Step};
@@ -11,10 +11,10 @@ use crate::failure::Error;
 use crate::program::Program;
 use crate::values::{Inputs, Outputs};
 
-/// A session with the peer, on the stores of both parties. It is over after an error.
+/// A session with the peer, on the stores of both parties. After an error it cannot be used any more.
 ///
-/// A value that a step keeps stays on wires that neither party can read, until another step of the session
-/// takes it. `duplo` and `authenticated` keep values.
+/// A step can keep a value on wires that neither party can read, and a later step of the session can use it.
+/// `duplo` and `authenticated` keep values.
 ///
 /// ```
 /// use brickwork::{Identity, Inputs, Party, Program, Store, StoreKey};
@@ -57,7 +57,7 @@ use crate::values::{Inputs, Outputs};
 pub struct Session {
     pub(crate) role: Party,
     pub(crate) protocol: Protocol,
-    /// Absent after an error.
+    /// The connection with both stores; `None` after an error.
     pub(crate) line: Option<Stocked>,
 }
 
@@ -67,11 +67,11 @@ pub struct Session {
 pub struct StepRun {
     /// The outputs of this party.
     pub outputs: Outputs,
-    /// The values that are kept, in the order in which the program lists their outputs.
+    /// The kept values, in the order in which the program lists their outputs.
     pub kept: Vec<KeptValue>,
     /// The promise of the step.
     pub promise: Promise,
-    /// The stock that was lacking and was made for the step, in words.
+    /// The items that were missing in the stock and were made for the step, in words.
     pub made: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl Session {
     /// Makes stock for this number of executions of a program.
     ///
     /// # Errors
-    /// Those of the protocol and of the store.
+    /// The errors of the protocol and of the store.
     pub fn prepare(&mut self, program: &Program, executions: u32) -> Result<(), Error> {
         let requested = Requested {
             file: program.name().to_owned(),
@@ -98,8 +98,9 @@ impl Session {
         })
     }
 
-    /// Runs a program with the inputs of this party. Lacking stock is made, but not in a part of the store
-    /// that a program of this session has used before: [prepare](Session::prepare) all of a session first.
+    /// Runs a program with the inputs of this party. Items that are missing in the stock are made, but not in
+    /// a part of the store that a program of this session has used before. So [prepare](Session::prepare) all
+    /// runs of a session first.
     ///
     /// # Errors
     /// As [`Session::step`].
@@ -107,12 +108,12 @@ impl Session {
         self.step(program, inputs, &[], &[])
     }
 
-    /// Runs a program as a step. The inputs that `carried` names, of either party, take values that earlier
-    /// steps kept; the outputs that `keep` names are kept. Both parties give the same names.
+    /// Runs a program as a step. The inputs in `carried`, of either party, get values that earlier steps
+    /// kept. The outputs in `keep` are kept. Both parties must give the same names.
     ///
     /// # Errors
-    /// An error of input if a value is missing or does not fit, or a name is unknown; then nothing has begun.
-    /// Those of the protocol and of the store end the session.
+    /// An error of input if a value is missing or does not fit, or a name is unknown; the session can go on.
+    /// An error of the protocol or of the store ends the session.
     pub fn step(
         &mut self,
         program: &Program,
@@ -142,7 +143,7 @@ impl Session {
         })
     }
 
-    /// Ends the session in agreement with the peer. Returns the time and the bytes of each phase.
+    /// Ends the session, with the peer's consent. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// If the peer went away.
@@ -150,7 +151,7 @@ impl Session {
         self.line.take().map_or(Ok(Vec::new()), Stocked::close)
     }
 
-    /// Lends the line to some work, which gives it back unless it fails.
+    /// Hands the connection to `work`, and takes it back unless `work` fails.
     fn with<T>(&mut self, work: impl FnOnce(Stocked) -> Result<(T, Stocked), Error>) -> Result<T, Error> {
         let over = || Error::usage("the session is over", "begin another one with `Party::session`");
         let (done, line) = work(self.line.take().ok_or_else(over)?)?;

@@ -1,15 +1,15 @@
 //! Errors of the operating system in words that help the user, without error numbers. The words are the same
-//! wherever a file is read, written or created.
+//! for every read, write and creation of a file.
 
 use std::io::{self, ErrorKind};
 
-/// Too many open files, an error for which the standard library has no kind.
+/// The error numbers for too many open files, for which the standard library has no kind.
 const TOO_MANY_FILES: [i32; 2] = [23, 24];
 
-/// The device itself failed.
+/// The error number for a failure of the device itself.
 const DEVICE: i32 = 5;
 
-/// Returns the fault and the hint for it.
+/// Returns a text for the error, and a hint.
 pub fn explained(why: &io::Error) -> (String, &'static str) {
     let (what, hint) = match why.kind() {
         ErrorKind::NotFound => (
@@ -65,12 +65,12 @@ pub fn explained(why: &io::Error) -> (String, &'static str) {
             _ => return (without_number(&why.to_string()), "check the path, its permissions and its disk"),
         },
     };
-    // An error with its own message says more than its kind.
+    // An error with a message of its own tells more than the text for its kind.
     let own = why.raw_os_error().is_none() && why.get_ref().is_some();
     (if own { why.to_string() } else { what.to_owned() }, hint)
 }
 
-/// Returns a message in which our words replace those of the system.
+/// Returns the message with the system's words replaced by this module's.
 pub fn translated(message: &str) -> String {
     let number = |text: &str| text.split_once(NUMBER)?.1.split_once(')')?.0.parse().ok();
     let Some(error) = number(message).map(io::Error::from_raw_os_error) else { return message.to_owned() };
@@ -102,7 +102,7 @@ mod tests {
                 unknown.push(code);
             }
         }
-        // Errors of permissions, paths, disks, descriptors and connections.
+        // These are errors of permissions, paths, disks, descriptors and connections.
         let common = [
             2, 5, 13, 17, 20, 21, 23, 24, 26, 27, 28, 30, 32, 36, 39, 98, 99, 100, 101, 103, 104, 110, 111,
             113, 122,

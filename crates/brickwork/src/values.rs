@@ -1,7 +1,8 @@
-//! Values of programs as Rust types: [`Inputs`] of a party, by the name of a port, and its [`Outputs`].
+//! Values of programs as Rust types: the [`Inputs`] of a party, by the names of its ports, and its
+//! [`Outputs`].
 //!
 //! The type of a port decides how a [`Value`] is written onto its wires and read back. No text form is used
-//! in between. Error messages say where a value does not fit, and never show the value.
+//! in between. Error messages tell where a value does not fit, and never show the value.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use crate::failure::Error;
 /// A value for a port of a program. It is erased when it is dropped.
 ///
 /// Integers of up to 128 bits, `bool`, and arrays, slices and vectors of them convert into it.
-/// [`Value::record`] makes one with fields, and [`Value::wide`] makes an integer of any width.
+/// [`Value::record`] makes a value with fields, and [`Value::wide`] makes an integer of any width.
 ///
 /// ```
 /// use brickwork::Value;
@@ -100,10 +101,10 @@ impl Value {
         number
     }
 
-    /// Appends the bits of this value, as the type of its port lays them out.
+    /// Appends the bits of this value in the layout of its type.
     ///
     /// # Errors
-    /// An error of input if it does not fit the type; `place` says where.
+    /// An error of input if the value does not fit the type. The message names `place`.
     fn write(&self, ty: &Type, place: &str, bits: &mut Vec<bool>) -> Result<(), Error> {
         match (&self.0, ty) {
             (Form::Bits(own), _) if own.len() as u64 == ty.width() => {
@@ -135,7 +136,7 @@ impl Value {
                     value.write(ty, &format!("{place}.{name}"), bits)
                 })
             }
-            // A table given by columns: a record of arrays for an array of records.
+            // A table may be given by columns: a record of arrays stands for an array of records.
             (Form::Record(fields), Type::Array(element, count)) => match &**element {
                 Type::Struct(_) => (0..*count as usize).try_for_each(|row| {
                     let of_row =
@@ -171,7 +172,7 @@ impl Value {
         misfit(format!("{place}: expected {ty} ({} bits), and got {given}", ty.width()))
     }
 
-    /// Reads a value of a type from its bits.
+    /// Reads a value of this type from its bits.
     fn read(ty: &Type, bits: &[bool]) -> Self {
         Value(match ty {
             Type::Uint(_) => Form::Number(Number::read(bits, false, 0)),
@@ -200,13 +201,13 @@ fn digits(bits: &[bool]) -> Vec<u64> {
 }
 
 impl Number {
-    /// Returns the bits up to the highest one that is set.
+    /// Returns the number of bits up to the highest bit that is set.
     fn bits(&self) -> usize {
         let top = self.magnitude.iter().rposition(|digit| *digit != 0);
         top.map_or(0, |top| 64 * top + 64 - self.magnitude[top].leading_zeros() as usize)
     }
 
-    /// Appends the bits of this number, as a numeric type lays them out, least significant first.
+    /// Appends the bits of this number in the layout of a numeric type, least significant bit first.
     fn write(&self, ty: &Type, place: &str, bits: &mut Vec<bool>) -> Result<(), Error> {
         let (width, signed, point) = match *ty {
             Type::Uint(width) => (width, false, 0),
@@ -297,7 +298,7 @@ impl Column {
     }
 }
 
-/// Shows nothing of the value, which may be secret.
+/// Shows no part of the value, which may be secret.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Value(…)")
@@ -310,7 +311,7 @@ impl From<bool> for Value {
     }
 }
 
-/// Makes a number for a fixed-point port, which accepts it if it is exact there.
+/// Makes a number for a fixed-point port. The port accepts the number if it can represent it exactly.
 ///
 /// # Panics
 /// If it is not finite.
@@ -365,7 +366,7 @@ impl<T: Into<Value>, const N: usize> From<[T; N]> for Value {
     }
 }
 
-/// Reads a [`Value`] as a Rust type, and refuses one that does not fit.
+/// Reads a [`Value`] as a Rust type, and refuses a value that does not fit.
 impl TryFrom<Value> for bool {
     type Error = Error;
 
@@ -437,7 +438,7 @@ impl Value {
     /// Returns the elements of an array.
     ///
     /// # Errors
-    /// An error of usage if it is not an array.
+    /// An error of usage if the value is not an array.
     pub fn elements(&self) -> Result<&[Value], Error> {
         match &self.0 {
             Form::List(elements) => Ok(elements),
@@ -471,12 +472,12 @@ impl Value {
 pub struct Inputs(Vec<(String, Value)>);
 
 impl Inputs {
-    /// Makes the inputs of a party that has none yet.
+    /// Makes an empty set of inputs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the value of the port with this name; the last one counts.
+    /// Sets the value of the port with this name, and replaces an earlier one.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         let name = name.into();
         self.0.retain(|(other, _)| *other != name);
@@ -487,7 +488,7 @@ impl Inputs {
     /// Returns the bits of all these ports, in their order.
     ///
     /// # Errors
-    /// An error of input if a port has no value, a value has no port, or one does not fit its port.
+    /// An error of input if a port has no value, a value has no port, or a value does not fit its port.
     pub fn encode(&self, ports: &[Port]) -> Result<brickwork_kernels::Secrets<bool>, Error> {
         if let Some((extra, _)) = self.0.iter().find(|(name, _)| ports.iter().all(|port| port.name != *name))
         {
@@ -523,7 +524,7 @@ impl Outputs {
     /// Reads the outputs on these ports.
     ///
     /// # Panics
-    /// If there is not one bit for each wire.
+    /// If the number of bits is not the number of wires.
     pub fn decode(ports: &[Port], mut bits: &[bool]) -> Self {
         let mut next = |port: &Port| {
             let (own, rest) = bits.split_at(port.width() as usize);
@@ -546,7 +547,7 @@ impl Outputs {
     /// Returns an output.
     ///
     /// # Errors
-    /// An error of usage if there is none of this name.
+    /// An error of usage if there is no output of this name.
     pub fn value(&self, name: &str) -> Result<&Value, Error> {
         let found = self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value);
         found.ok_or_else(|| {
@@ -569,7 +570,7 @@ impl<T: TryFrom<Value, Error = Error>> TryFrom<Value> for Vec<T> {
     }
 }
 
-/// Makes an error about a value that is read as a wrong type.
+/// Makes an error about a value that was requested as a wrong type.
 fn wrong(message: impl Into<String>) -> Error {
     Error::usage(message, "`brickwork info FILE` shows the types of a program's outputs")
 }

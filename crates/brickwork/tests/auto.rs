@@ -1,4 +1,4 @@
-//! Parties that name no protocol, or several, run the fastest that both accept.
+//! Parties that name no protocol, or several, run the fastest protocol that both accept.
 
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -65,7 +65,7 @@ fn the_protocol_is_one_that_both_accept() {
     }
 }
 
-/// A peer that may not be trusted to follow a protocol gets none that needs it, unless its user says so.
+/// Without a name, no protocol runs that is only secure against a peer that follows it.
 #[test]
 fn without_a_word_no_protocol_runs_that_a_cheater_breaks() {
     for (garblers, evaluators) in [
@@ -82,7 +82,7 @@ fn without_a_word_no_protocol_runs_that_a_cheater_breaks() {
     }
 }
 
-/// The garbler prefers one that it predicts to be no slower than the others, by more than predictions err.
+/// Two parties that name no protocol run the same one, chosen by prediction, with a bound of at most 2^-40.
 #[test]
 fn the_fastest_is_taken() {
     let [garbler, evaluator] = run_local(&program(), ("input1", 1u32), ("input2", 2u32)).unwrap();
@@ -121,7 +121,7 @@ fn a_store_chooses_no_protocol_that_is_not_accepted() {
     for model in both(&[Protocol::SemiHonest]) {
         assert_eq!(model.unwrap(), Model::SemiHonest);
     }
-    // The store has stock of it left, but nobody accepts it now.
+    // The store still has stock of this protocol, but nobody accepts the protocol now.
     for result in both(&[]) {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Stock, "{error}");

@@ -1,4 +1,4 @@
-//! Honest runs of the protocol against plaintext simulation.
+//! Compares honest runs of the protocol with plaintext simulation.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::{Job, Protocol, Unobserved};
 use brickwork::wire::memory_pair;
 
-/// The random draws of a test, which are repeated in a replay.
+/// Returns the generator of a test's random choices, which a replay repeats.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
@@ -35,7 +35,7 @@ fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[b
     })
 }
 
-/// How much may stay in memory decides where tables and corrections lie, and nothing else.
+/// The limit of memory decides where tables and corrections are kept, and changes neither outputs nor bytes.
 #[test]
 fn a_small_memory_changes_no_output_and_no_byte() {
     let program = Arc::new(library::aes::aes_128().unwrap().repeat(2).unwrap());
@@ -63,7 +63,7 @@ fn a_small_memory_changes_no_output_and_no_byte() {
         })
     };
     let in_memory = with(u64::MAX);
-    // Everything in files; then some of the corrections, and no tables.
+    // With 0 everything lies in files; with 1 MiB some of the corrections, and no tables, lie in memory.
     assert_eq!(with(0), in_memory);
     assert_eq!(with(1 << 20), in_memory);
 }
@@ -107,7 +107,7 @@ fn random_component(name: &str, inputs: u32, outputs: u32, gates: usize, rng: &m
     }
 }
 
-/// Random components in random slots, outputs for everybody, some inputs passed through.
+/// Makes random components in random slots, with outputs of all kinds and some inputs passed through.
 fn random_program(rng: &mut Rng) -> Arc<Program> {
     let (a, b) = (rng.below(6) as u32, rng.below(6) as u32);
     let (a, b) = if a + b == 0 { (1, 0) } else { (a, b) };
@@ -171,7 +171,8 @@ fn any_number_of_threads_gives_the_same_outputs() {
     }
 }
 
-/// FIPS-197, appendix C: one component, and one of the same stock of rounds for each size of key.
+/// Checks the vectors of FIPS 197, appendix C, with AES as one component, and as rounds that all key sizes
+/// share.
 #[test]
 fn aes_gives_the_vectors_of_the_standard() {
     let block = "0x00112233445566778899aabbccddeeff";
@@ -192,7 +193,7 @@ fn aes_gives_the_vectors_of_the_standard() {
     }
 }
 
-/// Parties of two different protocols do not begin, whichever of them greets first.
+/// Parties of two different protocols refuse each other, whichever of them greets first.
 #[test]
 fn row_19_protocols_do_not_meet() {
     assert_ne!((duplo::Duplo::NAME, duplo::Duplo::CODE), (SemiHonest::NAME, SemiHonest::CODE));
@@ -216,7 +217,7 @@ fn row_19_protocols_do_not_meet() {
     });
 }
 
-/// Runs every public circuit of the shared folder where it is there.
+/// Runs every public circuit of the shared folder, if the folder is there.
 #[test]
 fn public_circuits_give_what_simulation_gives() {
     let shared = std::env::var("BRICKWORK_SHARED")

@@ -20,19 +20,19 @@ use brickwork::session::{Job, Observer, PhaseReport, Protocol, Terms, Unobserved
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, Stream, memory_pair};
 
-/// The random draws of a test, which are repeated in a replay.
+/// Returns the generator of a test's random choices, which a replay repeats.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
 
-/// A stream whose every byte carries the sender's logical time, so that it shows which messages wait for
-/// which.
+/// A stream that sends the sender's logical time with every byte, so that a test sees which messages depend
+/// on which.
 struct Clocked {
     to: Sender<(u64, Vec<u8>)>,
     from: Receiver<(u64, Vec<u8>)>,
     current: Vec<u8>,
     position: usize,
-    /// Crossings of the link that everything so far depends on.
+    /// The longest chain of crossings of the link on which this end depends so far.
     clock: Arc<AtomicU64>,
 }
 
@@ -66,7 +66,7 @@ impl Write for Clocked {
 
 impl Stream for Clocked {}
 
-/// Two ends of a channel, each with its clock.
+/// Returns two ends of a channel, each with its clock.
 fn clocked_pair(lanes: usize) -> [(Channel, Arc<AtomicU64>); 2] {
     let clocks: [Arc<AtomicU64>; 2] = Default::default();
     let mut streams: [Vec<Box<dyn Stream>>; 2] = Default::default();
@@ -93,7 +93,7 @@ impl Observer for Watch {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
-/// How far a run was, step after step: bytes done, and all of them.
+/// The progress of a run, step after step: the bytes done, and all bytes.
 type Progress = Arc<Mutex<Vec<(u64, u64)>>>;
 
 /// Notes every step of progress.
@@ -107,7 +107,7 @@ impl Observer for Steps {
     }
 }
 
-/// With several components, too, progress has one end, and comes to it without a step back.
+/// In a run with several components, the total never changes, and the progress reaches it without going back.
 #[test]
 fn progress_runs_forward_to_one_end() {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(4))];
@@ -137,8 +137,8 @@ fn progress_runs_forward_to_one_end() {
     }
 }
 
-/// Returns the evaluator's phases and their crossings in a run of both parties, which get their ends of a
-/// connection and an observer each.
+/// Runs both parties, each with its end of a connection and its observer. Returns the evaluator's phases and
+/// the crossings of each.
 fn clocked(
     lanes: usize,
     garbler: impl FnOnce(Channel, Box<dyn Observer>) + Send,
@@ -163,7 +163,8 @@ fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
     Job { threads, ..Job::new(program.clone(), security, [[1; 32], [2; 32]]) }
 }
 
-/// The prediction for each phase on a machine and a network that take no time, and the measured run.
+/// Compares a measured run with the prediction, phase by phase, for a machine and a network that take no
+/// time.
 #[track_caller]
 fn is_exact(predicted: &plan::Cost, (phases, crossings): (Vec<PhaseReport>, Vec<u64>), what: &str) {
     assert_eq!(predicted.phases.len(), phases.len(), "{what}");
@@ -198,12 +199,12 @@ fn check(program: Program, security: u32, threads: usize, lanes: u8) {
     );
     let name = program.name();
     assert_eq!(run.0.iter().map(|phase| phase.name).collect::<Vec<_>>(), brickwork::duplo::Duplo::PHASES);
-    // The evaluator's last message crosses once more.
+    // The limit is 12 because the evaluator's last message is one more crossing.
     assert!(predicted.crossings() < 12, "{name}: more than 6 round trips");
     is_exact(&predicted, run, &format!("{name} at {security} over {lanes} lanes"));
 }
 
-/// The same for the semi-honest protocol.
+/// Checks the prediction for the semi-honest protocol.
 fn check_semi_honest(program: Program, executions: usize, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
@@ -224,7 +225,7 @@ fn check_semi_honest(program: Program, executions: usize, lanes: u8) {
     is_exact(&predicted, run, &format!("{executions} x {} over {lanes} lanes", program.name()));
 }
 
-/// The same for CompGC, with each linking.
+/// Checks the prediction for CompGC, with each linking.
 fn check_compgc(program: Program, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
@@ -245,7 +246,7 @@ fn check_compgc(program: Program, lanes: u8) {
     }
 }
 
-/// The same for LEGO.
+/// Checks the prediction for LEGO.
 fn check_lego(program: Program, security: u32, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
@@ -263,7 +264,7 @@ fn check_lego(program: Program, security: u32, lanes: u8) {
     is_exact(&predicted, run, &format!("{} at {security} bits over {lanes} lanes", program.name()));
 }
 
-/// The same for JIMU, cut both ways.
+/// Checks the prediction for JIMU, with gates and with components.
 fn check_jimu(program: Program, security: u32, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
@@ -285,7 +286,7 @@ fn check_jimu(program: Program, security: u32, lanes: u8) {
     }
 }
 
-/// The same for components with authenticated masks.
+/// Checks the prediction for components with authenticated masks.
 fn check_authenticated(program: Program, security: u32, cot: Cot, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
@@ -305,7 +306,7 @@ fn check_authenticated(program: Program, security: u32, cot: Cot, lanes: u8) {
     is_exact(&predicted, run, &format!("authenticated {} at {security} bits", program.name()));
 }
 
-/// A component of `ands` AND gates in a row.
+/// Makes a component of `ands` AND gates in a row.
 fn chain(name: &str, inputs: u32, outputs: u32, ands: u32) -> Component {
     let mut builder = Builder::new(inputs);
     let bits = builder.all_inputs();
@@ -325,8 +326,8 @@ fn chain(name: &str, inputs: u32, outputs: u32, ands: u32) -> Component {
     }
 }
 
-/// Components of random sizes, one of them never used and one without AND gates, in slots that read random
-/// wires.
+/// Makes components of random sizes, of which one is never used and one has no AND gates, in slots that read
+/// random wires.
 fn random_program(rng: &mut Rng) -> Program {
     let mut below = |n: u64| rng.below(n) as u32;
     let (x, y) = (below(9), 1 + below(20));
@@ -372,7 +373,7 @@ fn bytes_and_rounds_of_random_programs_are_as_predicted() {
     }
 }
 
-/// Wires alone, from and to the parties that are named.
+/// Makes a program without slots, whose wires lead from one party's input to the outputs of `to`.
 fn wires(from: Party, width: u32, to: Recipient) -> Program {
     let ports = |p| if p == from { vec![Port::new("in", Type::Uint(width))] } else { Vec::new() };
     let mut program = ProgramBuilder::new("wires", ports(Party::Garbler), ports(Party::Evaluator)).unwrap();
@@ -380,8 +381,8 @@ fn wires(from: Party, width: u32, to: Recipient) -> Program {
     program.finish().unwrap()
 }
 
-/// Many messages of tables, many batches of executions, inputs or outputs of one party alone, no component at
-/// all.
+/// The programs have many messages of tables, many batches of executions, inputs or outputs of one party
+/// only, or no component.
 #[test]
 fn semi_honest_bytes_and_rounds_are_as_predicted() {
     let aes = aes::aes_128().unwrap();
@@ -393,14 +394,14 @@ fn semi_honest_bytes_and_rounds_are_as_predicted() {
     for from in [Party::Garbler, Party::Evaluator] {
         for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
             check_semi_honest(wires(from, 5, to), 3, 1);
-            // An execution a batch.
+            // The inputs are so wide that each execution is a batch.
             check_semi_honest(wires(from, 40_000, to), 3, 1);
         }
     }
 }
 
-/// The same where OTs come from a store: of one epoch, of several, for programs that take a ticket, and for
-/// many batches.
+/// Checks the prediction for runs on OTs from a store: of one epoch or several, for programs that take a
+/// ticket, and in many batches.
 #[test]
 fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     let folder = tempfile::tempdir().unwrap();
@@ -450,14 +451,14 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     fill(total - 1000);
     let _ = check(aes::aes_128().unwrap(), 300, 1, Lacking::Refuse);
     let left = check(wires(Party::Evaluator, 40_000, Recipient::Evaluator), 3, 1, Lacking::Refuse);
-    // All of it; the next run finds nothing, and burns used epochs.
+    // This run takes all OTs that are left. The next one finds none, and burns the used epochs.
     let _ = check(wires(Party::Evaluator, left as u32, Recipient::Garbler), 1, 1, Lacking::Refuse);
     let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
     let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
 }
 
-/// Nothing but wires: no component, and once no input of the evaluator and once none of the garbler. Many OTs
-/// too.
+/// Programs without slots are predicted, too: with no input of one of the parties, and with many OTs. Many
+/// OTs too.
 #[test]
 fn those_of_programs_without_slots_too() {
     for (party, width) in [(Party::Garbler, 5), (Party::Evaluator, 5), (Party::Evaluator, 64 * 128 + 1)] {
@@ -465,8 +466,8 @@ fn those_of_programs_without_slots_too() {
     }
 }
 
-/// Messages of many frames over several lanes, more commitments than one message of corrections holds, many
-/// slots.
+/// Larger programs are predicted, too: their messages have many frames over several lanes, and their
+/// commitments need more than one message of corrections.
 #[test]
 fn those_of_larger_programs_too() {
     let aes = aes::aes_128().unwrap();
@@ -476,7 +477,8 @@ fn those_of_larger_programs_too() {
     check(aes::cbc_mac(4).unwrap(), 40, 2, 2);
 }
 
-/// A slower network takes longer, by at least the time of the bytes, and other cuts keep the bound.
+/// On a slower network a run takes longer, by at least the time of its bytes, and other parameters keep the
+/// bound.
 #[test]
 fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
     let program = aes::aes_128().unwrap();
@@ -498,10 +500,10 @@ fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
     }
 }
 
-/// The kernels of which a machine was measured.
+/// The kernels for which a reference machine was measured.
 const KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "portable"];
 
-/// The costs of a program as it is cut and in one piece, and the place of the cut that a run takes.
+/// Returns the costs of a program in its own cut and in one piece, and the index of the cut that a run takes.
 fn cuts(program: &Program, kernel: &str, link: &Link) -> ([plan::Cost; 2], usize) {
     let machine = Machine::known(kernel, 2);
     let costs = [program.clone(), program.whole().unwrap()].map(|program| {
@@ -512,9 +514,9 @@ fn cuts(program: &Program, kernel: &str, link: &Link) -> ([plan::Cost; 2], usize
     (costs, best)
 }
 
-/// A run keeps the given cut where the gain is within the error of a prediction, or is a loss: a component
-/// that is used once has many more copies a slot than one that is used often. It takes another cut where a
-/// thousand slots of a gate each cost many times as much as one piece.
+/// A run keeps the given cut if another cut gains less than the error of a prediction, or loses. A component
+/// that is used once needs many more copies for its slot than one that is used often. A run takes another cut
+/// if the program has a thousand slots of one gate, which cost many times as much as one piece.
 #[test]
 fn another_cut_must_be_worth_it() {
     for kernel in KERNELS {
@@ -545,7 +547,7 @@ fn another_cut_must_be_worth_it() {
     assert_eq!(best(&[1.0, 0.8, 0.7, 0.75]), Some(2), "the fastest of those that are worth it");
 }
 
-/// An estimate without waiting is good enough for a plan.
+/// An estimate takes no measurement and is good enough for a plan.
 #[test]
 fn a_machine_is_estimated_at_once() {
     let machine = plan::estimated().unwrap();
@@ -558,7 +560,7 @@ fn a_machine_is_estimated_at_once() {
     assert!(cpu(&slow) > cpu(&fast));
 }
 
-/// No component, components of each linking, inputs or outputs of one party alone.
+/// The programs have no component, components with each linking, or inputs or outputs of one party only.
 #[test]
 fn compgc_bytes_and_rounds_are_as_predicted() {
     check_compgc(aes::aes_128().unwrap(), 1);
@@ -587,8 +589,8 @@ fn lego_runs_are_what_was_said() {
     }
 }
 
-/// DUPLO's stock, made in one step from nothing, and a run from it; with a whole promise, and with a part of
-/// one.
+/// Checks the predictions for making DUPLO's stock in one step and for a run from it, with a whole promise
+/// and with a share of a promise.
 #[test]
 fn duplo_stock_and_runs_from_it_are_what_was_said() {
     let mut rng = draws();
@@ -681,8 +683,9 @@ fn workers_send_what_was_said() {
     }
 }
 
-/// The saving of one cut over all workers, compared with one cut for each, for 8.3*10^8 AND gates:
-/// docs/project/benchmarks.md has this number. Bytes are exact, and CPU is that of a reference machine.
+/// Computes the saving of one cut-and-choose over all workers, compared with one for each worker, for
+/// 8.3*10^8 AND gates. docs/project/benchmarks.md has this number. The bytes are exact, and the CPU time is
+/// that of a reference machine.
 #[test]
 fn what_one_cut_over_all_workers_would_save() {
     let program = aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().whole().unwrap();
@@ -713,7 +716,8 @@ fn what_one_cut_over_all_workers_would_save() {
     }
 }
 
-/// LEGO on gates from stock, and on programs that are built; of one epoch and of two, at two levels.
+/// Checks the predictions for LEGO on gates from stock and on programs that were built ahead, from one epoch
+/// and from two, at two security levels.
 #[test]
 fn lego_runs_from_stock_are_what_was_said() {
     let mut rng = draws();
@@ -760,10 +764,10 @@ fn lego_runs_from_stock_are_what_was_said() {
         let _ = both(Asked::Fill);
         let _ = both(Asked::Build);
         check(lego::cost::Stock::Built { epochs: 1 });
-        // An epoch from which something was taken gets nothing more; another one is begun.
+        // An epoch from which a program has taken items gets no more stock, so another epoch begins.
         let _ = both(Asked::Fill);
         check(lego::cost::Stock::Gates { epochs: 2 });
-        // Used epochs are burned at the next meeting, which names them once more.
+        // The next connection burns the used epochs, and its comparison of the stores names them once more.
         check(lego::cost::Stock::Gates { epochs: 2 });
         let _ = both(Asked::Build);
         check(lego::cost::Stock::Built { epochs: 1 });
@@ -775,7 +779,8 @@ fn lego_runs_from_stock_are_what_was_said() {
     }
 }
 
-/// JIMU on gates and on components from stock, of one epoch and of two, at two levels.
+/// Checks the predictions for JIMU on gates and on components from stock, from one epoch and from two, at two
+/// security levels.
 #[test]
 fn jimu_runs_from_stock_are_what_was_said() {
     let mut rng = draws();
@@ -808,7 +813,7 @@ fn jimu_runs_from_stock_are_what_was_said() {
                 |channel, watch| one(Party::Evaluator, channel, watch, run),
             )
         };
-        // Used epochs are burned at the next meeting, which names them once more.
+        // The next connection burns the used epochs, and its comparison of the stores names them once more.
         for epochs in [1, 2] {
             let _ = both(false);
             let (machine, link) = (Machine::free(), Link::LOOPBACK);

@@ -1,4 +1,4 @@
-//! The teaching examples run.
+//! Runs the teaching examples.
 
 use std::net::TcpListener;
 

@@ -1,5 +1,5 @@
-//! The work of each thread. A party's own thread communicates, waits and makes files durable, the threads of
-//! the caller's pool compute, and no others do.
+//! Tests on which thread each work is done. A party's own thread communicates, waits, and makes files
+//! durable. The threads of the caller's pool compute, and no other thread does.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -85,7 +85,7 @@ fn no_pool_but_the_given_one() {
     assert!(std::panic::catch_unwind(rayon::current_num_threads).is_err(), "there is a pool for all");
 }
 
-/// Both parties side by side, without any pool.
+/// Runs both parties side by side, without a pool.
 fn both<T: Send>(party: impl Fn(Party, Channel) -> T + Sync) -> [T; 2] {
     no_pool_but_the_given_one();
     let [left, right] = watched_pair();
@@ -100,7 +100,7 @@ fn one_thread() -> Arc<rayon::ThreadPool> {
     Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap())
 }
 
-/// Both parties within one and the same pool of a single thread: one that waited there for the other would
+/// Runs both parties in one pool of a single thread. A party that waited for the other on this thread would
 /// wait forever.
 fn within_one_thread<T: Send>(party: impl Fn(Party, Channel) -> T + Sync) -> [T; 2] {
     let pool = Pool::from(one_thread());
@@ -128,7 +128,7 @@ fn expected(program: &Program) -> [Vec<bool>; 2] {
     [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear))
 }
 
-/// With tables, corrections and openings in memory, and with all of them in files.
+/// DUPLO runs with tables, corrections and openings in memory, and with all of them in files.
 #[test]
 fn duplo_talks_on_its_own_thread() {
     let program = Arc::new(aes::aes_128().unwrap().repeat(2).unwrap());
@@ -142,7 +142,7 @@ fn duplo_talks_on_its_own_thread() {
     }
 }
 
-/// A session takes the pool along that it began in, and lets it go in the end.
+/// A session holds the pool in which it began, and releases it at its end.
 #[test]
 fn duplo_talks_on_its_own_thread_from_stock_in_memory() {
     let program = Arc::new(aes::aes_128().unwrap());
@@ -206,7 +206,8 @@ fn duplo_talks_on_its_own_thread_from_stock_on_disk() {
 fn the_other_protocols_talk_on_their_own_thread() {
     let program = Arc::new(aes::aes_128().unwrap());
     let job = job(&program, TABLE_MEMORY);
-    // Every protocol has a garbler and an evaluator; their parameters besides channel, job and input differ.
+    // Calls the garbler and the evaluator of every protocol. Their parameters differ after channel, job and
+    // input.
     macro_rules! runs {
         ($($protocol:ident $given:tt)*) => {
             $(runs!(@ $protocol $given);)*

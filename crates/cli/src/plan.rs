@@ -232,7 +232,7 @@ fn planned(
             let name = request.parameters.protocol.name();
             Failure::usage(
                 format!(
-                    "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
+                    "--stocked has no effect with --protocol {name}: what a run takes depends on what is in \
                      stock"
                 ),
                 "leave --stocked out, or take --protocol semi-honest, compgc, lego, jimu or \

@@ -77,7 +77,7 @@ pub fn propose(
     let Parameters { security, executions, .. } = &request.parameters;
     if security.is_some() && model == Model::SemiHonest {
         return Err(Failure::usage(
-            "--security says nothing with --model semi-honest: who follows the protocol needs no bound",
+            "--security has no effect with --model semi-honest: who follows the protocol needs no bound",
             "leave --security out, or take --model malicious",
         ));
     }

@@ -2,7 +2,7 @@
 //!
 //! The cuts of a source are made by the flags `--inline` and `--component`. The search tries the given cut,
 //! every function as a component, and everything inlined into `main`. Then it changes one flag of the fastest
-//! cut so far, again and again. Any other program may be cut as it is, or be one single component.
+//! cut so far, again and again. A program without a source can only run as it is or as one single component.
 //!
 //! A run and `plan` take the same cut of the same program, because the search depends on predictions alone
 //! and on no clock. `plan` shows more cuts than a run has time to try.
@@ -19,11 +19,12 @@ use crate::plan::{self, Cost, Link, Machine};
 use crate::program::Program;
 use crate::program::{gates_within, repeated};
 
-/// The largest number of compilations that a search tries, and the largest sum of their predicted seconds.
+/// The largest number of compilations in a search. The next constant is the largest sum of their predicted
+/// seconds.
 const MOST_TRIED: usize = 40;
 const LONGEST: f64 = 20.0;
 
-/// A search before a run may take this part of the predicted time of the run.
+/// A search before a run may take at most this part of the predicted time of the run.
 const SHARE_OF_RUN: f64 = 0.1;
 
 /// Predicted seconds for each byte of a source, for each gate that is compiled, and for each gate that is put
@@ -33,7 +34,7 @@ const COMPILED_A_BYTE: f64 = 300e-9;
 const COMPILED_A_GATE: f64 = 200e-9;
 const JOINED_A_GATE: f64 = 100e-9;
 
-/// Larger programs are not put into one component only to see that this costs more.
+/// Programs with more gates are not tried as one component, because that costs more in any case.
 const LARGEST_WHOLE: u64 = 8 << 20;
 
 /// The prices of a program on this machine, with the buckets that are chosen for it.
@@ -43,12 +44,12 @@ pub struct Pricing<'a> {
     pub buckets: Buckets,
     pub machine: &'a Machine,
     pub link: &'a Link,
-    /// Seconds of another way to run the program: a longer search does not pay.
+    /// The predicted seconds of another protocol for the same program. A longer search cannot pay.
     pub rival: f64,
 }
 
 impl Pricing<'_> {
-    /// Prices a cut; both parties are predicted to spend this many seconds on making it.
+    /// Returns the cut with its price. Both parties are predicted to spend `seconds` on making it.
     fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Error> {
         let repeated = repeated(&program, self.executions)?;
         let parameters = self
@@ -86,10 +87,10 @@ pub struct Decomposition {
     pub ands_a_slot: f64,
     /// The parameters for all executions.
     pub parameters: duplo::Parameters,
-    /// The predicted cost, with the seconds in which the cut is made.
+    /// The predicted cost, including the seconds for making the cut.
     pub cost: Cost,
     pub seconds: f64,
-    /// True if the search of a run tries this cut, too.
+    /// True if a search before a run also tries this cut.
     of_run: bool,
 }
 
@@ -102,25 +103,25 @@ impl Decomposition {
 /// The time that a search may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// The time in which all interesting cuts can be predicted.
+    /// Enough time to predict all interesting cuts.
     Thorough,
-    /// No longer than the run can gain by it.
+    /// At most the time that a better cut can save in the run.
     Thrifty,
 }
 
-/// All cuts that were tried, by the size of their pieces.
+/// All cuts that were tried, sorted by the size of their components.
 pub struct Cuts {
     pub tried: Vec<Decomposition>,
     /// The index of the cut that is taken.
     pub chosen: usize,
-    /// True if no other cut would have been worth a try.
+    /// True if the search tried every cut worth trying.
     pub complete: bool,
     /// True if the user named the cut.
     pub fixed: bool,
 }
 
 impl Cuts {
-    /// Returns the reason why the cut that is taken is not the fastest, if it is not.
+    /// Returns why the chosen cut is not the fastest one, if it is not.
     pub fn reason(&self) -> Option<String> {
         let seconds = |cut: &Decomposition| cut.cost.seconds();
         let (chosen, fastest) =
@@ -183,7 +184,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether there is time for cuts that take this many seconds.
+    /// Returns whether the search has time left for cuts that take this many seconds.
     fn affords(&self, seconds: f64) -> bool {
         let longest = match self.patience {
             Patience::Thorough => LONGEST,
@@ -199,8 +200,8 @@ impl<'a> Search<'a> {
         !self.affords(0.0)
     }
 
-    /// Tries a cut if there is time. A cut that cannot be made is skipped, and so is one that gives a program
-    /// that was tried before.
+    /// Tries a cut if there is time. It skips a cut that cannot be made, and a cut whose program was tried
+    /// before.
     fn attempt(&mut self, cut: Cut) -> Result<(), Error> {
         let seconds = self.seconds_of(&cut);
         if !self.affords(seconds) || !self.asked.insert(cut.clone()) {
@@ -232,7 +233,7 @@ impl<'a> Search<'a> {
 
     fn of_source(&mut self) -> Result<(), Error> {
         self.attempt(inlined())?;
-        // This reads the source again to find its functions, which takes about as long as to compile it.
+        // The next call parses the source to list its functions, which takes about as long as a compilation.
         if !self.affords(self.compiled) {
             return Ok(());
         }
@@ -251,8 +252,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the cut with everything in `main` inlined. A short search tries only this one, which gains most if
-/// there are many small components.
+/// Returns the cut with everything in `main` inlined. A short search tries only this cut, because it gains
+/// most for programs of many small components.
 fn inlined() -> Cut {
     Cut::of_flags(["*".to_owned()].into(), BTreeSet::new())
 }
@@ -330,8 +331,8 @@ pub struct Rivals {
     pub is_other_chosen: bool,
 }
 
-/// Searches for cuts as a run does. If a run has no time for another cut, one is shown all the same: the
-/// program in one piece, or all inlined.
+/// Searches for cuts as a run does. If there is no time for another cut, it still returns one for comparison:
+/// the program in one piece, or with all functions inlined.
 pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     search.all()?;
@@ -363,7 +364,7 @@ pub fn choose(
 }
 
 /// Returns the first of these cuts that `is_there` in stock: the given one, all inlined, all components. If
-/// none is, it returns the given one.
+/// none is in stock, it returns the given cut.
 pub fn in_stock(
     program: &Program,
     is_there: impl Fn(&circuit::Program) -> Result<bool, Error>,

@@ -1,4 +1,4 @@
-//! The costs of work on this machine. They are measured once and kept, or estimated, which takes no time.
+//! The costs of work on this machine. They are measured once and kept, or estimated within milliseconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,11 +27,12 @@ pub fn at_hand() -> Result<Machine, Error> {
     }
 }
 
-/// The estimate of this process: it takes milliseconds.
+/// The estimate, made once in a process because it takes milliseconds.
 static ESTIMATED: Mutex<Option<Machine>> = Mutex::new(None);
 
-/// Returns the constants of this machine: measured once for each version and kernel, and kept in the user's
-/// folder of caches. `again` measures in any case, which takes a few seconds; `measuring` is called before.
+/// Returns the measured constants of this machine. They are measured once for each version and kernel, and
+/// kept in the user's cache folder. `again` repeats the measurement, which takes a few seconds. `measuring`
+/// is called before a measurement.
 ///
 /// # Errors
 /// As [`plan::measured`].
@@ -41,10 +42,10 @@ pub fn measured(again: bool, measuring: impl FnOnce()) -> Result<Machine, Error>
     }
     measuring();
     let machine = plan::measured()?;
-    // Later calls of this process use the same constants, also if no file can keep them.
+    // Later calls in this process use the same constants, even if no file can be written.
     *MEASURED.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine.clone());
     if let Some(folder) = caches() {
-        // If the cache cannot be written, the constants are only not kept.
+        // If the cache cannot be written, a later process measures again.
         let _ = keep(&folder, &machine);
     }
     Ok(machine)
@@ -78,7 +79,8 @@ pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
     fs::rename(whole, path)
 }
 
-/// Version of the file. Constants have names in it, so that each protocol brings its own.
+/// The version of the file's format. A new kind of work needs no new version, because the file holds each
+/// constant with its name.
 const FORMAT: u32 = 1;
 
 /// Returns the user's cache folder.
@@ -90,8 +92,8 @@ fn caches() -> Option<PathBuf> {
     })
 }
 
-/// Returns the name of the file with the constants of this kernel here. All that changes the constants is
-/// part of the name.
+/// Returns the name of the file with the constants of this kernel here. Everything on which the constants
+/// depend is part of the name.
 fn file_name(kernel: &str) -> PathBuf {
     let mut hash = blake3::Hasher::new();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());

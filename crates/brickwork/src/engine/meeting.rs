@@ -32,20 +32,20 @@ use crate::engine::work::Work;
 use crate::engine::{hex, role};
 use crate::program::{gates_within, repeated};
 
-/// The sheet of a party, on a line that has no greeting with sheets; and the one with which a garbler
-/// proposes again.
+/// The tag of a sheet that follows the greeting: on a connection whose greeting has no sheets, or when a
+/// garbler proposes again.
 pub(super) const SHEET: Tag = Tag(6);
 
-/// Longest sheet behind the greeting.
+/// The largest size of such a sheet.
 pub(super) const MAX_SHEET_BYTES: usize = 1 << 16;
 
-/// The answer to a visitor or from a visitor: this party agrees.
+/// The tag of the answer to or from a visitor that this party agrees.
 const AGREED: Tag = Tag(5);
 
-/// Longest name of a protocol with its flags.
+/// The longest name of a protocol with its flags.
 const MAX_WAY_BYTES: usize = 100;
 
-/// More protocols than there are.
+/// The largest number of protocols in a sheet, which is more than there are.
 const MAX_WAYS: usize = 16;
 
 /// Inputs whose types take more bytes are not sent.
@@ -62,7 +62,7 @@ pub struct Sheet {
     role: String,
     security: u32,
     executions: Option<u32>,
-    /// True if it uses a store.
+    /// True if the party uses a store.
     store: bool,
     /// Digest of one execution of the given program.
     program: String,
@@ -70,29 +70,30 @@ pub struct Sheet {
     source: Option<String>,
     /// The inputs of the garbler and of the evaluator in this party's program, unless the text is long.
     inputs: Option<[Vec<Port>; 2]>,
-    /// The only cut that this party takes, if its user named one.
+    /// The only cut that this party accepts, if its user named one.
     cut: Option<String>,
     /// The garbler's proposal.
     proposal: Option<Offer>,
-    /// True if it may propose another cut, because it will look for the fastest one when it runs.
+    /// True if the garbler may propose another cut, because it will search for the fastest cut when it runs.
     open: bool,
-    /// The OTs of masks, if the protocol has a choice.
+    /// The OTs for masks, if the protocol has a choice.
     masks: Option<Masks>,
 }
 
-/// The OTs that masks are made of.
+/// The correlated OTs from which masks are made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masks {
     /// The protocol that has masks.
     pub protocol: String,
-    /// These OTs.
+    /// The correlated OTs.
     #[serde(with = "by_name")]
     pub cot: Cot,
     /// True if the user named them. Then the other party takes them too, unless its user named others.
     pub said: bool,
 }
 
-/// The form of OTs in a sheet. A name that is unknown is refused before any of it is shown.
+/// The text form of correlated OTs in a sheet. A sheet with an unknown name is refused before any of its
+/// content is shown.
 mod by_name {
     use super::{Cot, Deserialize, request};
 
@@ -111,11 +112,11 @@ pub struct Offer {
     pub cut: String,
     /// Digest of all executions of the program in this cut.
     pub program: String,
-    /// Bytes of memory that it takes at the evaluator, as far as they are known.
+    /// Bytes of memory that a run with this proposal takes at the evaluator, as far as they are known.
     pub memory: Option<u64>,
 }
 
-/// Why a party does not begin: as it tells its own user, and as it tells the peer.
+/// The reason why a party does not begin, once for its own user and once for the peer.
 pub(super) struct Refusal {
     here: String,
     there: String,
@@ -128,8 +129,9 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// Makes the sheet of a party that takes part in these ways, and would make masks of these. A garbler may
-    /// have a proposal for the first way; if it is `open`, it is not the last word.
+    /// Makes the sheet of a party that can run by these protocols (`ways`) and would use these OTs for masks.
+    /// A garbler may have a proposal for the first protocol. If the sheet is `open`, the garbler may still
+    /// change the proposal.
     pub fn of<P>(
         party: Party,
         given: &crate::program::Program,
@@ -140,7 +142,7 @@ impl Sheet {
     ) -> Self {
         let source = given.source_digest();
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| given.inputs(party).to_vec());
-        // Types that are nested too deeply for a reader of JSON are not told, either.
+        // Types that are nested too deeply for a JSON parser are left out, too.
         let is_legible = |text: Vec<u8>| serde_json::from_slice::<[[Vec<Port>; 2]; 1]>(&text).is_ok();
         let text = serde_json::to_vec(&[&inputs]);
         let is_told = text.is_ok_and(|text| text.len() <= MAX_INPUTS_BYTES && is_legible(text));
@@ -165,8 +167,8 @@ impl Sheet {
         }
     }
 
-    /// Reads the sheet of a peer. Its texts cannot contain control characters of a terminal: cuts are names
-    /// of functions, and a protocol consists of letters and flags.
+    /// Reads the sheet of a peer. Its texts cannot contain control characters of a terminal, because cuts
+    /// consist of names of functions, and protocols of letters and flags.
     fn read(bytes: &[u8]) -> Result<Self, String> {
         let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
@@ -184,7 +186,7 @@ impl Sheet {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Names the first difference, in words that both parties can show.
+    /// Returns an error that names the first difference, in words that both parties can show.
     fn differs(&self, theirs: &Sheet) -> Result<(), String> {
         let store = |sheet: &Sheet| if sheet.store { "uses a store" } else { "uses none" };
         let executions = |sheet: &Sheet| match sheet.executions {
@@ -270,7 +272,7 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// Returns the way in which both take part: of several the one that the garbler prefers.
+    /// Returns the protocol for the run: the first of the garbler's protocols that the evaluator accepts.
     fn way_with<'s>(&'s self, theirs: &'s Sheet) -> Result<&'s str, String> {
         let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
         let both = garbler.ways.iter().find(|way| evaluator.ways.contains(way));
@@ -284,10 +286,10 @@ impl Sheet {
         })
     }
 
-    /// Returns the place among this party's ways of the one in which both take part.
+    /// Returns the index, in this party's list, of the protocol that both parties accept.
     ///
     /// # Errors
-    /// If there is none; in words for both users.
+    /// A text for both users if there is none.
     pub fn settled(&self, theirs: &[u8]) -> Result<usize, String> {
         if theirs.is_empty() {
             return Err("the peer does not say what it is about to do".into());
@@ -297,9 +299,9 @@ impl Sheet {
         Ok(self.ways.iter().position(|own| own == way).unwrap_or_default())
     }
 
-    /// Tells the evaluator the garbler's choices for the protocol on which the parties have settled, if it is
-    /// not the first of the sheet that the garbler has `shown`. A garbler sends this sheet, whose first way
-    /// it is; an evaluator takes the one that comes for that of its peer.
+    /// Brings the garbler's choices to the evaluator if the parties have settled on another protocol than the
+    /// first one of the sheet that the garbler has `shown`. The garbler sends this sheet, which begins with
+    /// the settled protocol. The evaluator replaces the peer's sheet by the one that it receives.
     ///
     /// # Errors
     /// Those of the connection; [`ProtocolError::Mismatch`] if the garbler now prefers yet another way.
@@ -327,13 +329,13 @@ impl Sheet {
         }
     }
 
-    /// Returns the OTs of masks, in a protocol that has a choice: those that a user named, or else those that
-    /// the garbler proposes. OTs that rest on one assumption more must be named at both parties.
+    /// Returns the OTs for masks, in a protocol that has a choice: the OTs that a user named, or else the OTs
+    /// that the garbler proposes. PCG needs one assumption more, so both users must have named it.
     fn masks_with(&self, theirs: &Sheet) -> Result<Option<Cot>, String> {
         let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
         let (Some(garblers), Some(evaluators)) = (&garbler.masks, &evaluator.masks) else { return Ok(None) };
         let way = self.way_with(theirs)?;
-        // They may take part in a protocol without masks instead.
+        // The settled protocol may be one without masks.
         if self.masks.as_ref().map(|masks| masks.protocol.as_str()) != way.split(' ').next() {
             return Ok(None);
         }
@@ -356,13 +358,13 @@ impl Sheet {
     }
 }
 
-/// Returns a peer's sheet, read and written again, and the words that this party's user may be shown of it.
-/// `None` if it is no sheet. For the fuzz targets.
+/// Reads a peer's sheet; returns its bytes after writing it again, and all its words that this party's user
+/// may see. Returns `None` if it is not a sheet. Only the fuzz targets use this function.
 pub fn shown(bytes: &[u8], of_garbler: bool) -> Option<(Vec<u8>, Vec<String>)> {
     let theirs = Sheet::read(bytes).ok()?;
     let role = if of_garbler { "evaluator" } else { "garbler" };
     let masks = theirs.masks.clone().map(|masks| Masks { cot: Cot::default(), said: true, ..masks });
-    // The first sheet equals the peer's in all that is compared first, so that the rest is compared, too.
+    // This sheet equals the peer's in every field that is compared early, so the later comparisons run, too.
     let like = Sheet { role: role.into(), masks, cut: None, ..theirs.clone() };
     let unlike = Sheet { ways: vec!["duplo".into()], security: 40, executions: None, ..like.clone() };
     let narrow = |ports: Vec<Port>| ports.into_iter().map(|port| Port { ty: narrower(port.ty), ..port });
@@ -375,7 +377,7 @@ pub fn shown(bytes: &[u8], of_garbler: bool) -> Option<(Vec<u8>, Vec<String>)> {
     Some((theirs.encoded(), words))
 }
 
-/// Returns a type of the same form whose innermost parts differ.
+/// Returns a type of the same form with other innermost types.
 fn narrower(ty: Type) -> Type {
     match ty {
         Type::Array(one, rows) => Type::Array(Box::new(narrower(*one)), rows),
@@ -421,8 +423,9 @@ fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<Strin
 }
 
 impl Work<'_> {
-    /// Checks that this party fits the peer of this sheet; without a sheet the protocol checks it later. For
-    /// a visitor this makes the cut and returns it, because some differences show only then.
+    /// Checks that this party can run with the peer that sent this sheet. Without a sheet the protocol checks
+    /// this later. For a visitor it also makes the cut and returns it, because some differences show only
+    /// then.
     fn fits(&self, own: &Sheet, theirs: &[u8], visits: bool) -> Result<Option<Arc<Program>>, Refusal> {
         if theirs.is_empty() {
             return Ok(None);
@@ -430,18 +433,18 @@ impl Work<'_> {
         let theirs = Sheet::read(theirs)?;
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
-            // It is for the way that the garbler prefers.
+            // The proposal holds only for the protocol that the garbler prefers.
             (Party::Evaluator, Some(offer))
                 if Some(own.way_with(&theirs)?) == theirs.ways.first().map(String::as_str) =>
             {
                 self.accepts(own, &theirs, offer, visits)
             }
-            // The protocol leaves nothing to propose; or it compares it by itself.
+            // The protocol has nothing to propose, or it compares the proposal by itself.
             _ => Ok(None),
         }
     }
 
-    /// Checks, at the evaluator, the proposal of the garbler.
+    /// Checks the garbler's proposal, at the evaluator.
     fn accepts(
         &self,
         own: &Sheet,
@@ -496,8 +499,8 @@ impl Work<'_> {
         Ok(Some(Arc::new(program)))
     }
 
-    /// Compares the sheet of a peer that wants to run with this party's, and tells the peer if they do not
-    /// fit. Returns the OTs of masks that both parties use, if they had a choice.
+    /// Compares the sheet of a peer that wants to run with this party's sheet, and tells the peer about a
+    /// difference. Returns the OTs for masks that both parties use, if there was a choice.
     pub fn agree_to_run(&self, own: &Sheet, met: &mut Met) -> Result<Option<Cot>, ProtocolError> {
         let fits = self.fits(own, &met.sheet, false).and_then(|_| match &met.sheet[..] {
             [] => Ok(None),
@@ -506,7 +509,7 @@ impl Work<'_> {
         fits.or_else(|refusal| refuse(&mut met.channel, refusal))
     }
 
-    /// Compares all that can be compared without a run, and changes nothing, least of all a store. Returns
+    /// Compares everything that can be compared without a run. It changes nothing, not even a store. Returns
     /// the agreed protocol and flags, in words.
     ///
     /// # Errors
@@ -548,20 +551,20 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the stock of the protocol.
+    /// Returns the functions for the protocol's stock.
     fn stocks(&self) -> Result<&dyn Stocks, ProtocolError> {
         let name = self.request.parameters.protocol.name();
         self.stocks.ok_or_else(|| ProtocolError::Usage(format!("--protocol {name} keeps no stock")))
     }
 
-    /// Returns whether a store has all that this run takes.
+    /// Returns whether a store has all items for this run.
     pub fn has(&self, store: &Store, program: &Program) -> Result<bool, ProtocolError> {
         let executions = self.executions().unwrap_or(1);
         let run = (program, executions, &self.request.cut);
         self.stocks()?.has(store, self.party, &self.job.terms(), run)
     }
 
-    /// Returns the reason why this party cannot run the program on its stock, if there is one.
+    /// Returns why this party cannot run the program on its stock, if it cannot.
     fn lacks(
         &self,
         store: Option<&Store>,
@@ -583,14 +586,14 @@ impl Work<'_> {
     }
 }
 
-/// Says that this party does not begin, and why.
+/// Tells the peer why this party does not begin, and returns the same as an error.
 pub(super) fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, ProtocolError> {
     tell(channel, &there);
     Err(ProtocolError::Mismatch(here))
 }
 
 fn tell(channel: &mut Channel, why: &str) {
-    // A peer that has gone away needs no reason.
+    // If the peer has gone away, it does not need the reason.
     if let Err(e) = channel.refuse(why) {
         tracing::debug!("the peer was not told: {e}");
     }
@@ -698,8 +701,8 @@ mod tests {
         assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
-    /// Both settle on the first of the garbler's protocols that the evaluator accepts, whatever its position
-    /// in the evaluator's list.
+    /// Both settle on the first of the garbler's protocols that the evaluator accepts, whatever its place in
+    /// the evaluator's list.
     #[test]
     fn the_garblers_order_decides() {
         let with = |role: &str, ways: &[&str]| Sheet {
@@ -725,7 +728,7 @@ mod tests {
         assert!(sheet("garbler").settled(&[]).is_err() && sheet("garbler").settled(b"{").is_err());
     }
 
-    /// Masks count in the protocol that has them alone.
+    /// OTs for masks are compared only in a protocol that has masks.
     #[test]
     fn masks_of_another_protocol_say_nothing() {
         let with = |role: &str, cot: Cot, ways: &[&str]| Sheet {
@@ -740,7 +743,8 @@ mod tests {
         assert!(garbler.masks_with(&same).is_err() && same.masks_with(&garbler).is_err());
     }
 
-    /// A peer's words stand on this party's terminal, so they are such that a protocol may be called.
+    /// A sheet whose protocols are not plain names is refused, so a peer cannot write control characters to
+    /// this party's terminal.
     #[test]
     fn a_peer_paints_nothing() {
         let own = Sheet { ways: vec!["authenticated --cot pcg --post-quantum".into()], ..sheet("garbler") };
@@ -788,7 +792,7 @@ mod tests {
             assert!(why.contains(words), "{why}");
             assert_eq!(evaluator.differs(&garbler), Err(why));
         }
-        // A garbler that has not chosen its cut yet.
+        // This garbler has not chosen its cut yet.
         let open = Sheet { open: true, ..garbler };
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [

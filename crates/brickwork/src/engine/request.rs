@@ -1,5 +1,5 @@
-//! A request says which protocol runs a program, with which parameters, and with which means. Commands,
-//! services and Python make one, and the engine decides by it.
+//! The request for a run: its protocol, its parameters and its resources. Commands, services and Python make
+//! a request, and the engine decides by it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,8 +51,8 @@ impl Protocol {
         Protocol::Authenticated,
     ];
 
-    /// Returns the name by which users choose it. The protocol that makes new stock if the user names none.
-    /// Both parties must make the same, before there is a program to predict; its runs from stock send least.
+    /// The protocol that makes new stock if the user names none. Both parties must make stock of the same
+    /// protocol before a program is known. DUPLO's runs from stock send the fewest bytes.
     pub const OF_NEW_STOCK: Protocol = Protocol::Duplo;
 
     /// Returns the name that users give.
@@ -92,8 +92,8 @@ pub fn cot(name: &str) -> Result<Cot, String> {
 /// Statistical security in bits, if a request does not name one.
 pub const SECURITY: u32 = 40;
 
-/// The parameters that both parties must have alike, except for the program: of one protocol, or while it is
-/// open of several.
+/// The parameters that both parties must give alike, apart from the program. `P` is one protocol, or several
+/// while the choice is open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parameters<P = Protocol> {
     /// The protocol.
@@ -113,7 +113,7 @@ pub struct Parameters<P = Protocol> {
 }
 
 impl<P> Parameters<P> {
-    /// Makes parameters that leave all to this protocol.
+    /// Makes parameters with this protocol and nothing else chosen.
     pub fn new(protocol: P) -> Self {
         Parameters {
             protocol,
@@ -131,8 +131,8 @@ impl<P> Parameters<P> {
         self.security.unwrap_or(SECURITY)
     }
 
-    /// Returns the OTs of masks if nothing chooses them: the named ones, or those that are fastest on most
-    /// networks.
+    /// Returns the OTs for masks if no price is compared: the named OTs, or else the OTs that are fastest on
+    /// most networks.
     pub fn cot(&self) -> Cot {
         self.cot.unwrap_or_default()
     }
@@ -150,7 +150,7 @@ impl<P> Parameters<P> {
 }
 
 impl Parameters {
-    /// Returns the protocol with the flags that both parties must give alike.
+    /// Returns the protocol with the flags that both parties must give alike, as text.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
@@ -167,7 +167,7 @@ impl Parameters {
 /// The buckets that a garbler proposes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Buckets {
-    /// Those that are predicted to be fastest.
+    /// The buckets that are predicted to be fastest.
     #[default]
     Fastest,
     /// The same buckets on every machine.
@@ -192,8 +192,8 @@ impl Buckets {
         })
     }
 
-    /// Returns the parameters from which [`Self::choose`] chooses: different buckets for the dominant
-    /// component.
+    /// Returns the parameters among which [`Self::choose`] chooses. They differ in the buckets of the
+    /// dominant component.
     ///
     /// # Errors
     /// As [`Self::choose`].
@@ -233,16 +233,16 @@ impl LinkSpeed {
     }
 }
 
-/// The means that each party chooses for itself.
+/// The resources that each party chooses for itself.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Resources {
     /// The number of threads; all cores if none.
     pub threads: Option<u16>,
-    /// Connections that carry bulk data in parallel.
+    /// The number of connections that carry bulk data in parallel.
     pub lanes: u8,
-    /// Bytes of memory that the prediction of a run may reach.
+    /// The largest predicted memory of a run that is allowed, in bytes.
     pub max_ram: Option<u64>,
-    /// The time for which a peer may stall.
+    /// The time after which a silent peer is an error.
     pub timeout: Duration,
 }
 
@@ -264,12 +264,12 @@ impl Resources {
     }
 }
 
-/// A request to run a program: by one protocol, or while it is open by several.
+/// A request to run a program by one protocol, or by several while the choice is open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRequest<P = Protocol> {
     /// The parameters that both parties must have alike.
     pub parameters: Parameters<P>,
-    /// The means of this party.
+    /// The resources of this party.
     pub resources: Resources,
     /// The buckets that a garbler proposes.
     pub buckets: Buckets,
@@ -277,19 +277,19 @@ pub struct RunRequest<P = Protocol> {
     pub cut: CutChoice,
     /// The network to the peer, as far as it is known.
     pub line: LinkSpeed,
-    /// True if the run takes from a store.
+    /// True if the run takes items from a store.
     pub stored: bool,
-    /// The action of a run if the store lacks something: make it, or refuse.
+    /// The reaction to items that are missing in the store: make them, or refuse the run.
     pub lacking: Lacking,
     /// True if the evaluator keeps an audit file, where it notes a garbler's cheat that must not show
     /// elsewhere.
     pub audited: bool,
-    /// True if a plan draws its choices as a chart.
+    /// True if a plan draws the compared choices as a chart.
     pub drawn: bool,
 }
 
 impl<P> RunRequest<P> {
-    /// Makes a request that leaves all to this protocol.
+    /// Makes a request with this protocol and nothing else chosen.
     pub fn new(parameters: Parameters<P>) -> Self {
         RunRequest {
             parameters,

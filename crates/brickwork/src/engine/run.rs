@@ -15,9 +15,9 @@ use super::work::Work;
 use crate::failure::Error;
 use crate::resources::cpu_seconds;
 
-/// Where a party meets its peer.
+/// The way in which a party reaches its peer.
 pub enum Place<'p> {
-    /// It listens here.
+    /// This party listens.
     Listener(&'p Listener),
     /// The peer listens at this address.
     Peer {
@@ -27,16 +27,16 @@ pub enum Place<'p> {
         identity: &'p Identity,
         /// The peer's key.
         peer: PublicKey,
-        /// Number of connections and timeout.
+        /// The number of connections and the timeout.
         options: Options,
     },
-    /// A connection that the caller made; it is gone after one use.
+    /// A connection that the caller made. It is `None` after its use.
     Line(Option<Channel>),
 }
 
 impl Place<'_> {
-    /// Meets a peer and exchanges the sheets. A listener waits for it. With `keep` one whose connection fails
-    /// does not end the waiting.
+    /// Meets a peer and exchanges the sheets. A listener waits for a peer. With `keep`, a peer whose
+    /// connection fails does not end the waiting.
     fn meet(&mut self, sheet: &Sheet, keep: bool) -> Result<Met, Error> {
         let sheet = sheet.encoded();
         Ok(match self {
@@ -60,7 +60,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns whether a peer that comes again may fit.
+/// Returns whether the error was a refusal, after which the peer may come again and fit.
 fn is_refused(error: &ProtocolError) -> bool {
     matches!(error, ProtocolError::Mismatch(_) | ProtocolError::Io(_))
 }
@@ -78,20 +78,20 @@ pub struct PartyRun {
     pub reason: Option<String>,
     /// The digest of all executions of the program.
     pub program: [u8; 32],
-    /// Seconds of CPU that this process took meanwhile.
+    /// The CPU seconds of this process during the run.
     pub cpu_seconds: f64,
 }
 
-/// The end of a meeting.
+/// The result of serving peers.
 enum Served {
     Done(Box<Done>, f64),
-    /// The peer takes part in another way of this party's.
+    /// The peer and this party settled on another protocol, with this index.
     Other(usize, Box<Met>),
 }
 
-/// Runs a party. It meets the peer at this address, settles the protocol, compares both parties' descriptions
-/// of the run, and runs the protocol on its input. `open` opens the store, if the request names one. With
-/// `keep` a listener that meets a peer that does not fit waits for another one.
+/// Runs a party. The party connects to the peer, settles the protocol, compares both parties' descriptions of
+/// the run, and runs the protocol on its input. `open` opens the store, if the request names one. With
+/// `keep`, a listener refuses a peer that does not fit and waits for another one.
 ///
 /// # Errors
 /// Those of the meeting and of the protocol.
@@ -108,7 +108,7 @@ pub fn run<E: From<Error>>(
     let play = Runner { part, ways: &ways, keep, input, watch };
     let (mut way, mut met) = match (part.party, ways.requests.len()) {
         (Party::Garbler, _) | (_, 1) => (0, None),
-        // An evaluator with several ways hears the garbler's before it gets ready.
+        // An evaluator that accepts several protocols learns the garbler's choice before it gets ready.
         _ => {
             let (way, met) = play.first(&mut place)?;
             (way, Some(met))
@@ -154,7 +154,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Meets the first peer that accepts one of this party's protocols. Returns the place of the way.
+    /// Meets the first peer that accepts one of this party's protocols. Returns the index of the settled
+    /// protocol.
     fn first(&self, place: &mut Place) -> Result<(usize, Met), Error> {
         let sheet = self.ways.sheet(self.part, None, false)?;
         loop {
@@ -169,8 +170,9 @@ impl Runner<'_> {
         }
     }
 
-    /// Serves peers with a party that is ready to go this way, until a run has ended or a peer goes another
-    /// one. A visit is answered. Nothing has begun then, and nothing that depends on a secret was sent.
+    /// Serves peers with a party that is ready for one protocol, until a run has ended or a peer settles on
+    /// another protocol. Visits are answered. When this returns for another protocol, nothing has begun and
+    /// nothing that depends on a secret was sent.
     fn on(
         &self,
         work: &Work,
@@ -179,7 +181,8 @@ impl Runner<'_> {
         place: &mut Place,
     ) -> Result<Served, Error> {
         let sheet = self.ways.led_by(way).sheet(self.part, ready.offer(), false)?;
-        // The proposal is for the way that comes first.
+        // A sheet's proposal belongs to its first protocol, so it is shown only if this protocol is the
+        // first.
         let shown = if way == 0 { &sheet } else { &self.ways.sheet(self.part, None, false)? };
         loop {
             let mut met = match first.take() {
@@ -195,7 +198,7 @@ impl Runner<'_> {
                     }
                     told => told?,
                 },
-                // Each party is told in a moment.
+                // The comparison below tells both parties why they do not fit.
                 Err(_) => {}
             }
             if met.visits {
@@ -216,8 +219,9 @@ impl Runner<'_> {
             }
             let before = cpu_seconds();
             match ready.run(met.channel, self.input, self.watch) {
-                // This party agreed, and the peer did not; or the stores are no pair, which both see before
-                // either takes or burns anything. Any other error of a store is about this party's own, too.
+                // Either the peer did not agree, or the stores are no pair, which both parties see before
+                // either takes or burns an item. Any other error of a store also concerns this party's own
+                // store and ends the waiting.
                 Err(e @ (ProtocolError::Refused(_) | ProtocolError::Strangers(_))) if self.keep => {
                     say_refused(&e)
                 }

@@ -36,27 +36,27 @@ pub struct Requested {
     pub program: Arc<Program>,
     /// The component; all components of the program if there is none.
     pub name: Option<String>,
-    /// How often the component will be used, or the program will run.
+    /// The number of uses of the component, or of runs of the program.
     pub count: u32,
 }
 
-/// The options of stock that is to be made.
+/// The options for making stock.
 pub struct Wishes<'a> {
     pub protocol: Protocol,
     /// True to make no authenticators for inputs and private outputs, and no OTs.
     pub no_inputs: bool,
     pub no_ots: bool,
-    /// The number of executions for which programs are built from gates, if they are built.
+    /// The number of executions for which programs are built from gates, if they are built ahead of time.
     pub build: Option<NonZeroU32>,
-    /// The unit of JIMU's buckets: components (given) or AND gates. If it is none, the program is cut into
+    /// The unit of JIMU's buckets: components (given) or AND gates. If there is none, the program is cut into
     /// gates.
     pub cut: Option<&'a Cut>,
-    /// True if the user named a level of security.
+    /// True if the user named a security level.
     pub level: bool,
 }
 
 impl Wishes<'_> {
-    /// Asks for all that runs by this protocol take.
+    /// Makes options that ask for all items that runs by this protocol need.
     pub fn new(protocol: Protocol) -> Self {
         Wishes { protocol, no_inputs: false, no_ots: false, build: None, cut: None, level: false }
     }
@@ -150,7 +150,7 @@ impl Asked {
         }
     }
 
-    /// Describes it in words.
+    /// Describes the stock in words.
     pub fn words(&self) -> Vec<String> {
         match self {
             Asked::Steps(steps) => steps.iter().map(Request::to_string).collect(),
@@ -241,7 +241,7 @@ fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Err
     if all.is_empty() { Err(without_gates()) } else { Ok(all) }
 }
 
-/// Returns the largest number of executions of a program for which this many uses of a component are enough.
+/// Returns the largest number of executions of a program for which `count` uses of a component are enough.
 fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
     let slots = program.components().iter().zip(program.slots_by_component());
     let named = slots.filter(|(component, _)| name.is_none_or(|name| component.name == name));
@@ -260,14 +260,14 @@ fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>
                 "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
             ));
         }
-        // A run calls its program the same: one execution is the program itself.
+        // A run computes the program in the same way: with one execution it is the program itself.
         let program = repeated(program, (executions > 1).then_some(executions))?;
         programs.push((program, count / executions));
     }
     Ok(programs)
 }
 
-/// Counts the OTs that the executions of these programs take.
+/// Counts the OTs that the executions of these programs use.
 fn ots(requested: &[Requested]) -> Result<usize, Error> {
     let mut all = 0usize;
     for Requested { file, program, name, count } in requested {
@@ -277,7 +277,7 @@ fn ots(requested: &[Requested]) -> Result<usize, Error> {
                 "give FILE=COUNT: the OTs of so many executions of the program are made",
             ));
         }
-        // Each execution may be a run of its own.
+        // The executions are counted one by one, because each may be a run of its own.
         let each = semi_honest::ots(program, 1)?;
         let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
         all = more.filter(|all| *all <= MAX_OTS).ok_or_else(too_many_ots)?;
@@ -285,7 +285,7 @@ fn ots(requested: &[Requested]) -> Result<usize, Error> {
     Ok(all)
 }
 
-/// The largest number of OTs of one command: 17 GB at the evaluator.
+/// The largest number of OTs that one command makes: they take 17 GB at the evaluator.
 const MAX_OTS: usize = 1 << 30;
 
 fn too_many_ots() -> Error {
@@ -306,7 +306,7 @@ fn by_file(requested: &[Requested]) -> ByFile<'_> {
     by_file
 }
 
-/// Returns a step for each component, and one for inputs and private outputs.
+/// Returns a request for each component, and one for inputs and private outputs.
 fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
@@ -328,8 +328,8 @@ fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error
     Ok(steps)
 }
 
-/// Adds the requested components of a program. Returns the number of executions of the program for which this
-/// is enough.
+/// Adds the requested components of a program. Returns the number of executions of the program for which
+/// these components are enough.
 fn add(
     components: &mut Vec<(Component, usize)>,
     file: &str,
@@ -384,16 +384,16 @@ fn in_words<R>(done: stock::FromStock<R>, words: impl FnOnce(R) -> String) -> Fr
     FromStock { outputs, kept, recovered, promise, made: made.map(words) }
 }
 
-/// A run from stock.
+/// The program of a run from stock.
 pub enum Job<'a> {
-    /// A step of a reactive session, which uses or keeps values on wires.
+    /// A step of a reactive session, which uses or keeps values of wires.
     Step(&'a Step),
     /// A program, with its number of executions.
     Program(&'a Arc<Program>, Option<u32>),
 }
 
 impl Stocked {
-    /// Greets the peer and compares both stores. `cot` are the OTs of masks, for protocols with a choice.
+    /// Greets the peer and compares both stores. `cot` names the OTs for masks, for protocols with a choice.
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it keeps no stock.
@@ -453,8 +453,8 @@ impl Stocked {
         Ok(Stocked::Duplo(Box::new(line)))
     }
 
-    /// Makes this stock with the peer: one worker for each of these connections, and makers of this party on
-    /// connections to them. Returns the time and the bytes of each phase, also by worker.
+    /// Makes this stock with the peer, by one worker for each of these connections, and by makers of this
+    /// party on the connections to them. Returns the time and the bytes of each phase, also by worker.
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it is not DUPLO.
@@ -558,7 +558,7 @@ impl Stocked {
 }
 
 impl Job<'_> {
-    /// Returns the step; a program with all its executions is one step.
+    /// Returns the step of the job. A program with all its executions is one step.
     fn step(&self) -> Result<Step, Error> {
         Ok(match self {
             Job::Step(step) => (*step).clone(),
@@ -566,7 +566,7 @@ impl Job<'_> {
         })
     }
 
-    /// Returns the program and its executions, if the job neither uses nor keeps values.
+    /// Returns the program and its executions, if the job neither uses nor keeps values of wires.
     fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Error> {
         match self {
             Job::Program(program, times) => Ok((program, *times)),
@@ -577,7 +577,7 @@ impl Job<'_> {
         }
     }
 
-    /// Returns the program with all its executions, for such a job.
+    /// Returns the program with all its executions, if the job neither uses nor keeps values of wires.
     fn repeated(&self, protocol: &str) -> Result<Program, Error> {
         let (program, times) = self.plain(protocol)?;
         repeated(program, times)

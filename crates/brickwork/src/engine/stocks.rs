@@ -12,8 +12,8 @@ use crate::cut::CutChoice;
 
 /// A protocol that keeps stock.
 pub trait Stocks {
-    /// Returns whether the items that both parties may still use are enough for a run of this program, with
-    /// this cut and these executions.
+    /// Returns whether the items that both parties may still use are enough for this program, cut and number
+    /// of executions.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
@@ -37,13 +37,13 @@ pub trait Stocks {
         terms: &Terms,
     ) -> Result<usize, ProtocolError>;
 
-    /// Lists the contents of a store that belong to this protocol.
+    /// Lists the content of a store that belongs to this protocol.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
     fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError>;
 
-    /// Counts the executions of a program for which a part of a store is enough.
+    /// Counts the executions of a program for which a part of a store has enough items.
     ///
     /// # Errors
     /// As [`Stocks::inventory`].
@@ -54,8 +54,8 @@ pub trait Stocks {
 }
 
 /// Implements [`Stocks`] for a protocol whose crate has the functions `compare_stores`, `inventory` and
-/// `executions`. The closure implements [`Stocks::has`]. Without a closure the crate must also have
-/// `in_stock`, which takes the program with all executions.
+/// `executions`. The closure implements [`Stocks::has`]. Without a closure the crate must also have a
+/// function `in_stock`, whose argument is the program with all executions.
 macro_rules! stocks {
     ($protocol:ty, $of:ident, levels: $levels:literal) => {
         stocks!(

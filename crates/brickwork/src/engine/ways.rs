@@ -1,8 +1,9 @@
-//! The ways in which a party may run a program: one protocol, or several of which the fastest is taken.
+//! The protocols by which a party can run a program (`ways`): one that was named, or several of which the
+//! fastest is taken.
 //!
 //! A [`RunPart`] is a party's part before it has met its peer. [`RunPart::ways`] orders its protocols by the
-//! times that the planner predicts for this machine, connection and stock. The garbler's order decides, among
-//! the protocols that the evaluator accepts.
+//! times that the planner predicts for this machine, connection and stock. The run takes the first protocol
+//! in the garbler's order that the evaluator accepts.
 
 use brickwork_circuit::Party;
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
@@ -21,13 +22,13 @@ use crate::plan::{Cost, PhaseCost};
 use crate::program::Program;
 use crate::resources;
 
-/// The protocols that a party takes part in. The two parties run one that both name: of several the one that
-/// the garbler predicts to be fastest.
+/// The protocols that a party accepts. The parties run a protocol that both accept. Of several they take the
+/// one that the garbler predicts to be fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocols(Vec<Protocol>);
 
 impl Protocols {
-    /// Returns all that hold against a cheater.
+    /// Returns all protocols that hold against a cheater.
     pub fn auto() -> Self {
         let holds = |protocol: &Protocol| protocols::played(*protocol).model() == Model::Malicious;
         Protocols(Protocol::ALL.into_iter().filter(holds).collect())
@@ -39,7 +40,7 @@ impl Protocols {
         if named.is_empty() { Protocols::auto() } else { Protocols(named) }
     }
 
-    /// Returns the protocol if there is one only.
+    /// Returns the protocol, if it is the only one.
     pub fn only(&self) -> Option<Protocol> {
         match self.0[..] {
             [only] => Some(only),
@@ -47,7 +48,7 @@ impl Protocols {
         }
     }
 
-    /// Returns them in the order in which users are shown them.
+    /// Returns the protocols in the order in which users see them.
     pub fn iter(&self) -> impl Iterator<Item = Protocol> {
         self.0.iter().copied()
     }
@@ -59,17 +60,17 @@ impl From<Protocol> for Protocols {
     }
 }
 
-/// The part of a party in a run, before it has met its peer.
+/// A party's part in a run, before it has met its peer.
 pub struct RunPart<'a> {
     /// The role.
     pub party: Party,
     /// The request, which may leave the protocol open.
     pub request: &'a RunRequest<Protocols>,
-    /// The program as the file says.
+    /// The program as it is in the file.
     pub given: &'a Program,
-    /// The key of this party, and that of its peer.
+    /// This party's key and its peer's key.
     pub keys: [PublicKey; 2],
-    /// True if it warns its user of missing guarantees of a protocol.
+    /// True if this party's user is warned about guarantees that a protocol lacks.
     pub warns: bool,
 }
 
@@ -82,7 +83,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Prices a way.
+    /// Prices a run by this request.
     ///
     /// # Errors
     /// If the protocol cannot run the program.
@@ -103,7 +104,7 @@ impl Candidate {
         self.cost.phases.iter().skip_while(move |phase| phase.name != first)
     }
 
-    /// Returns the bytes that both send in these phases.
+    /// Returns the bytes that both parties send in these phases.
     pub fn online_bytes(&self) -> u64 {
         self.online().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
     }
@@ -114,8 +115,9 @@ impl Candidate {
     }
 }
 
-/// Returns the position of the best one. Among the fastest and those whose estimated time is hardly longer,
-/// it is the one that is secure against the strongest adversary, and among equals the one that sends least.
+/// Returns the index of the best candidate. It looks at the fastest one and all that are hardly slower. Among
+/// these it takes the one that is secure against the strongest adversary, and then the one that sends the
+/// fewest bytes.
 pub fn best(candidates: &[Candidate]) -> Option<usize> {
     let fastest = candidates.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
     let good = |one: &Candidate| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest;
@@ -123,28 +125,29 @@ pub fn best(candidates: &[Candidate]) -> Option<usize> {
     places.min_by_key(|&k| (std::cmp::Reverse(candidates[k].model), candidates[k].cost.bytes()))
 }
 
-/// The ways in which a party takes part, the one that it prefers first.
+/// The protocols by which a party can run, with all parameters; the party prefers the first.
 pub struct Ways {
     pub requests: Vec<RunRequest>,
-    /// The reason for the first one, if there was a choice.
+    /// The reason for the first protocol, if there was a choice.
     pub reason: Option<String>,
 }
 
 impl Ways {
-    /// Returns these with the one at this place first.
+    /// Returns the same protocols with the one at this index first.
     pub fn led_by(&self, way: usize) -> Ways {
         let mut requests = self.requests.clone();
         requests[..=way].rotate_right(1);
         Ways { requests, reason: self.reason.clone() }
     }
 
-    /// Returns the sheet that says so. A garbler may have a proposal for the first way; if it is `open`, it
-    /// is not the last word.
+    /// Returns the sheet with these protocols. A garbler may have a proposal for the first protocol. If the
+    /// sheet is `open`, the garbler may still change the proposal.
     ///
     /// # Errors
     /// If the program cannot be executed so often.
     pub fn sheet(&self, part: &RunPart, proposal: Option<Offer>, open: bool) -> Result<Sheet, Error> {
-        // The OTs of masks have a field of their own, as either party may leave them to the other.
+        // The OTs for masks have a field of their own in the sheet, because either party may leave this
+        // choice to the other.
         let way = |request: &RunRequest| Parameters { cot: None, ..request.parameters.clone() }.way();
         let mut masks = None;
         for request in &self.requests {
@@ -157,10 +160,10 @@ impl Ways {
 }
 
 impl RunRequest<Protocols> {
-    /// Returns a request for each protocol that takes the flags.
+    /// Returns a request for each accepted protocol in which the flags have an effect.
     ///
     /// # Errors
-    /// A mistake of usage if none does.
+    /// A mistake of usage if there is no such protocol.
     pub fn allowed(&self) -> Result<Vec<RunRequest>, Error> {
         let all = &self.parameters.protocol;
         let (mut requests, mut refused) = (Vec::new(), None);
@@ -180,13 +183,12 @@ impl RunRequest<Protocols> {
         }
     }
 
-    /// Returns the ways to run on a store, of the protocols that the user accepts. Stock for these parties
-    /// leaves the protocol that made it; if there is none, the [protocol of new
-    /// stock](Protocol::OF_NEW_STOCK) comes first, so that one store does not come to hold stock of two
-    /// protocols.
+    /// Returns the accepted protocols for a run on a store. If the store has stock for these parties, only
+    /// the protocols that made it remain. Otherwise the [protocol of new stock](Protocol::OF_NEW_STOCK) comes
+    /// first, so that a store does not get stock of two protocols.
     ///
     /// # Errors
-    /// As [`RunRequest::allowed`]; one of the stock if the store cannot be read.
+    /// As [`RunRequest::allowed`]; an error of the stock if the store cannot be read.
     pub fn from_stock(&self, store: Option<&Store>, identities: &[[u8; 32]; 2]) -> Result<Ways, Error> {
         let mut requests = self.allowed()?;
         if requests.len() == 1 {
@@ -208,12 +210,12 @@ impl RunRequest<Protocols> {
 }
 
 impl RunPart<'_> {
-    /// Returns the ways in which this party takes part. A garbler orders them as [`RunPart::predicted`] does;
-    /// an evaluator accepts the garbler's order.
+    /// Returns the protocols by which this party can run. A garbler orders them as [`RunPart::predicted`]
+    /// does; an evaluator follows the garbler's order.
     ///
     /// # Errors
-    /// A mistake of usage if no protocol takes the flags; the error of the last protocol if none can run the
-    /// program; one of the stock if the store cannot be read.
+    /// A mistake of usage if no protocol allows the flags; the error of the last protocol if none can run the
+    /// program; an error of the stock if the store cannot be read.
     pub fn ways(&self, store: Option<&Store>) -> Result<Ways, Error> {
         match self.party {
             Party::Garbler => self.predicted(store),
@@ -221,8 +223,8 @@ impl RunPart<'_> {
         }
     }
 
-    /// Returns the ways in which this party takes part by their predicted time; one that needs more memory
-    /// than there is comes last.
+    /// Returns the protocols by which this party can run, ordered by their predicted time. Protocols that
+    /// need more memory than there is come last.
     ///
     /// # Errors
     /// As [`RunPart::ways`].
@@ -233,7 +235,8 @@ impl RunPart<'_> {
         }
         let mut estimate = Estimate::of(self.request)?;
         let (mut candidates, mut failed) = (Vec::new(), None);
-        // DUPLO is listed first and searches for cuts: it comes last here, and searches no longer than pays.
+        // DUPLO is first in the list and searches for cuts. It is priced last, so that its search stops when
+        // another protocol is faster.
         for request in possible.requests.into_iter().rev() {
             match Candidate::of(request, self.given, &estimate) {
                 Ok(candidate) => {
@@ -259,7 +262,7 @@ impl RunPart<'_> {
         }
     }
 
-    /// Returns the ways in which this party can take part.
+    /// Returns the protocols by which this party can run, without predictions.
     fn possible(&self, store: Option<&Store>) -> Result<Ways, Error> {
         match self.request.stored {
             true => self.request.from_stock(store, &self.identities()),
@@ -284,7 +287,8 @@ impl RunPart<'_> {
     }
 }
 
-/// Explains the choice of the first one. The flag of each is true if it needs more memory than is free.
+/// Explains the choice of the first candidate. Each flag is true if the candidate needs more memory than is
+/// free.
 fn reason(sorted: &[(bool, Candidate)]) -> String {
     let Some(((_, chosen), others)) = sorted.split_first() else { return String::new() };
     let least = chosen.cost.seconds();
@@ -298,7 +302,7 @@ fn reason(sorted: &[(bool, Candidate)]) -> String {
     }
 }
 
-/// Returns the keys of the garbler and of the evaluator, of a party's own key and that of its peer.
+/// Returns the garbler's and the evaluator's key, given a party's own key and its peer's key.
 pub fn ordered(party: Party, [own, peer]: [PublicKey; 2]) -> [[u8; 32]; 2] {
     let keys = match party {
         Party::Garbler => [own, peer],

@@ -22,7 +22,7 @@ pub struct Work<'a> {
     pub request: &'a RunRequest,
     /// The program as the file describes it.
     pub given: &'a Program,
-    /// The job that the protocol runs.
+    /// The program and the parameters that the protocol runs.
     pub job: Job,
     /// The functions for the protocol's stock, if it keeps one.
     pub stocks: Option<&'a dyn Stocks>,
@@ -31,8 +31,8 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Makes the part of a party. The keys of the garbler and the evaluator are `identities`. The protocol
-    /// has made `program` from the given one.
+    /// Makes the part of a party. `identities` are the keys of the garbler and the evaluator. `program` is
+    /// the given program as the protocol has prepared it.
     pub fn new(
         party: Party,
         request: &'a RunRequest,
@@ -59,19 +59,19 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The estimate of a run. A garbler chooses its proposal by it, and both parties compare it with the run
-/// afterwards.
+/// The estimate of a run. A garbler chooses its proposal by it, and both parties compare it afterwards with
+/// the real run.
 pub struct Estimate {
     /// The constants of this machine.
     pub machine: Machine,
-    /// The line to the peer.
+    /// The connection to the peer.
     pub link: Link,
-    /// Seconds of another way to run the program: a search for cuts that is longer does not pay.
+    /// The predicted seconds of another protocol for the same program. A longer search for cuts cannot pay.
     pub rival: f64,
 }
 
 impl Estimate {
-    /// Estimates for a party with this request, on this machine.
+    /// Makes the estimate for a request, on this machine.
     ///
     /// # Errors
     /// An error of the machine if it has no randomness.
@@ -82,8 +82,8 @@ impl Estimate {
     }
 }
 
-/// Refuses a run that is predicted to take more memory than is allowed here, or larger temporary files than
-/// the disk has room for.
+/// Refuses a run whose predicted memory is more than is allowed here, or whose temporary files do not fit on
+/// the disk.
 ///
 /// # Errors
 /// An error of the machine if the run does not fit.
@@ -95,7 +95,7 @@ pub fn fits_here(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), 
     }
 }
 
-/// Refuses a run that is predicted to take more memory than is allowed.
+/// Refuses a run whose predicted memory is more than is allowed.
 ///
 /// # Errors
 /// An error of the machine if the run does not fit.

@@ -1,4 +1,4 @@
-//! The `.bwp` file.
+//! Tests the `.bwp` format.
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Circuit, Component, Gate, Port, Program, ProgramBuilder, Recipient, Type, library};
@@ -27,7 +27,8 @@ proptest! {
         prop_assert!(matches!(Program::from_bytes(&bytes), Err(Error::Input(_))));
     }
 
-    /// The digest keeps accidents out; an attacker computes it anew, and then the reader itself must hold.
+    /// The digest detects only accidents, because an attacker can compute it anew. So the reader itself must
+    /// refuse malformed bytes.
     #[test]
     fn mutations_with_a_matching_digest_give_well_formed_programs_or_errors(
         program in random::program(),
@@ -56,12 +57,13 @@ proptest! {
         prop_assert!(Program::from_bytes(&bytes).is_err());
         bytes.splice(..0, *b"brickwp\x01");
         prop_assert!(Program::from_bytes(&bytes).is_err());
-        // All but certainly no program, but it must not panic with a right digest either.
+        // These bytes are almost certainly not a program, but the reader must not panic even if their digest
+        // is right.
         let _ = Program::from_bytes(&seal(bytes));
     }
 }
 
-/// Appends the digest, as the format's description says.
+/// Appends the digest, as the description of the format demands.
 fn seal(mut encoding: Vec<u8>) -> Vec<u8> {
     let digest = blake3::derive_key("brickwork program encoding 1", &encoding);
     encoding.extend_from_slice(&digest);
@@ -79,7 +81,7 @@ fn body(rest: &[u8]) -> Vec<u8> {
     [&[1, b'p', 0, 1, 1, b'x', 0, 1], rest].concat()
 }
 
-/// A component `c` of one bit `x` to one bit `y` that is `x` inverted.
+/// A component `c` that inverts one bit `x` into one bit `y`.
 const INVERTER: &[u8] = &[1, b'c', 1, 1, b'x', 0, 1, 1, 1, b'y', 0, 1, 1, 6, 1, 0];
 const OUTPUT: &[u8] = &[1, 1, b'o', 0, 1, 2, 2, 0];
 
@@ -92,7 +94,7 @@ fn the_reader_names_what_is_wrong() {
     assert_eq!(program.simulate(&[], &[false]), [[true]]);
 
     for (rest, expected) in [
-        // The slot reads its own output, or a later wire.
+        // The slot reads its own output, or the output of a later slot.
         (
             &[&[1], INVERTER, &[1, 0, 0, 0], OUTPUT].concat()[..],
             "reads wire 1, which nothing before it drives",
@@ -114,7 +116,7 @@ fn the_reader_names_what_is_wrong() {
         let message = refused(&body(rest));
         assert!(message.contains(expected), "{message:?} should say {expected:?}");
     }
-    // A deep type must not exhaust the stack, a wide one not the memory.
+    // A deeply nested type must not exhaust the stack, and a wide one must not exhaust the memory.
     let deep: Vec<u8> = [&[1, b'p', 0, 1, 1, b'x'][..], &[2, 1].repeat(100_000)].concat();
     assert!(refused(&deep).contains("levels deep"));
     let wide = [1, b'p', 0, 1, 1, b'x', 0, 0xff, 0xff, 0xff, 0xff, 0x07];
@@ -129,10 +131,10 @@ fn the_reader_names_what_is_wrong() {
     );
 }
 
-/// Few bytes must not stand for very many wires.
+/// A small file must not describe a huge number of wires.
 #[test]
 fn runs_do_not_blow_up() {
-    // One component of 2^20 inputs in a hundred slots, each soldered by one run.
+    // The program has one component of 2^20 inputs in a hundred slots, each soldered by one run.
     let mut program = ProgramBuilder::new("wide", vec![], vec![Port::new("x", Type::Uint(1 << 20))]).unwrap();
     let circuit = Circuit::new(1 << 20, [Gate::Inv(0)], vec![1 << 20]).unwrap().into();
     let (inputs, outputs) = (vec![Port::new("x", Type::Uint(1 << 20))], vec![Port::new("y", Type::Uint(1))]);

@@ -1,4 +1,4 @@
-//! Files of other projects.
+//! Tests the formats of other projects.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{models, random};
 
-/// A well-known circuit, if the folder with them is there.
+/// Returns a well-known circuit, if the shared folder is there.
 fn shared(path: &str) -> Option<Program> {
     let folder = std::env::var_os("BRICKWORK_SHARED").map(std::path::PathBuf::from);
     let folder =
@@ -18,7 +18,7 @@ fn shared(path: &str) -> Option<Program> {
     match std::fs::read(&file) {
         Ok(bytes) => Some(formats::load(&bytes, file.file_name().unwrap().to_str().unwrap()).unwrap()),
         Err(e) => {
-            // Not by a macro, whose output a passing test does not show.
+            // This does not use `eprintln!`, because the test harness hides its output if the test passes.
             let hint = "set BRICKWORK_SHARED to the folder that holds circuits/";
             let _ = writeln!(std::io::stderr(), "SKIPPED: {}: {e}; {hint}", file.display());
             None
@@ -26,7 +26,7 @@ fn shared(path: &str) -> Option<Program> {
     }
 }
 
-/// Runs a program of single integers.
+/// Runs a program whose inputs are single integers.
 fn run(program: &Program, inputs: &[&serde_json::Value]) -> serde_json::Value {
     let input = |i: usize, party| match inputs.get(i) {
         Some(value) => value::encode(program.input_ports(party), value).unwrap(),
@@ -73,7 +73,7 @@ fn arithmetic_in_bristol_fashion() {
     check_pairs("adder64.txt", 63, 64, |x, y| Some(x.wrapping_add(y).into()));
     check_pairs("sub64.txt", 63, 64, |x, y| Some(x.wrapping_sub(y).into()));
     check_pairs("mult64.txt", 4033, 64, |x, y| Some(x.wrapping_mul(y).into()));
-    // The file has 4285 AND gates; 64 of them have a constant operand.
+    // The file has 4285 AND gates, of which 64 have a constant operand.
     check_pairs("udivide64.txt", 4221, 64, |x, y| x.checked_div(y).map(u128::from));
     let signed = |x: u64, y: u64| (x as i64).checked_div(y as i64).map(|q| u128::from(q as u64));
     check_pairs("divide64.txt", 4664, 64, signed);
@@ -119,7 +119,8 @@ fn aes_in_bristol_fashion() {
     }
 }
 
-/// The older files take and give bytes in order, but each with its most significant bit first.
+/// Reverses the bits of each byte: the older files keep the order of bytes, but put the most significant bit
+/// first.
 fn old_order(bytes: &[u8]) -> serde_json::Value {
     let bits: String = bytes.iter().map(|b| format!("{b:08b}")).collect();
     json!(format!("bits:{bits}"))
@@ -158,7 +159,7 @@ fn sha256_in_bristol_fashion() {
         0x5be0_cd19,
     ];
     let bytes = |state: [u32; 8]| hex(&state.map(u32::to_be_bytes).concat());
-    // "abc", padded: FIPS 180-4's example.
+    // The block is "abc" with its padding, the example of FIPS 180-4.
     let mut abc = [0; 64];
     abc[..4].copy_from_slice(b"abc\x80");
     abc[63] = 24;
@@ -186,7 +187,7 @@ fn md5_in_old_bristol() {
     }
 }
 
-/// Returns the output bits of a party for a file that keeps no types.
+/// Returns a party's output bits, for a file that keeps no types.
 fn learned(program: &Program, garbler: &[bool], evaluator: &[bool], order: &[Recipient]) -> Vec<bool> {
     let outputs = program.simulate(garbler, evaluator);
     let of = |to: &Recipient| {
@@ -207,7 +208,8 @@ proptest! {
         let text = bristol::write(&program).unwrap();
         prop_assert_eq!(formats::kind(text.as_bytes()), Some(FileKind::BristolFashion));
         let back = formats::load(text.as_bytes(), "back.txt").unwrap();
-        // In one piece there may be constants and dead gates where components had none.
+        // In one piece, constants and dead gates can appear that the components did not have, so there may be
+        // fewer AND gates.
         prop_assert!(back.and_gates() <= program.and_gates());
         let (garbler, evaluator) = inputs(&program, seed);
         prop_assert_eq!(back.simulate(&garbler, &evaluator), program.simulate(&garbler, &evaluator));
@@ -224,7 +226,7 @@ proptest! {
         let e = learned(&program, &garbler, &evaluator, &[Recipient::Both, Recipient::Evaluator]);
         prop_assert_eq!(back.output_bits(Party::Garbler, &outputs), g);
         prop_assert_eq!(back.output_bits(Party::Evaluator, &outputs), e);
-        // A written file is written again in the same way.
+        // A file that was read and written again stays the same.
         let again = formats::load(duplo::write(&back).unwrap().as_bytes(), "back.GC_duplo").unwrap();
         prop_assert_eq!(again.simulate(&garbler, &evaluator), outputs);
     }
@@ -282,7 +284,7 @@ fn inputs(program: &Program, seed: u64) -> (Vec<bool>, Vec<bool>) {
     )
 }
 
-/// Every gate of the old format on two bits.
+/// A file with every gate of the old format on two bits.
 const OLD: &str = "8 10\n1 1 6\n\n2 1 0 1 2 XOR\n2 1 0 1 3 AND\n2 1 0 1 4 OR\n2 1 0 1 5 NAND\n2 1 0 1 6 \
                    NOR\n2 1 0 1 7 XNOR\n2 1 0 1 8 NXOR\n1 1 0 9 INV\n";
 
@@ -292,7 +294,7 @@ fn every_gate() {
     let fashion = "7 11\r\n2 1 2\r\n2 6 2\r\n \t\r\n 1 1 1 3 EQ \n1 1 0 4 EQ\n1 1 2 5 EQW\n4 2 0 1 3 2 6 7 \
                    MAND\n\n1 1 2 8 INV\n2 1 0 1 9 XOR\n1 1 9 10 EQW";
     let fashion = formats::load(fashion.as_bytes(), "gates.of.all.kinds.txt").unwrap();
-    // One of two products is by a constant.
+    // One of the two products has a constant factor, so it needs no AND gate.
     assert_eq!((fashion.name(), fashion.and_gates()), ("gates", 1));
     for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
         let outputs = program.simulate(&[a], &[b]);
@@ -304,8 +306,8 @@ fn every_gate() {
     }
 }
 
-/// Bristol Fashion may have the gates of the old format, and names in small letters; a byte order mark and
-/// comments before a file, and between its lines, say nothing.
+/// A Bristol Fashion file may have the gates of the old format, and their names in small letters. A byte
+/// order mark, and comments before and between the lines, have no effect.
 #[test]
 fn files_as_others_write_them() {
     let fashion = "3 5\n2 1 1\n1 3\n\n2 1 0 1 2 or\n2 1 0 1 3 Nand\n1 1 2 4 inv\n";
@@ -322,13 +324,13 @@ fn files_as_others_write_them() {
             assert!(formats::load_component(text.as_bytes(), "f").is_ok());
         }
     }
-    // Lines keep their numbers.
+    // Error messages count the comment lines, too.
     let wrong = format!("# one\n\n{}", fashion.replace("Nand", "NUND"));
     let message = formats::load(wrong.as_bytes(), "f").unwrap_err().to_string();
     assert!(message.contains("f, line 8: there is no gate \"NUND\""), "{message}");
 }
 
-/// The sixteen truth tables of DUPLO.
+/// Tests the sixteen truth tables of the DUPLO format.
 #[test]
 fn every_truth_table() {
     for table in 0..16u8 {
@@ -349,7 +351,7 @@ fn every_truth_table() {
     }
 }
 
-/// A program that was written down independently of the writer.
+/// A program that was written by hand, independently of the writer.
 const MEET: &str = "1 1\n2 2 2 2 2\n\nFN 1 4 2 8 2 4 \n0 0 6 1001\n0 0 7 0110\n0 2 4 1000\n1 3 5 \
                     1000\n--end FN 1-- \n\nFN 2\n\nFN 1\n0 1 2 3 \n4 5 \n\n";
 
@@ -359,7 +361,7 @@ fn duplo_as_duplo_writes_it() {
     assert_eq!((program.name(), program.and_gates(), program.outputs().len()), ("meet", 2, 1));
     assert_eq!(program.simulate(&[true, true], &[true, false]), [[true, false]]);
     assert_eq!(duplo::write(&program).unwrap(), MEET);
-    // A temporary that is driven twice, as in files of the old compiler.
+    // The file drives a temporary wire twice, as files of the old compiler do.
     let twice = MEET.replace("8 2 4", "9 2 6").replace("0 2 4 1000", "0 0 8 1100\n2 0 8 1100\n0 8 4 1000");
     assert_eq!(
         formats::load(twice.as_bytes(), "meet").unwrap().simulate(&[true, true], &[false, true]),

@@ -1,4 +1,4 @@
-//! Words, AES and matrices against independent models.
+//! Compares the circuits for words, AES and matrices with independent models.
 
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use brickwork::circuit::library::aes::{self as circuits, KeySize};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{models, random};
 
-/// A circuit on two words.
+/// Makes a circuit on two words.
 fn on_words(width: usize, f: impl FnOnce(&mut Builder, &[Bit], &[Bit]) -> Vec<Bit>) -> Circuit {
     let mut builder = Builder::new(2 * width as u32);
     let inputs = builder.all_inputs();
@@ -47,7 +47,7 @@ proptest! {
         }
     }
 
-    /// Folding and sharing gates does not change the function.
+    /// Folding constants and sharing gates do not change the function.
     #[test]
     fn the_builder_computes_what_it_is_told(
         ops in prop::collection::vec((0..5u8, any::<[prop::sample::Index; 3]>()), 1..200), seed: u64,
@@ -95,7 +95,7 @@ fn equal_gates_are_built_once() {
         ];
         outputs.to_vec()
     });
-    // Two ANDs, an inversion for one of them and one for the last output, an XOR.
+    // There are two ANDs, an XOR, and two inversions: one for an AND and one for the last output.
     assert_eq!((circuit.and_gates(), circuit.gate_count()), (2, 5));
 }
 
@@ -106,7 +106,7 @@ fn the_s_box_is_that_of_the_standard() {
     let output = circuits::sub_byte(&mut builder, &input);
     let circuit = builder.finish(&output).unwrap();
     assert_eq!(circuit.and_gates(), 32);
-    // From the definition: the inverse in GF(2^8), then an affine map (FIPS 197, section 5.1.1).
+    // The S-box from its definition: the inverse in GF(2^8), then an affine map (FIPS 197, section 5.1.1).
     let times = |x: u8, y: u8| {
         (0..8).rev().fold(0u8, |product, i| (product << 1) ^ (0x1b * (product >> 7)) ^ (x * (y >> i & 1)))
     };
@@ -139,7 +139,7 @@ fn noise<const N: usize>(seed: u64) -> [u8; N] {
 fn aes_in_one_component() {
     let (whole, expanded) = (circuits::aes_128().unwrap(), circuits::aes_128_expanded().unwrap());
     assert_eq!((whole.and_gates(), expanded.and_gates(), whole.slot_count()), (6400, 5120, 1));
-    // FIPS 197, appendix B.
+    // The vector is from FIPS 197, appendix B.
     let key = hex(&0x2b7e1516_28aed2a6_abf71588_09cf4f3c_u128.to_be_bytes());
     assert_eq!(
         run(&whole, &key, &json!("0x3243f6a8885a308d313198a2e0370734")),
@@ -166,7 +166,7 @@ fn aes_from_one_stock_of_rounds() {
     ] {
         let program = circuits::aes_from_rounds(size).unwrap();
         assert_eq!(program.and_gates(), and_gates);
-        // FIPS 197, appendix C.
+        // The vector is from FIPS 197, appendix C.
         let key: Vec<u8> = (0..(program.input_width(Party::Garbler) / 8) as u8).collect();
         assert_eq!(run(&program, &hex(&key), &json!("0x00112233445566778899aabbccddeeff")), ciphertext);
         for seed in 0..10 {
@@ -182,8 +182,8 @@ fn aes_from_one_stock_of_rounds() {
         }
         programs.push(program);
     }
-    // A name that occurs in two programs denotes the same circuit, and every component of the first program
-    // occurs in all.
+    // A name that occurs in two programs is the same circuit in both, and every component of the first
+    // program is in all of them.
     for program in &programs {
         for component in programs[0].components() {
             assert!(program.components().contains(component), "{}", component.name);

@@ -1,4 +1,4 @@
-//! Circuits, programs, values and file formats, seen from outside.
+//! Tests circuits, programs, values and file formats through the public interface.
 
 mod bwp;
 mod formats;

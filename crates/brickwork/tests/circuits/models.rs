@@ -1,4 +1,4 @@
-//! Models of the well-known circuits, written independently of them.
+//! Models of well-known circuits, written independently of the circuits.
 
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
@@ -11,7 +11,7 @@ pub fn aes128(key: [u8; 16], block: [u8; 16]) -> [u8; 16] {
 
 /// Returns the compression function of SHA-256 (FIPS 180-4, section 6.2.2).
 pub fn sha256(state: [u32; 8], block: [u8; 64]) -> [u32; 8] {
-    // The first bits of the fractional parts of the cube roots of the first 64 primes.
+    // The constants are the first bits of the fractional parts of the cube roots of the first 64 primes.
     let primes = (2u64..).filter(|n| (2..*n).all(|d| n % d != 0)).take(64);
     let constants: Vec<u32> =
         primes.map(|p| ((u128::from(p) << 96).cbrt_floor() & 0xffff_ffff) as u32).collect();

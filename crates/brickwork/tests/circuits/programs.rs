@@ -1,4 +1,4 @@
-//! Simulation, repetition, flattening.
+//! Tests the simulation, repetition and flattening of programs.
 
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type, library, value};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::random;
 
-/// The definition: slot after slot, wire after wire.
+/// Computes a program by the definition: slot after slot, wire after wire.
 fn slot_by_slot(program: &Program, garbler: &[bool], evaluator: &[bool]) -> Vec<Vec<bool>> {
     let mut wires = [garbler, evaluator].concat();
     for slot in program.slots() {
@@ -28,7 +28,8 @@ proptest! {
         prop_assert_eq!(flat.and_gates() as u64, program.and_gates());
         let whole = program.whole().unwrap();
         prop_assert_eq!(whole.slot_count(), 1);
-        // In one piece there may be constants and dead gates where components had none.
+        // In one piece, constants and dead gates can appear that the components did not have, so there may be
+        // fewer AND gates.
         prop_assert!(whole.and_gates() <= program.and_gates());
         prop_assert_eq!(whole.simulate(&garbler, &evaluator), outputs);
         for party in [Party::Garbler, Party::Evaluator] {
@@ -158,7 +159,7 @@ fn info_describes_the_millionaires() {
 }
 
 proptest! {
-    /// Every bit of every input and output is in the wire map once, where the program has it.
+    /// Every bit of every input and output is in the wire map exactly once, on its wire of the program.
     #[test]
     fn the_wire_map_is_complete(program in random::program()) {
         let info = program.info();

@@ -73,7 +73,7 @@ pub fn program() -> impl Strategy<Value = Program> {
                     program.component(Component { name: format!("c{i}"), inputs, outputs, circuit }).unwrap(),
                 ));
             }
-            // Half of the wires continue a run, as real programs do.
+            // Half of the wires continue a run of consecutive wires, as in real programs.
             let wires = |count: usize, driven: u32, mut state: u64| {
                 let mut wire = 0;
                 let next = (0..count).map(move |_| {
@@ -98,7 +98,7 @@ pub fn program() -> impl Strategy<Value = Program> {
     )
 }
 
-/// Returns the bits that follow from a seed.
+/// Returns bits that are derived from a seed.
 pub fn bits(count: usize, mut seed: u64) -> Vec<bool> {
     let next = (0..count).map(|_| {
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

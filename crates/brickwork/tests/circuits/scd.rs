@@ -1,4 +1,4 @@
-//! SCD files: their meaning, and each way in which a file is invalid.
+//! Tests the meaning of SCD files, and each way in which a file is invalid.
 
 use brickwork::circuit::formats::scd::{self, Scd};
 use brickwork::circuit::formats::{self, InputMap};
@@ -15,7 +15,8 @@ fn refused(bytes: &[u8], entries: &[(&str, Party)]) -> String {
     formats::load_mapped(bytes, "c.scd", &map(entries)).unwrap_err().to_string()
 }
 
-/// Each function of two wires, and of one wire that is read twice, computes its table with at most one AND.
+/// Each function of two wires, and of one wire that is read twice, computes its truth table with at most one
+/// AND.
 #[test]
 fn every_function_is_its_table() {
     for table in 0..16u8 {
@@ -46,12 +47,12 @@ proptest! {
         prop_assert_eq!(again.evaluate(&bits), circuit.evaluate(&bits));
         prop_assert_eq!(again.and_gates(), circuit.and_gates());
         let topology = Scd::read(&read.topology().write()).unwrap();
-        // Without gates the two files are the same.
+        // A circuit without gates has the same file with and without its functions.
         prop_assert_eq!(topology.functions().is_none(), circuit.gate_count() > 0);
         prop_assert_eq!((topology.gates(), topology.outputs()), (read.gates(), read.outputs()));
     }
 
-    /// Bytes of anybody end in an error or in a circuit.
+    /// Any bytes give an error or a circuit, and never a panic.
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for bytes in [bytes.clone(), [&[0xdc, 0, 40][..], &bytes].concat(), [&[0x97][..], &bytes].concat()] {
@@ -60,7 +61,8 @@ proptest! {
     }
 }
 
-/// Reading is bounded, and gives what was written; a program in this format can run. Returns whether it was.
+/// Reads bytes; checks that a circuit is the same after writing and reading, and that its program runs.
+/// Returns whether the bytes were a valid file.
 fn judge(bytes: &[u8]) -> bool {
     let read = Scd::read(bytes);
     if let Ok(scd) = &read {
@@ -79,8 +81,8 @@ fn judge(bytes: &[u8]) -> bool {
     }
 }
 
-/// Any flipped bit and any other byte end in an error or in another circuit that is whole; any cut, and any
-/// byte more, in an error.
+/// A file with a changed bit or byte gives an error or another valid circuit. A file that is cut or longer
+/// gives an error.
 #[test]
 fn damaged_files_do_no_harm() {
     let program = library::millionaires().unwrap();
@@ -99,7 +101,7 @@ fn damaged_files_do_no_harm() {
     assert!(refused > 5 * bytes.len(), "{refused} of {} bytes", bytes.len());
 }
 
-/// The bytes of a file, by hand; and each way in which one is none.
+/// Compares files with bytes that were written by hand, and tests each way in which a file is invalid.
 #[test]
 fn files_are_what_the_paper_s_program_writes() {
     let and = Scd::new(2, vec![[0, 1]], Some(vec![8]), vec![2]).unwrap();
@@ -107,7 +109,7 @@ fn files_are_what_the_paper_s_program_writes() {
     assert_eq!(and.write(), bytes);
     assert_eq!(Scd::read(&bytes).unwrap(), and);
     assert_eq!(and.topology().write(), [0x96, 2, 1, 1, 0, 1, 3]);
-    // Its negation reads one wire twice; other forms of numbers mean the same.
+    // The negation of the circuit reads one wire twice. The same numbers can also be encoded in more bytes.
     let negated = [0x97, 2, 1, 0xcc, 1, 0xd0, 1, 1, 5, 0xcd, 0, 3];
     let negated = Scd::read(&negated).unwrap().circuit().unwrap();
     assert_eq!(negated.evaluate(&[true, true]), [false]);
@@ -138,14 +140,14 @@ fn files_are_what_the_paper_s_program_writes() {
     assert!(Scd::new(2, vec![[0, 1]], Some(vec![]), vec![2]).is_err());
 }
 
-/// The error for a topological circuit says why it is no program.
+/// The error for a topological circuit explains why it is not a program.
 #[test]
 fn topological_circuits_are_no_programs() {
     let why = refused(&[0x96, 2, 1, 1, 0, 1, 3], &[]);
     assert!(why.starts_with("c.scd: ") && why.contains("not what gates compute"), "{why}");
 }
 
-/// Ranges that leave none out assign the inputs to the parties.
+/// Ranges that cover all inputs assign them to the parties.
 #[test]
 fn inputs_are_mapped() {
     let bytes = scd::write(&library::millionaires().unwrap()).unwrap();

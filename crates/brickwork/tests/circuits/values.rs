@@ -1,4 +1,4 @@
-//! Values in JSON.
+//! Tests the JSON form of values.
 
 use brickwork::circuit::{Port, Type, value};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ proptest! {
         let bits = random::bits(width, seed);
         let value = value::decode(&ports, &bits);
         prop_assert_eq!(value::encode(&ports, &value).unwrap(), &bits[..]);
-        // Through text too.
+        // The value is the same after it was written as text and read.
         let value = value::parse(&value.to_string()).unwrap();
         prop_assert_eq!(value::encode(&ports, &value).unwrap(), &bits[..]);
         if width > 0 {
@@ -151,7 +151,7 @@ fn numbers_of_fixed_point() {
         ("\"-128\"", "-128"),
         ("127.99609375", "127.99609375"),
         ("-0.0", "0"),
-        // The integer of the number, for callers that ask for it.
+        // Callers can give the integer that the wires hold instead of the number.
         ("0x280", "2.5"),
         ("\"-0x280\"", "-2.5"),
     ] {
@@ -160,7 +160,7 @@ fn numbers_of_fixed_point() {
         let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
         assert_eq!(value::decode(&one(price.clone()), &bits).to_string(), written, "{text}");
     }
-    // Beyond 53 bits a string is used, because a reader of JSON might round a number.
+    // A number of more than 53 bits is written as a string, because JSON parsers may round numbers.
     let wide = fixed(64, 63, false);
     assert_eq!(value::decode(&one(wide.clone()), &[true; 64]), json!(ALL_ONES));
     for (ty, text, expected) in [
@@ -187,7 +187,7 @@ fn numbers_of_fixed_point() {
     }
 }
 
-/// All digits of 2 - 2^-63.
+/// The decimal form of 2 - 2^-63, with all digits.
 const ALL_ONES: &str = "1.999999999999999999891579782751449556599254719913005828857421875";
 
 #[test]
@@ -196,7 +196,7 @@ fn the_nearest_number_of_fixed_point() {
     for (text, integer) in [
         ("0.1", 26),
         ("-0.1", -26),
-        // Halfway the larger one, on both sides of zero.
+        // Numbers halfway between two values are rounded up, also below zero.
         ("0.001953125", 1),
         ("-0.001953125", 0),
         ("-0.0058593750", -1),
@@ -208,7 +208,8 @@ fn the_nearest_number_of_fixed_point() {
         let bits: String = (0..16).map(|bit| if integer >> bit & 1 == 1 { '1' } else { '0' }).collect();
         assert_eq!(value::nearest(text, &price), Some(format!("bits:{bits}")), "{text}");
     }
-    // Too large after rounding, no decimal, and a type without a point.
+    // The cases are a number that is too large after rounding, texts that are not decimals, and a type
+    // without a binary point.
     for (text, ty) in [("127.999", &price), ("0x10", &price), ("", &price), ("1", &Type::Int(8))] {
         assert_eq!(value::nearest(text, ty), None, "{text}");
     }
@@ -221,11 +222,11 @@ fn wide_integers() {
     let set = random::bits(width as usize, 9);
     let hex = value::decode(&one(ty.clone()), &set);
     assert_eq!(value::encode(&one(ty.clone()), &hex).unwrap(), set);
-    // 10^90000 and 10^90000 + 1 in decimal differ in bit 0 alone.
+    // In decimal, 10^90000 and 10^90000 + 1 differ only in bit 0.
     let even = bits(&ty, &format!("1{}", "0".repeat(90_000))).unwrap();
     let odd = bits(&ty, &format!("1{}1", "0".repeat(89_999))).unwrap();
     assert_eq!(odd.strip_prefix('1'), even.strip_prefix('0'));
     assert_eq!(even.find('1'), Some(90_000));
-    // Too long to fit is refused without converting it.
+    // A number with too many digits is refused before it is converted.
     assert!(bits(&Type::Uint(64), &"9".repeat(20_000_000)).unwrap_err().contains("does not fit"));
 }

@@ -1,6 +1,5 @@
-//! Rows 4, 6 and 20: a connection that breaks costs an attempt only where the party that goes away may have
-//! seen that a cheat of its own would show. In turn each message of a filling is the last one before a party
-//! dies.
+//! Rows 4, 6 and 20: a broken connection counts as an attempt only if the party that went away may have seen
+//! that its cheat would be caught. While stock is made, one party dies before each message in turn.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,23 +18,24 @@ use super::*;
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// A party whose next message would give the other one something to act on, and whose attempts count: the
-/// message before which it records the attempt.
+/// For each party, the message before which it records an attempt, because the message tells the peer whether
+/// its cheat would be caught. `None` if its attempts do not count.
 type Exposing = [Option<Tag>; 2];
 
-/// Fills a protocol's store with the items of two of the smallest programs.
+/// Fills a protocol's store with the items for two of the smallest programs.
 type Fill<'f> = &'f (dyn Fn(Party, Channel, &Store) -> Result<(), Error> + Sync);
 
-/// The part of a party in a run.
+/// One party's part in a run.
 type Act<'a> = &'a (dyn Fn(Party, Channel) -> Result<(), Error> + Sync);
 
-/// A protocol: its name, the exposing messages of a step at either party, and its filling.
+/// A protocol: its name, the exposing messages of a step for each party, and the function that fills its
+/// store.
 type Protocol<'f> = (&'f str, Exposing, Fill<'f>);
 
 /// A message that was sent, or that a party was about to send when it went away.
 type Sent = (Party, Tag);
 
-/// Both fill their stores; one party is gone before its message of this number.
+/// Both parties fill their stores; one party dies before its message of this number.
 fn connect(
     folders: &Folders,
     fill: Fill,
@@ -44,7 +44,7 @@ fn connect(
     talk(&|party, channel| fill(party, channel, &Store::open(&folders.of(party), &KEY)?), gone)
 }
 
-/// Both parties act; one party is gone before its message of this number.
+/// Both parties act; one party dies before its message of this number.
 fn talk(act: Act, gone: Option<(Party, usize)>) -> ([Result<(), Error>; 2], Vec<Sent>) {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let (mut left, mut right) = memory_pair();
@@ -71,7 +71,7 @@ fn talk(act: Act, gone: Option<(Party, usize)>) -> ([Result<(), Error>; 2], Vec<
     (results, sent)
 }
 
-/// The sum of a party's attempts in vain, and how many steps it has made.
+/// Returns the sum of a party's failed attempts, and the number of steps that it has made.
 fn counted(folders: &Folders, party: Party) -> (u128, usize) {
     let store = folders.store(party);
     let vain = store.accounts().unwrap().iter().map(|(_, vain)| vain).sum();
@@ -81,7 +81,7 @@ fn counted(folders: &Folders, party: Party) -> (u128, usize) {
     (vain, states.iter().map(|state| state.made().count()).sum())
 }
 
-/// Chooses the messages of a party that are tried: of each name the first and the last one.
+/// Returns the numbers of the messages before which a party dies: the first and the last one of each tag.
 fn tried(sent: &[Sent], party: Party) -> Vec<usize> {
     let own: Vec<Tag> = sent.iter().filter(|(of, _)| *of == party).map(|(_, tag)| *tag).collect();
     let is_tried = |k: &usize| {
@@ -91,13 +91,13 @@ fn tried(sent: &[Sent], party: Party) -> Vec<usize> {
     (0..own.len()).filter(is_tried).collect()
 }
 
-/// Goes through the messages of a filling. Each break costs at most as much as the peer can have learnt; then
-/// the same step is made.
+/// Breaks the connection before the messages of a filling. Checks that each break costs at most as much as
+/// the peer can have learnt. Then both parties make the same step.
 fn play((name, exposing, fill): Protocol) {
     let folders = Folders::new();
     let (honest, sent) = connect(&folders, fill, None);
     assert!(honest.iter().all(Result::is_ok), "{name}: {honest:?}");
-    // Each setup counts a little.
+    // Each setup counts as a small attempt.
     let setups = BOTH.map(|party| counted(&folders, party).0);
     let security = terms().security;
     assert!(setups.iter().all(|&setup| setup <= security.units() >> 20), "{name}: {setups:?}");
@@ -113,12 +113,12 @@ fn play((name, exposing, fill): Protocol) {
                 let exposing = exposing[counts as usize].map(|tag| (counts, tag));
                 let is_exposed = sent.iter().filter(|sent| Some(**sent) == exposing).count() > made;
                 let cost = vain.saturating_sub(setups[counts as usize]);
-                // A step that is broken off early counts no more than a setup does.
+                // A step that ends before its challenge counts no more than a setup does.
                 let more = cost > setups[counts as usize];
-                // A step of OTs alone risks nothing.
+                // A step that makes only OTs risks nothing.
                 let is_right = if made == 0 { more == is_exposed } else { !more || is_exposed };
                 assert!(is_right, "{name}: {counts:?} where {last:?} is not sent: {cost}");
-                // So 64 of them are less than the promise of a run.
+                // So 64 breaks still cost less than the promise of a run.
                 assert!(cost * 64 < security.units(), "{name}: {cost}");
                 costs.entry(cost).or_default().push(format!("{:?} {}", last.0, last.1.0));
             }
@@ -138,7 +138,7 @@ fn play((name, exposing, fill): Protocol) {
     assert_eq!(setups == [0; 2], none, "{name}");
 }
 
-/// Rows 4, 6 and 20: of each protocol that has stock.
+/// Rows 4, 6 and 20, for each protocol that has stock.
 #[test]
 fn row_04_a_broken_line_costs_what_it_can_have_taught() {
     let program = program(0, Recipient::Both);
@@ -177,9 +177,9 @@ fn row_04_a_broken_line_costs_what_it_can_have_taught() {
     }));
 }
 
-/// A run without stock is broken off by either party before each of its messages. The other one's error is
-/// deniable from its exposing message until the peer's message that `covers` it. It has surely read that when
-/// it sends the one beside it.
+/// Breaks a run without stock before each message of either party. The other party's error is deniable after
+/// its exposing message, until it reads the peer's message `covered[0]`. It has certainly read that message
+/// when it sends its own message `covered[1]`.
 fn play_in_memory(name: &str, exposing: Exposing, covered: [Option<[Tag; 2]>; 2], act: Act) {
     let (honest, sent) = talk(act, None);
     assert!(honest.iter().all(Result::is_ok), "{name}: {honest:?}");
@@ -209,8 +209,8 @@ fn play_in_memory(name: &str, exposing: Exposing, covered: [Option<[Tag; 2]>; 2]
     }
 }
 
-/// Rows 4 and 6: without stock nothing is counted, so the error itself says that the peer may have broken off
-/// because it would have been caught.
+/// Rows 4 and 6: without stock no attempts are counted. So the error itself warns that the peer may have gone
+/// away because it would have been caught.
 #[test]
 fn row_04_without_stock_a_deniable_end_says_so() {
     let job = Job::new(program(0, Recipient::Both), 40, terms().identities);

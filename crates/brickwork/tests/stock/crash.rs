@@ -1,9 +1,9 @@
-//! Rows 16, 20, 21, 22: either party crashes at every change of its disk, at every point of preprocessing and
-//! of running programs; afterwards both continue with the data on their disks.
+//! Rows 16, 20, 21, 22: either party crashes at every change of its disk, while stock is made and while
+//! programs run. Afterwards both continue with the data on their disks.
 //!
-//! A party that crashed finds every item fresh or burned and continues; nobody must burn an epoch for an
-//! honest crash. Each party also counts the other's messages: those that follow an entry of the log are sent
-//! in one connection only, and no block of key material occurs twice.
+//! After a crash every item is either fresh or burned, and no honest crash burns an epoch. Each party also
+//! checks the other's messages: messages after one entry of the log are sent in one connection only, and no
+//! block of key material occurs twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -23,22 +23,22 @@ use brickwork::wire::{Channel, Tag};
 use super::disk::{Folders, KEY, steps};
 use super::*;
 
-/// How many of the crashes are tried where not all are asked for.
+/// The number of crashes that are tried, unless all are requested.
 const SOME: usize = 14;
 
-/// Set to try every single one.
+/// The variable that requests every single crash.
 const ALL: &str = "BRICKWORK_ALL_CRASHES";
 
-/// A greeting.
+/// The tag of a greeting.
 const HELLO: Tag = Tag(1);
 
-/// The positions of both stores, in a message with this tag.
+/// The tag of the message with the positions of a store's logs.
 const STAND: Tag = Tag(41);
 
 /// A connection between two parties with stores, of any protocol.
 trait Line: Sized + Send {
-    /// Messages that consist of blocks of key material: rows of OTs, corrections of commitments, solderings,
-    /// tables, authenticators, labels.
+    /// The tags of messages that consist of blocks of key material: rows of OTs, corrections of commitments,
+    /// solderings, tables, authenticators, labels.
     const MATERIAL: &'static [u8];
 
     fn open(party: Party, channel: Channel, store: &Store) -> Result<Self, Error>;
@@ -94,16 +94,16 @@ impl Line for jimu::Stocked {
     }
 }
 
-/// Messages before which nothing was taken: greetings, standings and plans.
+/// Returns whether a message comes before anything is taken: a greeting, a position of the logs, or a plan.
 fn is_talk(tag: Tag) -> bool {
     tag.0 < 3 || (40..44).contains(&tag.0)
 }
 
-/// The world of one party ends at one change.
+/// Makes a party crash at one change of its disk.
 #[derive(Debug)]
 struct End {
     at: usize,
-    /// Bytes of the last write that still arrive.
+    /// The bytes of the last write that still reach the disk.
     some: usize,
     seen: AtomicUsize,
 }
@@ -118,14 +118,13 @@ impl Faults for End {
     }
 }
 
-/// The messages of a party, as its peer counts them.
+/// The checked messages of a party.
 #[derive(Default)]
 struct Count {
     connections: u64,
-    /// The connection in which something was sent that follows an entry of the log, which is named by the
-    /// head after it.
+    /// For each head of the log, the number of the connection in which messages followed it.
     heads: HashMap<Vec<u8>, u64>,
-    /// Blocks of key material.
+    /// All blocks of key material so far.
     blocks: HashSet<[u8; 16]>,
 }
 
@@ -143,12 +142,12 @@ impl Count {
             let mut count = count.lock().unwrap();
             match tag {
                 STAND => head = Some(bytes.clone()),
-                // A new session: nothing stands yet.
+                // A new session has not sent its positions yet.
                 HELLO => head = None,
                 talk if is_talk(talk) => {}
                 _ => {
-                    // The identifier of an epoch comes after its setup, and the head of the log after each
-                    // entry.
+                    // The log's head changes with each entry, so it identifies the entry that these messages
+                    // follow.
                     if let Some(head) = &head {
                         let first = *count.heads.entry(head.clone()).or_insert(connection);
                         assert_eq!(first, connection, "sent twice behind one entry");
@@ -166,13 +165,13 @@ impl Count {
     }
 }
 
-/// Both parties' counts.
+/// The checked messages of both parties.
 type Counts = [Arc<Mutex<Count>>; 2];
 
 /// The actions of both parties on a connection.
 type Work<'w, L = Stocked> = &'w (dyn Fn(Party, L) -> Result<L, Error> + Sync);
 
-/// Connects both; `faults` are those of one party's disk.
+/// Connects both parties. `faults` makes the disk of one party fail.
 fn connect<L: Line>(
     folders: &Folders,
     counts: &Counts,
@@ -205,7 +204,7 @@ fn logs(folders: &Folders) -> [HashMap<EpochId, Vec<Entry>>; 2] {
     })
 }
 
-/// A story in which the world of one party ends somewhere.
+/// A scenario in which one party crashes at some change of its disk.
 struct Story<'s, L = Stocked> {
     begin: &'s Folders,
     work: Work<'s, L>,
@@ -214,11 +213,12 @@ struct Story<'s, L = Stocked> {
 }
 
 impl<L: Line> Story<'_, L> {
-    /// Tells it for some or all places where the world can end. Returns how often that was.
+    /// Plays the scenario for some or all changes at which the party can crash. Returns the number of
+    /// crashes.
     fn tell(&self) -> usize {
         let mut told = 0;
         for party in [Party::Garbler, Party::Evaluator] {
-            // Once without an end, to count the changes.
+            // The first time there is no crash, to count the changes.
             let changes = self.told(party, usize::MAX, 0);
             let all = std::env::var_os(ALL).is_some();
             let places: Vec<usize> = if all {
@@ -227,7 +227,7 @@ impl<L: Line> Story<'_, L> {
                 (0..SOME).map(|k| k * changes / SOME + told % 3).collect()
             };
             for at in places {
-                // None, a part or all of the last write reaches the disk.
+                // None, a part, or all of the last write reaches the disk.
                 for some in if all { vec![0, 100, usize::MAX] } else { vec![[0, 100, usize::MAX][at % 3]] } {
                     self.told(party, at, some);
                     told += 1;
@@ -247,7 +247,7 @@ impl<L: Line> Story<'_, L> {
             assert!(results.iter().all(Result::is_ok), "{results:?}");
         }
         let before = logs(&folders);
-        // The next connection may have to say that one of them died; it never has to burn anything.
+        // In the next connection a party may have to report a crash, but neither party has to burn anything.
         let after = connect(&folders, &counts, None, self.after);
         assert!(
             after.iter().all(Result::is_ok),
@@ -292,7 +292,7 @@ fn row_21_a_crash_while_a_program_runs() {
     let story = Story {
         begin: &begin,
         work: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
-        // Two of four are gone at most.
+        // A crash costs the items of at most two runs of the four in stock.
         after: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
     };
     let told = story.tell();
@@ -300,7 +300,8 @@ fn row_21_a_crash_while_a_program_runs() {
     assert!(told >= 2 * SOME, "{told}");
 }
 
-/// Preprocessing in steps: completed steps exist afterwards, others are made then, and programs run.
+/// Stock is made in steps: completed steps survive the crash, the others are made afterwards, and programs
+/// run.
 #[test]
 fn row_21_a_crash_while_stock_is_made() {
     let begin = Folders::new();
@@ -314,7 +315,7 @@ fn row_21_a_crash_while_stock_is_made() {
     assert!(told >= 2 * SOME, "{told}");
 }
 
-/// The same for LEGO, whose gates fit any program: a request for this many runs of the small one.
+/// Returns a LEGO request for this many runs of the small program.
 fn gates(times: u64) -> lego::Request {
     lego::Request::of(&small()).unwrap().times(times).unwrap()
 }
@@ -332,7 +333,8 @@ fn build(session: lego::Stocked) -> Result<lego::Stocked, Error> {
     Ok(session.build(&small(), Lacking::Refuse)?.1)
 }
 
-/// LEGO's gates are made, in two steps; a program is built of them; one runs on gates, and one that is built.
+/// LEGO's gates are made in two steps, and a program is built of them. One program runs on gates, and one was
+/// built ahead.
 #[test]
 fn row_21_a_crash_of_lego() {
     let begin = |work: Work<lego::Stocked>| {
@@ -343,7 +345,7 @@ fn row_21_a_crash_of_lego() {
     };
     let (empty, filled) = (Folders::new(), begin(&|_, session| Ok(session.preprocess(&gates(4))?.1)));
     let built = begin(&|_, session| build(build(session.preprocess(&gates(3))?.1)?));
-    // Two of four are gone at most, or two of three.
+    // A crash costs the items of at most two runs of the four, or of the three, in stock.
     let stories: [(&str, Story<lego::Stocked>); 4] = [
         (
             "LEGO's stock is made",
@@ -385,7 +387,7 @@ fn row_21_a_crash_of_lego() {
     }
 }
 
-/// The same for JIMU: a request for this many runs of the small program, in this cut.
+/// Returns a JIMU request for this many runs of the small program, by gates or by components.
 fn hashed(unit: jimu::Unit, times: u64) -> jimu::Request {
     jimu::Request::of(&small(), unit).unwrap().times(times).unwrap()
 }
@@ -399,13 +401,13 @@ fn run_jimu(unit: jimu::Unit, party: Party, session: jimu::Stocked) -> Result<ji
     Ok(session)
 }
 
-/// JIMU's gates are made, in two steps, and programs run on them.
+/// JIMU's gates are made in two steps, and programs run on them.
 #[test]
 fn row_21_a_crash_of_jimu() {
     a_crash_of_jimu(jimu::Unit::Gates);
 }
 
-/// The same of its components.
+/// JIMU's components are made in two steps, and programs run on them.
 #[test]
 fn row_21_a_crash_of_jimu_by_components() {
     a_crash_of_jimu(jimu::Unit::Components);
@@ -441,7 +443,7 @@ fn a_crash_of_jimu(unit: jimu::Unit) {
     }
 }
 
-/// The same for authenticated masks: a request for this many runs of the small program.
+/// Returns a request of authenticated masks for this many runs of the small program.
 fn masked(times: usize) -> authenticated::Request {
     authenticated::Request::of(&small().repeat(times).unwrap()).unwrap()
 }
@@ -459,8 +461,8 @@ fn run_masked(
     Ok(session)
 }
 
-/// Components with authenticated masks are made, as an epoch begins and in one that is there; programs run on
-/// them, and one for which there is nothing.
+/// Components with authenticated masks are made in a new epoch and in an existing one. Programs run on them,
+/// and one program has no stock.
 #[test]
 fn row_21_a_crash_of_authenticated() {
     let (empty, filled) = (Folders::new(), Folders::new());
@@ -475,7 +477,7 @@ fn row_21_a_crash_of_authenticated() {
     let stories: [(&str, Story<authenticated::Stocked>); 4] = [
         ("an epoch of authenticated masks begins", Story { begin: &empty, work: &fill(1), after: &made }),
         ("there are more authenticated masks", Story { begin: &filled, work: &fill(1), after: &made }),
-        // Two of four are gone at most.
+        // A crash costs the items of at most two runs of the four in stock.
         ("programs run on authenticated masks", Story { begin: &filled, work: &twice, after: &twice }),
         (
             "masks are made for a program on the spot",
@@ -493,17 +495,18 @@ fn row_21_a_crash_of_authenticated() {
     }
 }
 
-/// How many steps of each of the evaluator's epochs were given up once the garbler had seen their challenge.
+/// For each of the evaluator's epochs, returns the number of steps that were given up after the garbler had
+/// seen their challenge.
 fn given_up_by_epoch(folders: &Folders) -> HashMap<EpochId, u32> {
     let store = folders.store(Party::Evaluator);
     let epochs = store.epochs().unwrap().into_iter();
     epochs.map(|(id, _)| (id, store.state(&id).unwrap().given_up().steps)).collect()
 }
 
-/// The garbler's first message behind a challenge.
+/// The garbler's first message after a challenge.
 const OPENED: Tag = Tag(51);
 
-/// Both are asked for this, and the garbler goes away when it has seen the challenge.
+/// Both parties begin this step, and the garbler goes away when it has seen the challenge.
 fn given_up(folders: &Folders, request: &Request) {
     let sum = |folders: &Folders| given_up_by_epoch(folders).values().sum::<u32>();
     let before = sum(folders);
@@ -528,8 +531,8 @@ fn made(folders: &Folders, request: &Request) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-/// Returns the evaluator's promise for a program: its bound, and that of all programs from its epoch. The
-/// garbler promises as much or less: steps that it had not begun when it died risk nothing for it.
+/// Returns the evaluator's bounds: of one program, and of all programs from its epoch. The garbler's bound is
+/// at most as large, because steps that it had not begun when it died risk nothing for it.
 fn promised(folders: &Folders) -> [f64; 2] {
     let bounds = Mutex::new([[0.0; 2]; 2]);
     let results = connect(folders, &Counts::default(), None, &|party, session: Stocked| {
@@ -554,13 +557,12 @@ fn risked_in_vain(folders: &Folders) -> f64 {
     epoch.given_up.bound_log2.map_or(0.0, f64::exp2)
 }
 
-/// Row 4: a party that breaks a step off gets another challenge. So all given-up steps of an epoch count in
-/// the bound of every program from it, whatever they were for, and whatever is made in between or requested
-/// next.
+/// Row 4: a party that breaks off a step gets another challenge. So all given-up steps of an epoch count in
+/// the bound of every program from it, whatever else is made or requested in between.
 #[test]
 fn row_04_every_attempt_counts() {
     let all = request(1, 1, 8);
-    // Without authenticators of inputs: no program runs on it alone, and it risks less.
+    // This step makes no authenticators of inputs, so no program runs on it alone, and it risks less.
     let adders = Request { components: vec![(component("a", true), 1)], garbler_wires: 0, ots: None };
     let story = |steps: &[(&Request, bool)]| {
         let folders = Folders::new();
@@ -570,7 +572,7 @@ fn row_04_every_attempt_counts() {
         (promised(&folders), risked_in_vain(&folders))
     };
     let about = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
-    // The part of 2^-40 that the fixed checks use, and that each of both requests uses.
+    // The fixed checks use `fixed`, and each of the two requests adds its own risk.
     let fixed = (-42f64).exp2() + (-48f64).exp2();
     let (bounds, nothing) = story(&[(&all, true)]);
     assert!(about(bounds[0], bounds[1]) && nothing == 0.0);
@@ -584,7 +586,7 @@ fn row_04_every_attempt_counts() {
     let (bounds, _) = story(&[(&adders, true), (&all, true)]);
     let of_adders = bounds[1] - fixed - of_all;
     assert!(0.0 < of_adders && of_adders < of_all, "{of_adders} {of_all}");
-    // Stock that was made in between does not change this; nor does another request.
+    // Neither stock that was made in between nor another request changes this.
     for (steps, vain) in [
         (&[(&all, false), (&adders, true), (&all, true)][..], of_all),
         (&[(&all, false), (&adders, false), (&adders, true), (&all, true)], of_all + of_adders),
@@ -598,8 +600,8 @@ fn row_04_every_attempt_counts() {
         assert!(about(bounds[1], fixed + of_adders + of_all + vain), "{bounds:?}");
     }
 
-    // After that much nothing is added to the epoch any more, and another one is begun; nothing is burned.
-    // When all attempts together reach 2^-40, nothing more is begun until the user allows it.
+    // After `most` failed steps the epoch gets no more stock and another epoch begins; nothing is burned.
+    // When all failed attempts together reach 2^-40, no step begins until the user allows it.
     let folders = Folders::new();
     let most = (0.5 * ((-40f64).exp2() - fixed) / of_all) as usize + 1;
     assert!(most > 64, "{most}");
@@ -614,7 +616,7 @@ fn row_04_every_attempt_counts() {
     };
     let [garbler, evaluator] = sums(&folders);
     assert!(garbler == 0.0 && about(evaluator, (most + 1) as f64 * of_all), "{garbler} {evaluator}");
-    // A rest of it, too little for a step.
+    // These attempts leave too little for another step.
     let store = folders.store(Party::Evaluator);
     let (account, vain) = store.accounts().unwrap().remove(0);
     store.attempt(&account, account.security.units() - vain).unwrap();
@@ -631,18 +633,18 @@ fn row_04_every_attempt_counts() {
     assert!(states.into_iter().all(|state| state.burned().is_none()));
 }
 
-/// The pair that a party's store is of.
+/// Returns the pair of stores to which a party's store belongs.
 fn pair(folders: &Folders, party: Party) -> Option<PairId> {
     folders.store(party).pair(&Relation { role: party, identities: terms().identities }).unwrap()
 }
 
-/// Row 21: the world of a party ends at every single change while two stores get to know each other, new ones
-/// or such as have nothing left. The next time they do, and nobody has anything to burn.
+/// Row 21: a party crashes at each change of its disk while two new or empty stores become a pair. The next
+/// connection makes them a pair, and neither party has to burn anything.
 #[test]
 fn row_21_a_crash_while_stores_get_to_know_each_other() {
     let meet: Work = &|_, session| Ok(session);
     let both = [Party::Garbler, Party::Evaluator];
-    // One knows a pair that the other does not, as after such a crash.
+    // Only one party has stored the pair, as after such a crash.
     let left_over = |party: Party| {
         let folders = Folders::new();
         let relation = Relation { role: party, identities: terms().identities };

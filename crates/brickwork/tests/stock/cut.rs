@@ -1,6 +1,6 @@
-//! A line that is cut before any message: the error of either party says in which phase it was, whether its
-//! input had left, and whether the peer may have its outputs. A relay between the parties knows the bytes
-//! that were really sent.
+//! The connection is cut before any message. Either party's error tells the phase, whether its input had
+//! left, and whether the peer may have its outputs. A relay between the parties records the messages that
+//! were really sent.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -18,13 +18,14 @@ use super::*;
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// The first message that depends on a party's input, and the last one before the peer may have its outputs.
+/// For each party, the first message that depends on its input, and the last message before the peer may have
+/// its outputs.
 type Tags = [[u8; 2]; 2];
 
-/// The part of a party in a run.
+/// One party's part in a run.
 type Act<'a> = &'a (dyn Fn(Party, Channel, Phases, &Folders) -> Result<(), Error> + Sync);
 
-/// Remembers the phase that goes on.
+/// Remembers the current phase.
 #[derive(Clone, Default)]
 struct Phases(Arc<Mutex<&'static str>>);
 
@@ -36,8 +37,8 @@ impl Observer for Phases {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
-/// Carries messages of one party until the line is cut, before the message of this number at the latest.
-/// Returns the tags of all messages that the party sent, also behind the cut.
+/// Carries messages of one party until the connection is cut, at the latest before the message of this
+/// number. Returns the tags of all messages that the party sent, even after the cut.
 fn carry(mut from: UnixStream, mut to: UnixStream, back: &UnixStream, mut left: usize) -> Vec<u8> {
     let mut tags = Vec::new();
     let mut header = [0; FRAME_HEADER_BYTES];
@@ -45,7 +46,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, back: &UnixStream, mut left: 
         let [tag, length @ ..] = header;
         tags.push(tag);
         if left == 0 {
-            // Both parties see the end of the line.
+            // Both parties see the end of the connection.
             let _ = (to.shutdown(Shutdown::Write), back.shutdown(Shutdown::Write));
         }
         let mut payload = vec![0; u32::from_le_bytes(length) as usize];
@@ -64,7 +65,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, back: &UnixStream, mut left: 
 /// The end of a party: its result, the phase in which it ended, and the tags of its messages.
 type Ended = (Result<(), Error>, &'static str, Vec<u8>);
 
-/// Both parties act over a relay, which cuts the line before a message of one of them.
+/// Both parties act over a relay, which cuts the connection before a message of one of them.
 fn talk(act: Act, cut: Option<(Party, usize)>) -> [Ended; 2] {
     let folders = Folders::new();
     let pairs = BOTH.map(|_| UnixStream::pair().unwrap());
@@ -82,7 +83,7 @@ fn talk(act: Act, cut: Option<(Party, usize)>) -> [Ended; 2] {
             scope.spawn(move || {
                 let channel = over(socket.try_clone().unwrap(), socket.try_clone().unwrap()).unwrap();
                 let acted = act(party, channel, phases, folders);
-                // The pair keeps its own handle, so the end is said.
+                // The pair holds another handle of this socket, so it must be shut down explicitly.
                 let _ = socket.shutdown(Shutdown::Both);
                 acted
             })
@@ -94,11 +95,11 @@ fn talk(act: Act, cut: Option<(Party, usize)>) -> [Ended; 2] {
     [(); 2].map(|()| sides.next().map(|((acted, phase), tags)| (acted, phase, tags)).unwrap())
 }
 
-/// Cuts the line before each message.
+/// Cuts the connection before each message in turn.
 fn play(name: &str, departures: Tags, act: Act) {
     let honest = talk(act, None);
     assert!(honest.iter().all(|(result, ..)| result.is_ok()), "{name}: {honest:?}");
-    // How often each party saw that its two messages had been sent.
+    // For each party, how many errors came after neither, one, or both of its two messages.
     let mut seen = [[0; 3]; 2];
     for party in BOTH {
         for k in 0..honest[party as usize].2.len() {
@@ -117,7 +118,8 @@ fn play(name: &str, departures: Tags, act: Act) {
             }
         }
     }
-    // The evaluator waits for nothing behind its last message, with which the garbler has its outputs.
+    // The evaluator waits for nothing after its last message, which gives the garbler its outputs. So the
+    // evaluator has no error there.
     let [garbler, evaluator] = seen;
     assert!(garbler[0] > 0 && garbler[2] > 0 && evaluator[0] > 0 && evaluator[1] > 0, "{name}: {seen:?}");
 }
@@ -156,7 +158,7 @@ fn row_04_a_broken_line_says_what_has_left() {
     });
 }
 
-/// OTs of a store are random: nothing of an input has left with them, but with the corrections that follow.
+/// The OTs of a store are random and do not depend on an input. The input leaves with the corrections, later.
 #[test]
 fn row_04_stock_is_no_input() {
     let program = program(0, Recipient::Both);

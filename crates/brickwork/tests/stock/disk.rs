@@ -1,4 +1,4 @@
-//! Stock on disk: each party has a store, and connections come and go.
+//! Tests stock on disk, over several connections.
 
 use std::path::Path;
 
@@ -29,12 +29,12 @@ impl Folders {
         Store::open(&self.of(party), &KEY).unwrap()
     }
 
-    /// Keeps a copy of a party's folder.
+    /// Saves a copy of a party's folder under this name.
     fn keep(&self, party: Party, name: &str) {
         copy(&self.of(party), &self.0.path().join(name));
     }
 
-    /// Makes the same once more, elsewhere.
+    /// Copies both parties' folders to a new place.
     pub fn clone_folders(&self) -> Self {
         let clone = Folders::new();
         copy(self.0.path(), clone.0.path());
@@ -46,7 +46,7 @@ impl Folders {
         self.keep(party, "empty");
     }
 
-    /// Brings one back.
+    /// Restores a saved copy of a party's folder.
     fn restore(&self, party: Party, name: &str) {
         std::fs::remove_dir_all(self.of(party)).unwrap();
         copy(&self.0.path().join(name), &self.of(party));
@@ -60,7 +60,7 @@ impl Folders {
         files
     }
 
-    /// Connects both parties; each does the same with its end.
+    /// Connects both parties, and runs the same closure for each with its session.
     fn connect<T: Send>(
         &self,
         work: impl Fn(Party, Stocked) -> Result<(T, Stocked), Error> + Sync,
@@ -68,7 +68,7 @@ impl Folders {
         self.connect_on(&terms(), work)
     }
 
-    /// On terms of the caller's.
+    /// Like `connect`, with the caller's terms.
     fn connect_on<T: Send>(
         &self,
         terms: &Terms,
@@ -96,8 +96,7 @@ impl Folders {
         self.preprocess(steps).into_iter().for_each(|result| assert_eq!(result.unwrap().resumed, 0));
     }
 
-    /// Gives up a step in the one epoch that there is, which leaves this part of 2^-40 to all else but the
-    /// fixed checks.
+    /// Records a given-up step in the only epoch, so that this part of 2^-40 is left beside the fixed checks.
     fn leave(&self, part: f64) {
         let fixed = (-2f64).exp2() + (-8f64).exp2();
         let risk = ((1.0 - fixed - part) * 88f64.exp2()) as u128;
@@ -170,8 +169,8 @@ fn sent(phases: &[PhaseReport], name: &str) -> u64 {
         .sum()
 }
 
-/// Kept values of a program from stock can be used in later programs over the same connection, whatever runs
-/// in between. Over the next connection it is refused, and nothing is lost.
+/// A program from stock can keep values, and later programs over the same connection can use them, even if
+/// other programs run in between. Over the next connection such a value is refused, and nothing is lost.
 #[test]
 fn secrets_flow_between_programs_from_stock() {
     let folders = Folders::new();
@@ -227,19 +226,19 @@ fn secrets_flow_between_programs_from_stock() {
     folders.good(&then, Lacking::Refuse);
 }
 
-/// Sets out to compute `z` of x and y and to keep it.
+/// Returns a step that computes `z` from x and y and keeps it.
 fn keeping() -> Step {
     Step::new(&program(1, Recipient::Both), &[], &["z"]).unwrap()
 }
 
-/// Uses a secret as x, and keeps the result.
+/// Returns a step that takes a kept value as x, and keeps its result.
 fn keeping_on(secret: &Secret) -> Step {
     let then = program(0, Recipient::Evaluator);
     Step::new(&then, &[(Party::Garbler, "x", secret)], &["z"]).unwrap()
 }
 
-/// The name of something that was kept is no name of anything else, also where the session is made again for
-/// another program of the same epoch.
+/// Row 16: the name of a kept value never becomes the name of another value, even if the session is made
+/// again for another program of the same epoch.
 #[test]
 fn row_16_a_name_that_is_left_over_names_nothing() {
     let folders = Folders::new();
@@ -249,7 +248,7 @@ fn row_16_a_name_that_is_left_over_names_nothing() {
         let (first, mut session) = session.run(keeping(), &input, Lacking::Refuse)?;
         let first = first.kept[0].clone();
         session.forget(&first);
-        // In another epoch, for which the session of this one ends.
+        // The second step uses another epoch, so the session on the first epoch ends.
         let (_, session) = session.preprocess(&[request(1, 1, 8)])?;
         let (second, session) = session.run(keeping(), &input, Lacking::Refuse)?;
         assert!(second.kept[0] != first, "one name for two secrets");
@@ -263,7 +262,7 @@ fn row_16_a_name_that_is_left_over_names_nothing() {
     BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
 }
 
-/// While something is kept no other session begins: it would be gone.
+/// While a value is kept no session on another epoch begins, because the value would be lost.
 #[test]
 fn what_is_kept_is_not_lost_without_a_word() {
     let input = vec![true; 8];
@@ -274,7 +273,7 @@ fn what_is_kept_is_not_lost_without_a_word() {
             let (_, session) = session.run(keeping(), &input, Lacking::Refuse)?;
             match fills {
                 true => session.preprocess(&[request(1, 1, 8)]).map(drop),
-                // Another one would be made in a new epoch.
+                // The missing items would be made in a new epoch.
                 false => session.run(keeping(), &input, Lacking::Make).map(drop),
             }?;
             panic!("what was kept is gone, {fills}");
@@ -287,9 +286,9 @@ fn what_is_kept_is_not_lost_without_a_word() {
     }
 }
 
-/// The promise of a kept secret covers all stock behind it. There is room for some of these fillings, and a
-/// program that uses one of them and secrets from others is promised the sum. It is refused where that is too
-/// much, before anything is burned.
+/// The promise of a kept value covers all stock that it depends on. The bound has room for some of these
+/// fillings. The promise of a program that uses one filling, and kept values from others, is the sum of their
+/// bounds. A program whose sum is too large is refused before anything is burned.
 #[test]
 fn the_promise_covers_what_is_carried_on() {
     let folders = Folders::new();
@@ -317,13 +316,13 @@ fn the_promise_covers_what_is_carried_on() {
     let bounds = bounds.into_inner().unwrap();
     let spent: Vec<f64> = bounds.iter().map(|bound| (bound + 40.0).exp2()).collect();
     assert!((2..6).contains(&spent.len()), "{bounds:?}");
-    // Each of them draws on one more filling, or on more of one.
+    // Each step uses one more filling, or more of one.
     assert!(spent.is_sorted() && spent.iter().all(|spent| *spent <= 1.0), "{spent:?}");
     assert!(spent[spent.len() - 1] - 0.98 > 2.0 * (spent[0] - 0.98), "{spent:?}");
     BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
 }
 
-/// Filled over one connection, used over others, topped up when it is used up.
+/// A stock is filled over one connection and used over others. Missing items are made when it is used up.
 #[test]
 fn programs_from_stored_sessions() {
     let folders = Folders::new();
@@ -335,26 +334,26 @@ fn programs_from_stored_sessions() {
         let results = folders.good(program, Lacking::Refuse);
         for (result, phases) in &results {
             assert!(result.made.is_none());
-            // Nothing is preprocessed, so no tables travel.
+            // No items are made in these runs, so no tables are sent.
             assert!(
                 phases.iter().all(|phase| !["preprocess", "prepare"].contains(&phase.name)),
                 "{phases:?}"
             );
         }
     }
-    // Eight adders are used up.
+    // All eight adders are used.
     let inputs = (vec![true; 8], vec![false; 8]);
     refused(folders.run(&programs[1], &inputs, Lacking::Refuse));
     let results = folders.good(&programs[1], Lacking::Make);
     assert!(results.iter().all(|(result, phases)| result.made.is_some() && sent(phases, "preprocess") > 0));
-    // Items that were made immediately were made for this program alone.
+    // Items that a run made for lack of stock were for this program alone.
     refused(folders.run(&programs[1], &inputs, Lacking::Refuse));
 }
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Row 25 and row 24: both parties refuse an old copy of either folder, and the items that it could have
-/// repeated are burned.
+/// Rows 24 and 25: both parties refuse an old copy of either folder, and burn the items that the copy could
+/// have used a second time.
 #[test]
 fn row_25_an_old_copy_of_either_folder_is_refused() {
     let program = program(0, Recipient::Both);
@@ -367,7 +366,7 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
         folders.good(&program, Lacking::Refuse);
         folders.restore(party, "full");
         refused(folders.run(&program, &inputs, Lacking::Make));
-        // Burned: there is nothing left, and new stock can be made.
+        // All of it is burned: nothing is left, and new stock can be made.
         for party in BOTH {
             let store = folders.store(party);
             assert!(
@@ -376,8 +375,8 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
         }
         refused(folders.run(&program, &inputs, Lacking::Refuse));
         folders.good(&program, Lacking::Make);
-        // A folder from before anything was made is a new store: the peer's remaining stock is used up, so
-        // they become a new pair.
+        // A folder without stock is a new store. The peer's stock is used up, so the two stores become a new
+        // pair.
         folders.restore(party, "empty");
         folders.good(&program, Lacking::Make);
     }
@@ -390,7 +389,7 @@ fn is_whole(folders: &Folders, party: Party) -> bool {
     !epochs.is_empty() && epochs.iter().all(|(id, _)| store.state(id).unwrap().burned().is_none())
 }
 
-/// Both are refused as strangers, and both name the pairs.
+/// Checks that both parties refuse with an error that names both pairs.
 fn strangers<T: std::fmt::Debug>(results: [Result<T, Error>; 2]) {
     let told = results.map(|result| match result {
         Err(Error::Strangers(told)) => told,
@@ -399,8 +398,8 @@ fn strangers<T: std::fmt::Debug>(results: [Result<T, Error>; 2]) {
     assert_eq!((told[0].mine, told[0].theirs), (told[1].theirs, told[1].mine));
 }
 
-/// Row 24: folders that do not belong together, new ones too, are refused in a run and in preprocessing, and
-/// nothing is burned; afterwards each pair goes on.
+/// Row 24: folders that do not belong together, new ones too, are refused for a run and for making stock, and
+/// nothing is burned. Afterwards each pair of folders works as before.
 #[test]
 fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
     let program = program(0, Recipient::Both);
@@ -429,13 +428,14 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
         drop(store);
         alone.good(&program, Lacking::Make);
     }
-    // Copies that are crossed back are as good as before: nothing was written.
+    // Each folder, moved to its own partner, works as before, because nothing was written.
     copy(&crossed.of(Party::Garbler), &pairs[0].of(Party::Garbler));
     copy(&crossed.of(Party::Evaluator), &pairs[1].of(Party::Evaluator));
     pairs.iter().for_each(|folders| drop(folders.good(&program, Lacking::Refuse)));
 }
 
-/// At another level there is no stock, the existing stock stays, and the refused user learns of it.
+/// A run at another security level finds no stock and burns none, and the error names the level of the
+/// existing stock.
 #[test]
 fn another_level_burns_nothing() {
     let folders = Folders::new();
@@ -453,8 +453,8 @@ fn another_level_burns_nothing() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// The report has the bound of a run and that of all programs that take from the same epoch, including used
-/// stock; the inventory shows the same.
+/// The report has the bounds of this run and of all programs from the same epoch, including used stock. The
+/// inventory shows the same.
 #[test]
 fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     let folders = Folders::new();
@@ -476,7 +476,7 @@ fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     }
 }
 
-/// Row 4: a peer that says to have begun a step of any risk does not close an epoch for programs with it.
+/// Row 4: a peer cannot close an epoch for programs by claiming that it has begun a step of high risk.
 #[test]
 fn row_04_a_step_that_the_peer_names_costs_no_program() {
     for liar in [Party::Garbler, Party::Evaluator] {
@@ -485,7 +485,7 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
         let store = folders.store(liar);
         let id = store.epochs().unwrap()[0].0;
         let step = FillStep { job: [9; 32], number: 0, of: 1, risk: u128::MAX, workers: 1 };
-        // A party does not count its own risk.
+        // A party does not count a step that it has begun itself.
         let _ = store.append_named(&id, &Entry::Fill(step)).unwrap();
         drop(store);
         let _ = folders.good(&program(1, Recipient::Both), Lacking::Refuse);
@@ -495,8 +495,8 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
     }
 }
 
-/// Row 23: a segment that is missing, or exchanged for another, is seen before anything is taken. If a
-/// segment was altered, both parties leave out the damaged record, and the program runs.
+/// Row 23: a segment that is missing, or replaced by another one, is detected before anything is taken. If a
+/// record of a segment was altered, both parties leave it out, and the program runs.
 #[test]
 fn row_23_segments_that_are_not_what_they_were() {
     let program = program(0, Recipient::Both);
@@ -525,7 +525,8 @@ fn row_23_segments_that_are_not_what_they_were() {
             assert!(matches!(theirs, Err(Error::Io(_) | Error::Stock(_))), "{theirs:?}");
             std::fs::write(last, &good).unwrap();
         }
-        // Damage anywhere in any of them; the lost items may be all items of a kind that the program needs.
+        // A byte anywhere in any segment is damaged. The damaged record may hold all items of a kind that the
+        // program needs.
         for (k, file) in files.iter().enumerate() {
             let mut bytes = std::fs::read(file).unwrap();
             let at = bytes.len() - 1 - k;
@@ -537,7 +538,7 @@ fn row_23_segments_that_are_not_what_they_were() {
         let [garblers, evaluators] = BOTH.map(left);
         assert_eq!(garblers, evaluators);
         assert!(garblers.iter().any(|(_, damaged)| *damaged > 0));
-        // The user gives up the damaged items that no program has come upon.
+        // The user gives up the damaged items that no program has found.
         let store = folders.store(party);
         store.give_up(&store.examine().unwrap().1).unwrap();
         assert!(store.verify().is_ok());
@@ -546,7 +547,7 @@ fn row_23_segments_that_are_not_what_they_were() {
     }
 }
 
-/// Row 19: parties that want different things; nothing is burned.
+/// Row 19: parties with different requests refuse each other, and nothing is burned.
 #[test]
 fn row_19_parties_that_want_different_things() {
     let folders = Folders::new();
@@ -568,8 +569,8 @@ fn row_19_parties_that_want_different_things() {
     folders.good(&programs[1], Lacking::Refuse);
 }
 
-/// Several programs over one connection, from batches that were made at different times; missing items are
-/// made in between.
+/// Several programs run over one connection, from batches that were made at different times. Missing items
+/// are made in between.
 #[test]
 fn many_programs_over_one_connection() {
     let folders = Folders::new();
@@ -588,16 +589,17 @@ fn many_programs_over_one_connection() {
             if done.made.is_some() {
                 made += 1;
             }
-            // The second draws on both batches, whose bounds add up.
+            // The second program uses items of both batches, whose bounds add up.
             assert!(k != 1 || done.promise.batches.len() > 4, "{:?}", done.promise);
         }
         Ok((made, session))
     });
-    // Two from stock; each of the others needs an epoch of its own, as inputs were used in those before.
+    // Two programs run from stock. Each of the others needs a new epoch, because inputs were used in the
+    // earlier ones.
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
-/// Stock of another connection can be used after the stores were compared again, until it is taken.
+/// Stock that another connection made can be used after the stores were compared again.
 #[test]
 fn what_is_there_and_in_reach_is_told() {
     let folders = Folders::new();
@@ -642,7 +644,7 @@ fn what_is_there_and_in_reach_is_told() {
     });
 }
 
-/// OTs are made on the spot where none are left, also by the connection that used up the last ones.
+/// OTs are made during a run if none are left, even by the connection that used the last ones.
 #[test]
 fn ots_are_made_where_none_are_left() {
     let folders = Folders::new();
@@ -661,7 +663,7 @@ fn ots_are_made_where_none_are_left() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// A component without AND gates has no tables, and many of it lie in several records.
+/// A component without AND gates has no tables, and a stock of many copies fills several records.
 #[test]
 fn components_without_tables() {
     let folders = Folders::new();
@@ -703,8 +705,8 @@ fn mixed(name: &str, width: u32) -> Component {
     Component { name: name.into(), inputs: vec![port("x"), port("y")], outputs: vec![port("z")], circuit }
 }
 
-/// Fills a stock for a program of these input bits, that many narrow components and a wide one, and runs it:
-/// without memory, so that all lists are made, sent and read part by part.
+/// Fills a stock for a program with these numbers of input bits, narrow components and one wide component,
+/// and runs it. No memory is allowed for lists, so all lists are made, sent and read in parts.
 fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     let port = |name: &str, width| Port::new(name, Type::Uint(width));
     let mut p = ProgramBuilder::new("many", vec![port("x", mine)], vec![port("y", yours)]).unwrap();
@@ -734,21 +736,21 @@ fn with_little_memory(mine: u32, yours: u32, narrow_slots: u32, width: u32) {
     }
 }
 
-/// A record is 128 KiB at least; of the garbler's an authenticator takes 4 bytes and an OT 20. A part is 4096
-/// items of data that depends on memory.
+/// A record has at least 128 KiB. In the garbler's records an authenticator takes 4 bytes and an OT 20. If
+/// the limit of memory matters, a part has 4096 items.
 #[test]
 fn many_inputs_and_little_memory() {
     with_little_memory(33_000, 7_000, 100, 8);
 }
 
-/// A narrow copy of the garbler takes 8 bytes of a record. A part is 65 536 items of data that does not
-/// depend on memory: copies in buckets, labels of opened copies.
+/// In the garbler's records a narrow copy takes 8 bytes. For copies in buckets and labels of opened copies, a
+/// part always has 65 536 items.
 #[test]
 fn many_copies_and_little_memory() {
     with_little_memory(16, 16, 16_500, 1_500);
 }
 
-/// Returns the contents of a store for people, before and after a program.
+/// Checks the inventory of a store before and after a program.
 #[test]
 fn an_inventory_of_what_there_is() {
     let folders = Folders::new();
@@ -762,7 +764,7 @@ fn an_inventory_of_what_there_is() {
         ("input authenticators", "input authenticators", 48),
         ("ots", "OTs", 24),
     ];
-    // Of a used batch only its parameters remain.
+    // Only the parameters of a used batch remain.
     for (runs, left) in [(0, [4, 2, 48, 24]), (1, [2, 1, 40, 16]), (2, [0, 0, 32, 8])] {
         for party in BOTH {
             let store = folders.store(party);
@@ -782,7 +784,7 @@ fn an_inventory_of_what_there_is() {
                 };
                 assert_eq!(batch.cuts.iter().map(|cut| cut.of).collect::<Vec<_>>(), kinds);
                 assert_eq!(batch.bound_log2.is_some(), !kinds.is_empty());
-                // The whole step keeps its bound.
+                // Together the batches of the step keep its bound.
                 assert!(batch.bound_log2.is_none_or(|bound| bound <= -40.0 && bound > -60.0), "{batch:?}");
             }
         }
@@ -792,8 +794,8 @@ fn an_inventory_of_what_there_is() {
         }
     }
     assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
-    // Stock of another protocol is not shown. Nothing of a burned epoch can be used, and the epoch still
-    // exists.
+    // The inventory of DUPLO does not list stock of another protocol. A burned epoch is listed, but has no
+    // items.
     let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
@@ -802,11 +804,12 @@ fn an_inventory_of_what_there_is() {
     assert_eq!(executions(&inventory(&store).unwrap()[0], &store, &program).unwrap(), 0);
 }
 
-/// Row 28: batches add up. A program that takes from too many is refused by both, and nothing is taken.
+/// Row 28: the bounds of batches add up. Both parties refuse a program that would use too many batches, and
+/// nothing is taken.
 #[test]
 fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
     let folders = Folders::new();
-    // Each of these steps alone keeps the bound; steps of one list would share it.
+    // Each of these fillings keeps the bound by itself. Steps in one list would share the bound.
     (0..8).for_each(|_| folders.fill(&[request(1, 1, 8)]));
     folders.leave(0.02);
     let results =
@@ -830,7 +833,7 @@ fn row_19_an_input_of_another_length_takes_nothing() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// Row 19: missing items are named.
+/// Row 19: the error names the missing items.
 #[test]
 fn row_19_what_is_lacking_is_named() {
     let folders = Folders::new();
@@ -841,7 +844,7 @@ fn row_19_what_is_lacking_is_named() {
     }
 }
 
-/// A stock without OTs serves, too: they are made when a program runs.
+/// Programs run on a stock without OTs: they are made during the run.
 #[test]
 fn a_stock_without_ots() {
     let folders = Folders::new();
@@ -851,7 +854,7 @@ fn a_stock_without_ots() {
     assert!(results.iter().all(|(result, _)| result.made.is_none()));
 }
 
-/// A program may have one component under two names: both take from the same stock.
+/// A program may have one component under two names. Both names take from the same stock.
 #[test]
 fn one_component_under_two_names() {
     let folders = Folders::new();
@@ -884,7 +887,7 @@ fn one_component_under_two_names() {
     assert_eq!(BOTH.map(count), [0; 2]);
 }
 
-/// Other steps are not taken for those that were made, even if they are as many.
+/// A request for other steps does not resume the steps that were made, even if their number is equal.
 #[test]
 fn other_steps_are_begun_anew() {
     let folders = Folders::new();
@@ -898,7 +901,7 @@ fn other_steps_are_begun_anew() {
     );
 }
 
-/// Stock of another peer, another role or another security level belongs to another party.
+/// Stock of another peer, another role or another security level is not used.
 #[test]
 fn epochs_of_others_are_left_alone() {
     let folders = Folders::new();
@@ -943,7 +946,7 @@ fn epochs_of_others_are_left_alone() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// Used epochs do not accumulate, whichever party knows first.
+/// Used epochs are removed, whichever party first knows that they are used up.
 #[test]
 fn what_is_used_up_is_retired() {
     let folders = Folders::new();
@@ -955,7 +958,7 @@ fn what_is_used_up_is_retired() {
     for round in 0..4 {
         folders.good(&program, Lacking::Make);
         assert_eq!(BOTH.map(living), [1, 1], "the one that was just used");
-        // One of them dies after it has retired the epoch.
+        // One party dies after it has retired the epoch.
         if round > 0 {
             let store = folders.store(BOTH[round % 2]);
             let used: Vec<_> = store
@@ -972,19 +975,20 @@ fn what_is_used_up_is_retired() {
     }
 }
 
-/// The last burned epochs stay visible; a copy with a forgotten one is refused like any other old copy.
+/// The last burned epochs remain in the store. A copy with an older epoch, which was removed, is refused like
+/// any other old copy.
 #[test]
 fn row_25_what_is_forgotten_is_refused_too() {
     let program = program(0, Recipient::Both);
     for party in BOTH {
         let folders = Folders::new();
-        // The items of exactly two runs.
+        // The stock has the items of exactly two runs.
         folders.fill(&[Request { garbler_wires: 16, ..request(2, 2, 16) }]);
         folders.keep(party, "old");
         folders.good(&program, Lacking::Refuse);
         folders.good(&program, Lacking::Refuse);
         let first = folders.store(party).epochs().unwrap()[0].0;
-        // Ages are counted in seconds; the others are to be younger.
+        // The age of an epoch is counted in seconds, and the other epochs must be younger.
         std::thread::sleep(std::time::Duration::from_millis(1100));
         for _ in 0..12 {
             folders.good(&program, Lacking::Make);

@@ -1,4 +1,4 @@
-//! Several programs from one stock, in memory and on disk.
+//! Tests several programs on one stock, in memory and on disk.
 
 mod attempts;
 mod crash;
@@ -15,7 +15,7 @@ use brickwork::session::{Terms, Unobserved};
 use brickwork::wire::memory_pair;
 use brickwork::{ProtocolError as Error, Security};
 
-/// The random draws of a test, which are repeated in a replay.
+/// Returns the generator of a test's random choices, which a replay repeats.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
@@ -39,7 +39,8 @@ fn component(name: &str, add: bool) -> Component {
     }
 }
 
-/// x + y, doubled `doublings` times, then times x; the components have other names in each program.
+/// Computes x + y, doubles it `doublings` times, and multiplies by x. The components have other names in each
+/// program.
 fn program(doublings: usize, to: Recipient) -> Arc<Program> {
     let byte = |name: &str| vec![Port::new(name, Type::Uint(WIDTH))];
     let mut p = ProgramBuilder::new("chain", byte("x"), byte("y")).unwrap();
@@ -73,7 +74,7 @@ fn request(adders: usize, multipliers: usize, wires: usize) -> Request {
     }
 }
 
-/// The actions of one party in its session; both parties' closures run side by side.
+/// Runs both parties' closures side by side, each in its session.
 fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
@@ -90,7 +91,8 @@ fn bits(rng: &mut Rng) -> Vec<bool> {
     (0..WIDTH).map(|_| rng.below(2) == 1).collect()
 }
 
-/// Two batches of each component, made at different times, and three programs, of which one takes from both.
+/// Two batches of each component are made at different times. Of the three programs, one takes from both
+/// batches.
 #[test]
 fn programs_from_one_stock() {
     let programs =
@@ -110,7 +112,7 @@ fn programs_from_one_stock() {
                 (bits, session) = session.build(program)?.evaluate(x)?.decode()?;
                 outputs.push(bits);
             }
-            // Taken is gone: eight adders are used up.
+            // All eight adders are used, so a program that needs more is refused.
             assert!(!session.missing(&programs[1]).is_empty());
             let gone = session.build(&programs[1]).err();
             assert!(matches!(gone, Some(Error::Stock(ref why)) if why.contains("adder of 0")), "{gone:?}");
@@ -142,7 +144,7 @@ fn programs_from_one_stock() {
     }
 }
 
-/// Row 16 and the restriction of Theorem 5.1: the used items exist before the first input.
+/// Row 16 and the restriction of Theorem 5.1: all items that a program uses exist before the first input.
 #[test]
 fn nothing_new_after_the_first_input() {
     let program = program(0, Recipient::Both);
@@ -182,7 +184,7 @@ fn parties_that_want_different_things_part() {
     assert!(matches!((garbled, evaluated), (Err(Error::Mismatch(_)), Err(Error::Mismatch(_)))));
 }
 
-/// A program whose batches are too many to stay within the budget is refused before anything is sent.
+/// A program is refused before anything is sent if its batches are too many for the bound.
 #[test]
 fn too_many_batches_exceed_the_bound() {
     const BATCHES: usize = 250;

@@ -1,4 +1,4 @@
-//! Sessions with a part of a promise and a purpose: the basis of jobs of many lanes.
+//! Tests sessions with a share of a promise and a purpose, on which jobs of many lanes rest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn terms_of(shares: u32) -> Terms {
     Terms { security: Security::shared(40, shares).unwrap(), ..terms() }
 }
 
-/// Both parties meet, each with these terms and for this purpose, and do something.
+/// Both parties meet, each with these terms and this purpose, and run the closure.
 fn meet<T: Send>(root: &Path, of: [(u32, u8); 2], play: Play<T>) -> [Result<T, Error>; 2] {
     let (left, right) = memory_pair();
     let one = |party: Party, channel: Channel| {
@@ -55,8 +55,8 @@ fn run(session: Stocked, step: &Step, party: Party) -> Result<(FromStock, Stocke
     session.run(step, &vec![party == Party::Garbler; step.input_width(party)], Lacking::Refuse)
 }
 
-/// All programs from an epoch with a part of a promise stay within that part; it is allowed that filling it
-/// used all of the part. It is filled once.
+/// All programs from an epoch with a share of a promise stay within the share together, even if making the
+/// stock used all of it. Such an epoch is filled only once.
 #[test]
 fn the_programs_of_an_epoch_keep_its_share_together() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(1, Recipient::Both));
@@ -78,7 +78,7 @@ fn the_programs_of_an_epoch_keep_its_share_together() {
             let of_epoch = done.promise.epoch_bound_log2.unwrap();
             assert!(of_epoch <= share && of_epoch > share - 6.0, "{of_epoch} of {share}");
             assert!(done.promise.bound_log2 <= of_epoch + 1e-9);
-            // The code is that of the next level: its part of the bound is small.
+            // The commitments' code is that of the next security level, so its part of the bound is small.
             assert!(done.promise.budget.iter().any(|spent| spent.bound_log2 < -64.0));
         }
     }
@@ -91,8 +91,8 @@ fn the_programs_of_an_epoch_keep_its_share_together() {
     }
 }
 
-/// A peer with another lane or attempt, or with another part of the promise, is refused before the stores are
-/// compared: both keep their stock, and neither has a pair for the other's.
+/// A peer with another lane, attempt or share of the promise is refused before the stores are compared. Both
+/// keep their stock, and neither store becomes a pair with the other.
 #[test]
 fn another_purpose_is_refused_before_stores_meet() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(0, Recipient::Both));
@@ -118,7 +118,7 @@ fn another_purpose_is_refused_before_stores_meet() {
     meet(root, [(20, 1); 2], &running).into_iter().for_each(Result::unwrap);
 }
 
-/// The purpose of a step is in the log, and both parties must mean the same.
+/// The log records the purpose of each step, and both parties must name the same.
 #[test]
 fn the_log_says_what_a_step_was_for() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(0, Recipient::Both));
@@ -146,7 +146,7 @@ fn the_log_says_what_a_step_was_for() {
     }
 }
 
-/// A part of a promise for which there is no code causes an error that says so.
+/// A share of a promise for which no code is strong enough gives an error with this reason.
 #[test]
 fn a_share_without_a_code_is_refused() {
     let folder = tempfile::tempdir().unwrap();

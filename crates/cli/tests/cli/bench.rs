@@ -183,7 +183,7 @@ fn protocols_are_compared() {
         assert!((least..most).contains(&each[field].as_f64().expect("bytes")), "{field}: {each}");
     }
     bad(&["bench", "compare", &file, "--protocols", "honest"], 2, "semi-honest");
-    bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes says nothing with --protocol semi-honest");
+    bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes has no effect with --protocol semi-honest");
 }
 
 /// The proposal is secure against the requested kind of peer, and is the fastest or nearly so; each candidate
@@ -243,7 +243,7 @@ fn a_protocol_is_proposed() {
     for (flags, why) in [
         (["--protocol", "duplo"], "--protocol"),
         (["--linking", "scmc"], "--linking"),
-        (["--security", "64"], "--security says nothing with --model semi-honest"),
+        (["--security", "64"], "--security has no effect with --model semi-honest"),
         (["--lanes", "2"], "--lanes says nothing"),
     ] {
         bad(&[&["plan", &aes, "--model", "semi-honest"][..], &flags].concat(), 2, why);

@@ -95,10 +95,10 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
         ["--lanes", "2"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
-        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol jimu");
+        bad(&[&run[..], &flags, &flag].concat(), 2, "has no effect with --protocol jimu");
     }
     let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--store", "nowhere", "--cut", "whole"];
-    bad(&[&run[..], &flags].concat(), 2, "--cut says nothing with --protocol jimu");
+    bad(&[&run[..], &flags].concat(), 2, "--cut has no effect with --protocol jimu");
     assert!(!Path::new("nowhere").exists());
 
     let keys = Keys::new();
@@ -210,9 +210,9 @@ fn jimu_parties_run_from_stock() {
     let fill =
         ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
     let fill = [&fill[..], &["127.0.0.1:0", "--component", &two]].concat();
-    bad(&[&fill[..], &["--cut", "given"]].concat(), 2, "--cut says nothing with --protocol duplo");
+    bad(&[&fill[..], &["--cut", "given"]].concat(), 2, "--cut has no effect with --protocol duplo");
     bad(&[&fill[..], &["--protocol", "lego", "--cut", "gates"]].concat(), 2, "its stock is of AND gates");
-    bad(&[&fill[..], &JIMU, &["--cut", "whole"]].concat(), 2, "--cut says nothing with --protocol jimu");
+    bad(&[&fill[..], &JIMU, &["--cut", "whole"]].concat(), 2, "--cut has no effect with --protocol jimu");
 }
 
 /// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both

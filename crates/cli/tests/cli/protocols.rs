@@ -161,7 +161,7 @@ fn a_semi_honest_run_is_planned() {
         bad(
             &[&["plan", &file], &SEMI_HONEST[..], &flag].concat(),
             2,
-            "says nothing with --protocol semi-honest",
+            "has no effect with --protocol semi-honest",
         );
     }
     assert!(!Path::new("nowhere.svg").exists());
@@ -329,7 +329,7 @@ fn semi_honest_runs_from_stock_are_planned() {
     bad(
         &["plan", &file, "--stocked", "--cut", "whole", "--protocol", "duplo"],
         2,
-        "--stocked says nothing with --cut",
+        "--stocked has no effect with --cut",
     );
     let jimu = ["--protocol", "jimu"];
     let (said, planned) = good(&[&["plan", &file, "--stocked"], &jimu[..]].concat());
@@ -451,7 +451,7 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     });
     assert_eq!(sent, compgc::cost::script_from_stock(&program, 1).unwrap().sent_bytes(1));
     for linking in [Linking::Naive, Linking::Scmc] {
-        let why = format!("--store says nothing with --linking {}", linking.name());
+        let why = format!("--store has no effect with --linking {}", linking.name());
         bad(&[&["plan", &file, "--stocked"], &linked(linking)[..]].concat(), 2, &why);
     }
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
@@ -468,12 +468,12 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
         ["--audit", "nowhere"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
-        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol compgc");
+        bad(&[&run[..], &flags, &flag].concat(), 2, "has no effect with --protocol compgc");
         assert!(!Path::new("nowhere").exists());
     }
     for linking in [Linking::Naive, Linking::Scmc] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--store", "nowhere"];
-        let why = format!("--store says nothing with --linking {}: {}", linking.name(), linking.garbled());
+        let why = format!("--store has no effect with --linking {}: {}", linking.name(), linking.garbled());
         bad(&[&run[..], &linked(linking)].concat(), 2, &why);
         assert!(!Path::new("nowhere").exists());
     }
@@ -557,7 +557,7 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
     let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
     assert!(said.contains("AND gates: 64 buckets") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [["--linking", "scmc"], ["--buckets", "standard"], ["--cut", "whole"], ["--lanes", "2"]] {
-        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol lego");
+        bad(&[&run[..], &flags, &flag].concat(), 2, "has no effect with --protocol lego");
     }
 }
 
@@ -653,7 +653,7 @@ fn lego_parties_run_from_stock() {
     let fill =
         ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
     let whole = ["127.0.0.1:0", "--component", &three];
-    bad(&[&fill[..], &whole, &["--build"]].concat(), 2, "--build says nothing with --protocol duplo");
+    bad(&[&fill[..], &whole, &["--build"]].concat(), 2, "--build has no effect with --protocol duplo");
     for flags in [&["--build=2"][..], &["--build", "--no-ots"]] {
         bad(&[&fill[..], &whole, &LEGO, flags].concat(), 2, "builds whole programs");
     }
@@ -742,7 +742,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         ["--lanes", "2"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
-        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol authenticated");
+        bad(&[&run[..], &flags, &flag].concat(), 2, "has no effect with --protocol authenticated");
     }
     let (said, json) = good(&[&["plan", &file, "--stocked"], &flags[..]].concat());
     assert!(said.contains("asked for: 2^-40"), "{said}");
@@ -754,7 +754,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     bad(
         &[&run[..], &["--cot", "softspoken-4", "--protocol", "duplo"]].concat(),
         2,
-        "--cot says nothing with --protocol duplo",
+        "--cot has no effect with --protocol duplo",
     );
     bad(&[&run[..], &flags, &["--cot", "softspoken-3"]].concat(), 2, "softspoken-2, softspoken-4");
     // Parties that name different ones do not begin, nor with LPN where only one has named it.
@@ -934,7 +934,7 @@ fn compgc_parties_run_from_stock() {
     let fill =
         ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
     let flags = ["127.0.0.1:0", "--component", &three, "--security", "64"];
-    bad(&[&fill[..], &flags, &COMPGC].concat(), 2, "--security says nothing with --protocol compgc");
+    bad(&[&fill[..], &flags, &COMPGC].concat(), 2, "--security has no effect with --protocol compgc");
 }
 
 /// Two processes make components with authenticated masks into their stores, run programs from them that
@@ -997,7 +997,7 @@ fn parties_with_authenticated_masks_run_from_stock() {
         ["--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen", "127.0.0.1:0"];
     let three = format!("{}=3", parties.file);
     let fill = [&["preprocess"][..], &flags, &["--component", &three]].concat();
-    bad(&[&fill[..], &["--cot", "extension"]].concat(), 2, "--cot says nothing with --protocol duplo");
+    bad(&[&fill[..], &["--cot", "extension"]].concat(), 2, "--cot has no effect with --protocol duplo");
     bad(&[&fill[..], &AUTHENTICATED, &["--build"]].concat(), 2, "--build says nothing");
     bad(&[&fill[..], &AUTHENTICATED, &["--no-ots"]].concat(), 2, "--no-ots says nothing");
 

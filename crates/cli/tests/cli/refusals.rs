@@ -71,7 +71,7 @@ fn no_protocol_takes_another_scheme() {
 fn what_does_not_hold_against_a_cheater_has_no_level() {
     let parties = Parties::new("millionaires.bwp");
     for protocol in SEMI_HONEST {
-        let words = format!("--security says nothing with --protocol {protocol}");
+        let words = format!("--security has no effect with --protocol {protocol}");
         for (c, command) in commands(&parties).iter().enumerate() {
             let level = ["40", "64", "80"][c % 3];
             refused(command, &["--protocol", protocol, "--security", level], 2, &words);

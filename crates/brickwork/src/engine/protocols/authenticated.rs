@@ -1,4 +1,5 @@
-//! Authenticated masks in the engine: secure against a cheater, and each component is garbled once.
+//! The protocol with authenticated masks in the engine: secure against a cheater, and each component is
+//! garbled once.
 
 use brickwork_authenticated::{self as authenticated, Authenticated, Stocked};
 use brickwork_base::Error as ProtocolError;
@@ -74,7 +75,8 @@ impl Played for Authenticated {
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let (security, Estimate { machine, link, .. }) = (parameters.security(), estimate);
-        // An epoch that both stores contain: items that another run left over are used up first.
+        // The prediction assumes an epoch that both stores share, because leftovers of earlier runs are used
+        // first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
         Ok(Some(Only::new(cost, promised)))
@@ -101,7 +103,7 @@ impl Played for Authenticated {
         let Priced { cot, cost, .. } =
             priced(&work.job.program, work.job.security, wish(work.request).0, &estimate)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on the remaining items in the store.
+        // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
         let member = Member::<Authenticated, Cot> {
             work,
@@ -117,11 +119,11 @@ impl Played for Authenticated {
     }
 }
 
-/// The OTs that a party chooses from if no user names any. The PCG is not among them, because it needs the
+/// The OTs from which a party chooses if no user names any. The PCG is not among them, because it needs the
 /// additional assumption LPN.
 const CHOSEN_FROM: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
 
-/// The price of a run with these OTs for its masks, and the reason for this choice, if there was one.
+/// The price of a run with these OTs for its masks, and the reason if the OTs were chosen.
 struct Priced {
     cot: Cot,
     cost: Cost,
@@ -129,8 +131,8 @@ struct Priced {
     reason: Option<String>,
 }
 
-/// Prices a run with the named OTs. If none are named, it takes those that send the fewest bytes among the
-/// fastest and those that are hardly slower.
+/// Prices a run with the named OTs. If none are named, it chooses among the OTs that are at most slightly
+/// slower than the fastest ones: those that send the fewest bytes.
 fn priced(
     program: &Program,
     security: u32,
@@ -160,8 +162,8 @@ fn priced(
     Ok(Priced { reason: Some(reason), ..chosen })
 }
 
-/// Returns the OTs that the user of this party named, and whether the peer has to take the same. An epoch of
-/// a store serves many runs, so the line of one run does not choose its OTs.
+/// Returns the OTs that the user of this party named, and whether the peer has to take the same. A run from a
+/// store does not choose OTs by its own connection, because an epoch serves many runs.
 fn wish(request: &RunRequest) -> (Option<Cot>, bool) {
     let parameters = &request.parameters;
     match request.stored {

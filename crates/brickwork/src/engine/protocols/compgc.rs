@@ -1,5 +1,5 @@
-//! CompGC in the engine: for parties that trust each other to follow the protocol. Little work is left for
-//! the time when the inputs are known.
+//! CompGC in the engine: for parties that trust each other to follow the protocol. Most of the work is done
+//! before the inputs are known.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -58,8 +58,8 @@ impl Played for CompGc {
         if request.stored && linking != compgc::Linking::Standard {
             return Err(Error::usage(
                 format!(
-                    "--store says nothing with --linking {}: {}, so there is nothing that a store could hold \
-                     for any program",
+                    "--store has no effect with --linking {}: {}, so there is nothing that a store could \
+                     hold for any program",
                     linking.name(),
                     linking.garbled(),
                 ),
@@ -90,7 +90,8 @@ impl Played for CompGc {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
-        // A part that both stores share: leftovers of other runs are used first.
+        // The prediction assumes one part that both stores share, because leftovers of earlier runs are used
+        // first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, compgc::promise(compgc::Linking::Standard))))
     }
@@ -108,7 +109,7 @@ impl Played for CompGc {
         let cost =
             compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on the remaining items in the store.
+        // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
         let linking = work.request.parameters.linking();
         Ok(Box::new(Member::<CompGc, _> {

@@ -31,17 +31,18 @@ use crate::resources;
 pub struct Proposed {
     pub cut: Cut,
     pub program: Arc<Program>,
-    /// The parameters, if everything is made for this run.
+    /// The parameters, if all items are made within the run.
     pub parameters: Option<duplo::Parameters>,
-    /// Seconds that the evaluator will spend on making this cut.
+    /// The seconds that the evaluator will spend on making this cut.
     seconds: f64,
-    /// Bytes of memory that the garbler needs, and the evaluator, as far as they are known.
+    /// The bytes of memory that the garbler needs. The next field has those of the evaluator, as far as they
+    /// are known.
     pub garbler_memory: Option<u64>,
     pub evaluator_memory: Option<u64>,
 }
 
 impl Proposed {
-    /// Returns the proposal in the form of a sheet.
+    /// Returns the proposal as it is sent in a sheet.
     pub fn offer(&self) -> Offer {
         Offer {
             cut: self.cut.to_string(),
@@ -52,7 +53,8 @@ impl Proposed {
 }
 
 impl Work<'_> {
-    /// Returns the garbler's proposal: a cut that is in stock, or else the best cut to make for this run.
+    /// Returns the garbler's proposal: a cut that is in stock, or else the best cut for items that are made
+    /// within the run.
     pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Error> {
         let Work { request, given, job, .. } = self;
         let (executions, wish) = (self.executions(), &request.cut);
@@ -104,11 +106,11 @@ impl Played for Duplo {
     fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         match (request.parameters.linking, &request.cut) {
             (Some(_), _) => Err(Error::usage(
-                "--linking says nothing with --protocol duplo: it solders wires that are committed to",
+                "--linking has no effect with --protocol duplo: it solders wires that are committed to",
                 "leave --linking out, or take --protocol compgc",
             )),
             (None, CutChoice::Fixed(Cut::Gates)) => Err(Error::usage(
-                "--cut gates says nothing with --protocol duplo: it checks components",
+                "--cut gates has no effect with --protocol duplo: it checks components",
                 "choose another --cut, or take --protocol jimu",
             )),
             (None, _) => Ok(()),
@@ -130,7 +132,7 @@ impl Played for Duplo {
             CutChoice::Fixed(Cut::Given) | CutChoice::Fastest => repeated(program, Some(executions))?,
             CutChoice::Fixed(cut) => {
                 return Err(Error::usage(
-                    format!("--stocked says nothing with --cut {cut}: a run takes the cut that is in stock"),
+                    format!("--stocked has no effect with --cut {cut}: a run takes the cut that is in stock"),
                     "leave one of them out",
                 ));
             }
@@ -181,7 +183,7 @@ impl Played for Duplo {
 
 stocks!(Duplo, duplo, levels: true);
 
-/// Returns the evaluator's part: all executions of the program, in the cut that the garbler names.
+/// Returns the evaluator's program with all executions, in the cut that the garbler names.
 ///
 /// # Errors
 /// [`ProtocolError::Mismatch`] if this party wants another cut, or cannot make this one.
@@ -203,7 +205,7 @@ fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Progra
 struct Member<'w> {
     work: &'w Work<'w>,
     store: Option<Store>,
-    /// The estimate, if everything is made for this run.
+    /// The estimate, if all items are made within the run.
     estimate: Option<Estimate>,
     /// The garbler's proposal.
     proposal: Option<Proposed>,
@@ -295,7 +297,7 @@ impl Member<'_> {
         }
     }
 
-    /// Returns the result of a run that made everything itself; making the cut took `cutting` seconds.
+    /// Returns the result of a run without stock. Making the cut took `cutting` seconds.
     fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, ProtocolError> {
         let estimate = self.estimate.as_ref();
         Ok(Done {

@@ -1,5 +1,5 @@
-//! JIMU in the engine: secure against a cheater. It has gates in buckets with one global offset, or
-//! components in buckets with an offset each. A store may hold both kinds.
+//! JIMU in the engine: secure against a cheater. It puts AND gates into buckets, with one global offset, or
+//! components, each with an offset of its own. A store may hold gates and components.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -133,8 +133,8 @@ impl Played for Jimu {
         let unit = match (&store, said(&work.request.cut)) {
             (None, _) => unit(&work.request.cut, program, security)?,
             (Some(_), Some(unit)) => unit,
-            // This is the knowledge of this party alone; both check again after they have compared their
-            // stores.
+            // So far this party has looked only at its own store. Both parties check again after they have
+            // compared their stores.
             (Some(store), None) => {
                 let components = Some(Unit::Components);
                 match jimu::in_stock(store, work.party, &work.job.terms(), program, components)? {
@@ -145,7 +145,7 @@ impl Played for Jimu {
         };
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on the remaining items in the store.
+        // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Jimu, Unit> {
             work,

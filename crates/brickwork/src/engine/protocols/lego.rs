@@ -85,7 +85,7 @@ impl Played for Lego {
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        // The bytes of a run from stock depend on the remaining items in the store.
+        // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
         Ok(Box::new(Member::<Lego, ()> {
             work,

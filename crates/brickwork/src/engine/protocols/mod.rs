@@ -41,7 +41,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
     Ok(all)
 }
 
-/// Counts the executions of a program for which a part of a store is enough, in any protocol.
+/// Counts the executions of a program for which a part of a store has enough items, in any protocol.
 ///
 /// # Errors
 /// As [`inventory`].

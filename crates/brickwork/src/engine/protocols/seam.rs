@@ -19,7 +19,7 @@ use crate::failure::Error;
 use crate::plan::Cost;
 use crate::program::Program;
 
-/// A protocol, as the engine runs it.
+/// The implementation of a protocol for the engine.
 pub trait Played {
     /// Returns the kind of adversary against which it is secure.
     fn model(&self) -> Model;
@@ -32,8 +32,8 @@ pub trait Played {
     /// Returns the first phase that needs an input of a party: this phase and all later ones are online.
     fn online_from(&self) -> &'static str;
 
-    /// Returns the ways to run it between which users can choose. Each is `wishes`, which name this protocol,
-    /// with every open choice filled in.
+    /// Returns the complete parameter sets that the user's wishes allow for this protocol. Each is `wishes`,
+    /// which name this protocol, with a value for every open choice.
     fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
         vec![wishes.clone()]
     }
@@ -45,7 +45,7 @@ pub trait Played {
     fn allows(&self, request: &RunRequest) -> Result<(), Error>;
 
     /// Returns the cost and the promise of a run, if the protocol has no choice left. It returns none if the
-    /// garbler proposes the parameters; then `plan` compares the proposals.
+    /// garbler has a choice; then `plan` compares the possible proposals.
     ///
     /// # Errors
     /// If the program cannot be executed this often.
@@ -68,11 +68,11 @@ pub trait Played {
         only.ok_or_else(|| Error::fault("a protocol with a choice prices it"))
     }
 
-    /// Does the same as [`Played::only_way`] for a run that takes items from a store as far as possible. It
-    /// returns none if the cost is not known beforehand.
+    /// Returns the same as [`Played::only_way`], for a run that takes as many items as possible from a store.
+    /// It returns none if the cost is not known beforehand.
     ///
     /// # Errors
-    /// The same errors.
+    /// As [`Played::only_way`].
     fn only_way_from_stock(
         &self,
         _program: &circuit::Program,
@@ -83,8 +83,8 @@ pub trait Played {
         Ok(None)
     }
 
-    /// Returns the source of masks that a party with this request would use, if the protocol has masks; a
-    /// garbler proposes it.
+    /// Returns the OTs that a party with this request would use for masks, if the protocol has masks. A
+    /// garbler proposes them.
     ///
     /// # Errors
     /// As [`Played::only_way`].
@@ -97,13 +97,13 @@ pub trait Played {
         None
     }
 
-    /// Returns the job for both parties to compare and run: the program and its number of executions.
+    /// Returns the program with all executions, which both parties compare and run.
     ///
     /// # Errors
     /// If the executions are too many.
     fn program(&self, given: &circuit::Program, executions: Option<u32>) -> Result<circuit::Program, Error>;
 
-    /// Prepares a party as far as that is possible without its peer.
+    /// Does as much of a party's preparation as is possible without its peer.
     ///
     /// # Errors
     /// All errors that would otherwise stop the run later.
@@ -113,28 +113,27 @@ pub trait Played {
 /// The cost and the promise of a run without choices.
 pub struct Only {
     pub cost: Cost,
-    /// Its promise.
     pub promise: Promise,
-    /// The reason for the OTs of masks, if they were chosen.
+    /// The reason for the OTs of the masks, if they were chosen.
     pub cot_reason: Option<String>,
 }
 
 impl Only {
-    /// Makes it from the cost and the promise, if nothing was chosen.
+    /// Makes the value for a run in which nothing was chosen.
     pub fn new(cost: Cost, promise: Promise) -> Self {
         Only { cost, promise, cot_reason: None }
     }
 }
 
-/// Refuses the first flag that was given and has no effect with this protocol. Each row has whether it was
-/// given, its name, and the reason.
+/// Refuses the first flag that was given and has no effect with this protocol. Each row tells whether the
+/// flag was given, its name, and the reason why it has no effect.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
 pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), Error> {
     match flags.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Error::usage(
-            format!("{flag} says nothing with --protocol {protocol}: {why}"),
+            format!("{flag} has no effect with --protocol {protocol}: {why}"),
             format!("leave {flag} out, or take --protocol duplo"),
         )),
         None => Ok(()),
@@ -147,9 +146,9 @@ pub struct Taken {
     pub phases: Vec<PhaseReport>,
     /// The promise of the run.
     pub promise: Promise,
-    /// The same as [`Done::recovered`].
+    /// Like [`Done::recovered`].
     pub recovered: bool,
-    /// The items that were missing in stock and were made for this run, in words.
+    /// The items that were missing in the stock and were made within the run, in words.
     pub made: Option<String>,
     /// The cut into components, if the stock decides it.
     pub cut: Option<Cut>,
@@ -158,13 +157,13 @@ pub struct Taken {
 /// Runs a protocol on a store.
 pub type Take = fn(&Work, &Store, Channel, &[bool], Box<dyn Observer>) -> Result<Taken, ProtocolError>;
 
-/// A party of a protocol that accepts the garbler's proposal. It makes everything within the run, unless it
-/// has stock.
+/// A party that is ready to run a protocol in which the evaluator accepts the garbler's proposal. All items
+/// are made within the run, unless it has stock.
 pub struct Member<'w, P: Protocol, L> {
     pub work: &'w Work<'w>,
     /// The garbler's proposal, which an evaluator accepts.
     pub proposal: P::Proposal,
-    /// The limits of an evaluator.
+    /// The limits within which an evaluator accepts.
     pub limits: L,
     /// The cut of the program into components.
     pub cut: Cut,
@@ -172,7 +171,8 @@ pub struct Member<'w, P: Protocol, L> {
     pub executions: u64,
     /// The predicted cost.
     pub predicted: Option<Cost>,
-    /// Tells whether the garbler cheated and the evaluator computed its outputs from the garbler's input.
+    /// Returns whether the evaluator recovered: it detected a cheat and computed the outputs from the
+    /// garbler's input.
     pub recovered: fn(&P::Aside) -> bool,
     /// Its store and the function that runs on it, if it uses stock.
     pub stock: Option<(Store, Take)>,
@@ -228,8 +228,8 @@ pub trait Ready {
     /// Returns the garbler's proposal, if there is a choice.
     fn offer(&self) -> Option<Offer>;
 
-    /// Answers a visitor, which compares everything that can be compared without a run. Returns, in words,
-    /// the run that both agree on.
+    /// Answers a visitor by comparing everything that can be compared without a run. Returns, in words, the
+    /// run that both agree on.
     ///
     /// # Errors
     /// [`ProtocolError::Mismatch`] with the difference; [`ProtocolError::Stock`] if the two stores are no
@@ -266,6 +266,6 @@ pub struct Done {
     /// True if the evaluator recovered from a cheat. It depends on the evaluator's input, so only the audit
     /// file may show it.
     pub recovered: bool,
-    /// For a run from stock: the items that were missing, in words.
+    /// The items that were missing in the stock, in words; the outer `None` is a run without stock.
     pub made: Option<Option<String>>,
 }

@@ -1,4 +1,4 @@
-//! Yao's protocol with half-gates at the command line: for parties that trust each other to follow it.
+//! Yao's protocol with half-gates in the engine: for parties that trust each other to follow the protocol.
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
@@ -28,7 +28,7 @@ fn only_way(
     Ok(Some(Only::new(cost, semi_honest::promise())))
 }
 
-/// The prediction of a run from a store assumes that its OTs are the only part that both stores share.
+/// The prediction of a run from a store assumes that both stores share the OTs of one epoch only.
 const ONE_PART: Ots = Ots::Stocked { epochs: 1 };
 
 impl Played for SemiHonest {
@@ -92,7 +92,7 @@ impl Played for SemiHonest {
     }
 
     fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Error> {
-        // Executions are streamed, so memory does not grow with their number.
+        // The program is given once: executions are streamed, so memory does not grow with their number.
         Ok(given.clone())
     }
 
