@@ -1,5 +1,6 @@
 //! For tests and the adversary: both parties with hooks into their state, and a harness that plays attacks.
-//! Only in builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
+//! Only builds with the feature `adversary` have this module; no other module can make hooks that alter
+//! anything.
 
 use std::sync::{Arc, Mutex};
 
@@ -59,20 +60,20 @@ pub fn stocked(
 pub type Outcome = brickwork_harness::Outcome<Authenticated>;
 
 impl Played for Authenticated {
-    /// The evaluator's shares of the masks of the garbler's outputs: the garbler has its outputs by them.
+    /// The message by which the garbler gets its outputs: the evaluator's shares of their masks.
     const OUTPUT_LABELS: Tag = msg::OUTPUT_MASKS;
 
-    /// Nothing is recovered, because cheats are detected.
+    /// This protocol recovers nothing: it detects a cheat and stops.
     fn recovered(&(): &()) -> bool {
         false
     }
 }
 
-/// Makes a·b·c as two slots of one AND gate each; the second has the operands `a·b` and `c`. x is a, y is b
-/// and c, and this party gets the product.
+/// Makes a program for a·b·c of two slots with one AND gate each; the second slot multiplies `a·b` by `c`.
+/// The garbler's input is a, the evaluator's is b and c, and `to` gets the product.
 ///
 /// # Panics
-/// Never: the program is right.
+/// Never: the program is valid.
 pub fn chain(to: Recipient) -> Arc<Program> {
     let mut builder = Builder::new(2);
     let [a, b] = [0, 1].map(|i| builder.all_inputs()[i]);
@@ -92,11 +93,11 @@ pub fn chain(to: Recipient) -> Arc<Program> {
     Arc::new(program.finish().expect("a program"))
 }
 
-/// Alters state; it is told the party's own offset.
+/// Alters the bytes of a party's state; the first argument is the party's own offset.
 type Alter = Box<dyn FnMut(u128, &mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// How one party cheats.
+/// The input and the lies of one party.
 #[derive(Default)]
 struct Side {
     input: Vec<bool>,
@@ -104,7 +105,7 @@ struct Side {
     rewrites: Vec<(Tag, usize, Rewrite)>,
 }
 
-/// The setting that both parties share.
+/// The settings that both parties share.
 #[derive(Clone)]
 struct Common {
     program: Arc<Program>,
@@ -115,14 +116,15 @@ struct Common {
     dealer: Option<[u8; 32]>,
 }
 
-/// A run, and the lies told in it.
+/// A run and the lies of both parties.
 pub struct Case {
     common: Common,
     sides: [Side; 2],
 }
 
 impl Case {
-    /// Makes an honest run with random inputs, s = 40 and two buckets of three, whose base OTs are dealt.
+    /// Makes an honest run with random inputs, s = 40 and two buckets of three. Its base OTs come from a
+    /// dealer.
     pub fn new(program: &Arc<Program>, rng: &mut Rng) -> Case {
         let mut side = |party| Side {
             input: (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect(),
@@ -142,7 +144,7 @@ impl Case {
         Case { common, sides }
     }
 
-    /// Lets a party alter its state; it is told its offset.
+    /// Lets a party alter its state at a point; the function gets the party's offset.
     pub fn lie(
         mut self,
         party: Party,
@@ -165,19 +167,19 @@ impl Case {
         self
     }
 
-    /// Runs base OTs instead of dealing their keys: those from lattices, if it is to be so.
+    /// Runs base OTs, post-quantum ones if asked, instead of taking their keys from a dealer.
     pub fn with_base_ots(mut self, post_quantum: bool) -> Case {
         (self.common.dealer, self.common.post_quantum) = (None, post_quantum);
         self
     }
 
-    /// Takes masks of other OTs.
+    /// Makes the masks from another kind of OTs.
     pub fn masks_of(mut self, cot: Cot) -> Case {
         self.common.cot = cot;
         self
     }
 
-    /// Compares this many bits of leaky ANDs, instead of 48.
+    /// Compares this many bits of each leaky AND, instead of 48.
     pub fn comparing(mut self, bits: u32) -> Case {
         self.common.level.compared = bits;
         self
@@ -189,13 +191,13 @@ impl Case {
         self
     }
 
-    /// Gives other inputs than random ones.
+    /// Replaces the random inputs.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
         self
     }
 
-    /// Runs it, and an honest one of the same program to compare it with.
+    /// Plays the case, and an honest run of the same program for comparison.
     ///
     /// # Panics
     /// If a party panics or hangs, or the honest run fails.
@@ -270,7 +272,7 @@ impl Side {
     }
 }
 
-/// Returns the actions of honest parties in such a run.
+/// Returns the events of both parties in an honest run with these settings.
 fn honest_events(common: &Common) -> [Vec<Event>; 2] {
     type Key = ([u8; 32], Level, Cot, [bool; 2]);
     static KNOWN: Known<Key> = Known::new();

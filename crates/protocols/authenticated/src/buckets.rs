@@ -1,5 +1,5 @@
-//! Triples: layers of leaky ANDs, shifted against each other by coins. A bucket, one leaky AND of each layer,
-//! is as good as one of them: all must have been bet on to know anything of its triple.
+//! Triples: layers of leaky ANDs, shifted against each other by a common coin. A bucket takes one leaky AND
+//! of each layer. A cheater learns something about the bucket's triple only if it bet on each of them.
 //!
 //! ```text
 //!   x = x_0 + Σ x_k        y = y_0        z = z_0 + Σ (z_k + δ_k·x_k),   δ_k = y_0 + y_k, opened
@@ -18,24 +18,24 @@ use crate::setup::Member;
 use crate::share::{List, View};
 use crate::words::{add, add_chosen};
 
-/// A lot's triples, in buckets, and its other masks.
+/// The triples of a lot, in buckets, and the lot's other masks.
 pub(super) struct Triples {
     drawn: Drawn,
     pool: Pool,
-    /// Leaky ANDs of a portion.
+    /// The number of leaky ANDs in a portion.
     each: usize,
     /// The shift of each layer.
     shifts: Vec<usize>,
 }
 
-/// How far the layers are shifted, by this coin: the first one is not.
+/// Draws the shift of each layer from the coin; the first layer has shift 0.
 fn shifts(coin: &Seed, pool: Pool) -> Vec<usize> {
     let mut rng = Rng::expand(coin, "brickwork buckets of leaky ANDs");
     (0..pool.bucket).map(|k| if k == 0 { 0 } else { rng.below(pool.size as u64) as usize }).collect()
 }
 
 impl Triples {
-    /// Makes a lot's leaky ANDs and draws its other masks, in the room of another lot.
+    /// Makes a lot's leaky ANDs and draws its other masks. `room` is memory of an earlier lot.
     ///
     /// # Errors
     /// As [`leaky::make`].
@@ -49,28 +49,28 @@ impl Triples {
         Ok(Triples { drawn: room, pool, each: draws.portion, shifts })
     }
 
-    /// Takes these leaky ANDs with these portions and shifts, for measuring.
+    /// Builds triples from these leaky ANDs and shifts, for measuring.
     pub fn of(drawn: Drawn, each: usize, pool: Pool, shifts: Vec<usize>) -> Self {
         Triples { drawn, pool, each, shifts }
     }
 
-    /// Gives the room back, for the next lot.
+    /// Returns the memory, for the next lot.
     pub fn room(self) -> Drawn {
         self.drawn
     }
 
-    /// Layers of leaky ANDs.
+    /// Returns the number of layers: leaky ANDs in a bucket.
     pub fn layers(&self) -> usize {
         self.pool.bucket
     }
 
-    /// Returns the masks that are not for triples, in their order.
+    /// Returns the masks that belong to no leaky AND, in order.
     pub fn others(&self) -> impl Iterator<Item = View<'_>> {
         self.drawn.others()
     }
 
-    /// Visits the masks of a layer in these buckets: `each` gets adjacent ones, and their position among the
-    /// buckets.
+    /// Visits the masks of a layer in these buckets: calls `each` with a run of adjacent masks and the
+    /// positions of their buckets.
     fn each(
         &self,
         of: Of,
@@ -90,17 +90,17 @@ impl Triples {
         }
     }
 
-    /// Puts words of a layer's masks behind others.
+    /// Appends words of a layer's masks to `to`.
     fn put(&self, of: Of, layer: usize, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
         self.each(of, layer, buckets, |_, masks| to.extend_from_slice(masks.list(list)));
     }
 
-    /// Adds words of a layer's masks to these.
+    /// Adds words of a layer's masks to `to`.
     fn add(&self, of: Of, layer: usize, buckets: Range<usize>, list: List, to: &mut [Label]) {
         self.each(of, layer, buckets, |at, masks| add(&mut to[at], masks.list(list)));
     }
 
-    /// Puts sums of all layers behind others.
+    /// Appends the sums of the words of all layers to `to`.
     fn sums(&self, of: Of, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
         if self.layers() > 0 {
             let first = to.len();
@@ -109,7 +109,7 @@ impl Triples {
         }
     }
 
-    /// Visits the openings for joining some buckets: for each layer except the first, the differences of y.
+    /// Visits the masks to open before layers can be joined: y of the first layer plus y of each other layer.
     pub fn differences(&self, buckets: Range<usize>, list: List, each: &mut dyn FnMut(&[Label])) {
         let mut room = Secrets::with_capacity(STRIP);
         for layer in 1..self.layers() {
@@ -122,19 +122,19 @@ impl Triples {
         }
     }
 
-    /// Puts words of the masks x of some buckets' triples behind others; there must be room, here and below.
-    /// They are known before anything is opened, as y is.
+    /// Appends words of the masks x of some buckets' triples. `to` must have room, here and below. Nothing
+    /// needs to be opened for x and y.
     pub fn x(&self, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
         self.sums(Of::X, buckets, list, to);
     }
 
-    /// Puts words of the masks y behind others.
+    /// Appends words of the masks y.
     pub fn y(&self, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
         self.put(Of::Y, 0, buckets, list, to);
     }
 
-    /// Appends words of the products, from the opened differences: for each layer except the first, those of
-    /// these buckets.
+    /// Appends words of the products z. `differences` has the opened differences of each layer except the
+    /// first.
     pub fn z<'d>(
         &self,
         buckets: Range<usize>,
@@ -154,10 +154,10 @@ impl Triples {
     }
 }
 
-/// The number of buckets that are processed at a time: their results stay in the cache.
+/// The number of buckets that are processed at a time, so that their results stay in the cache.
 pub(super) const STRIP: usize = 1 << 10;
 
-/// Returns some places, strip after strip.
+/// Splits a range of buckets into strips.
 pub(super) fn strips(places: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = places.end;
     places.step_by(STRIP).map(move |first| first..end.min(first + STRIP))
@@ -168,9 +168,9 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// If a cheater has won one bet in each layer, they fill one bucket with probability N^-(B-1): all shifts
-    /// are equally likely, so it does not matter which bets. (`parameters::tests` computes the consequence
-    /// for all strategies.)
+    /// A cheater that has won one bet in each layer gets all of them into one bucket with probability
+    /// N^-(B-1), whichever leaky ANDs it bet on, because all shifts are equally likely. (`parameters::tests`
+    /// computes the bound for all strategies.)
     #[test]
     fn row_04_every_shift_is_as_likely() {
         const RUNS: usize = 12_000;

@@ -1,13 +1,12 @@
-//! Components are connected: a soldering takes the active label of a wire to that of the port that it feeds.
+//! Solders components: a soldering turns the active label of a wire into the active label of a port.
 //!
 //! ```text
 //!   G    S' = L_i + L_j + A_i + A_j
 //!   E    S = S' + B_i + B_j = L_i + L_j + d·Δ_G,    d = lsb(S) = λ_i + λ_j,    X_j = X_i + S
 //! ```
 //!
-//! Each port has a label and a mask of its own, so S and d are uniform, however often a wire is used; and a
-//! port has one place in a program, so it is soldered once. The bit d is checked by macs: with another one
-//! the wire would be negated.
+//! Each port has its own label and mask, so S and d are uniform even if a wire feeds many ports. A program
+//! uses each port once, so each port is soldered once. MACs check the bit d: a wrong d would negate the wire.
 
 use brickwork_base::Error;
 use brickwork_base::Party;
@@ -28,16 +27,16 @@ use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::Shares;
 
-/// A program and the components that it is run on, connected.
+/// A program and its soldered components.
 pub(super) struct Connected<'m, C> {
     pub made: &'m Made<C>,
     pub waves: Vec<Wave>,
-    /// Masks of the program's wires.
+    /// The masks of the program's wires.
     pub masks: Shares,
 }
 
 impl<'m, C: Copies> Connected<'m, C> {
-    /// Takes the items of the program. Returns beside it the first of its fresh inputs.
+    /// Takes the items of the program. Also returns the number of the first fresh input it took.
     fn new(layout: &Layout, made: &'m mut Made<C>, keep: &Keep) -> Result<(Self, usize), Error> {
         let (waves, first) = made.take(layout)?;
         let made: &'m Made<C> = made;
@@ -54,27 +53,27 @@ impl<'m, C: Copies> Connected<'m, C> {
         Ok((Connected { made, waves, masks }, first))
     }
 
-    /// Returns the masks of the inputs that a party gives.
+    /// Returns the masks of a party's inputs.
     pub fn of_inputs(&self, layout: &Layout, party: Party) -> Shares {
         self.masks.gathered(layout.inputs(party), layout.input_wires(party))
     }
 }
 
-/// The evaluator's state of a program once its components are connected.
+/// The evaluator's part of a program whose components are soldered.
 pub(super) struct Soldered {
     /// S of each port.
     pub solderings: Secrets<Label>,
-    /// Masks of its own inputs.
+    /// The masks of the evaluator's inputs.
     pub masks: Secrets<u8>,
 }
 
-/// The wires that feed the ports of a wave, in order.
+/// Returns the wires that feed the ports of a wave, in the order of the ports.
 fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize> + 'p {
     wave.slots.clone().flat_map(move |slot| program.slot(slot).inputs.iter().map(|&wire| wire as usize))
 }
 
-/// Solders all slots, and says its shares of the masks of the evaluator's inputs. Returns the labels of the
-/// program's wires for masked value 0, and the connections.
+/// Solders all slots, and sends the garbler's shares of the masks of the evaluator's inputs. Returns the
+/// soldered program, and the labels of masked value 0 of its wires.
 pub(super) fn garbler<'m>(
     member: &mut Member,
     layout: &Layout,
@@ -115,8 +114,8 @@ pub(super) fn garbler<'m>(
     Ok((connected, labels))
 }
 
-/// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's
-/// inputs. Returns the solderings and the masks of its own inputs, and the connections.
+/// Receives the solderings, checks their last bits, and sends the evaluator's shares of the masks of the
+/// garbler's inputs. Returns the soldered program, the solderings and the masks of the evaluator's inputs.
 pub(super) fn evaluator<'m>(
     member: &mut Member,
     layout: &Layout,
@@ -137,7 +136,8 @@ pub(super) fn evaluator<'m>(
         {
             let mask = masks.at(source) ^ copies.ports.at(port);
             let soldering = Label::from_bytes(*word) ^ mask.mac;
-            // The garbler's bit of the sum: that of the sum of the masks, less its own.
+            // The garbler's share of the sum of both masks: the soldering's last bit minus the evaluator's
+            // share.
             macs.push(member.own.expected(mask.key, soldering.colour() ^ mask.mac.colour()));
             solderings.push(soldering);
         }

@@ -1,25 +1,25 @@
-//! The checks that there are.
+//! The checks of this protocol.
 
 use brickwork_base::{Malformed, cheats};
 
 cheats! {
-    /// Cheats in this protocol.
+    /// A failed check, by its kind.
     pub enum Cheat of "authenticated" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message out of order, or of a wrong length.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Leaky ANDs: the parties' words do not match.
+        /// Leaky ANDs: the parties' words differ.
         Equality = "leaky ANDs: the parties' words do not agree",
-        /// The coin that the evaluator opens is not the one that it announced.
+        /// The opened coin does not match the hash that the evaluator sent first.
         Coin = "the coin is not the one that was announced",
-        /// A share of a mask that was opened is not the authenticated one.
+        /// The MACs do not match the opened shares of masks.
         Opening = "an opened share is not the authenticated one",
-        /// A soldering whose last bit is not the difference of the masks.
+        /// The last bit of a soldering is not the difference of the masks.
         Soldering = "a soldering is not the difference of the masks",
-        /// The label of an input, or of a constant, is not of the masked value.
+        /// The label of an input is not the label of its masked value.
         InputLabel = "the label of an input is not that of its masked value",
-        /// The evaluator's masked values are not those of its labels.
+        /// The masked values that the evaluator sent do not match the hash of its labels.
         Labels = "the reported values are not those of the labels",
-        /// Some AND gate was evaluated to another value than that of its operands.
+        /// The result of an AND gate is not the product of its operands.
         Gates = "a gate does not compute AND",
     }
 }

@@ -1,4 +1,4 @@
-//! Components that were made, and the order in which a program's slots take them.
+//! The components that were made, and their assignment to the slots of programs.
 
 use std::ops::Range;
 
@@ -13,41 +13,41 @@ use crate::secrets::Secrets;
 use crate::share::Shares;
 use crate::shelf::Shelved;
 
-/// Copies of one component, of either party. Lists are `[copy][wire]` and `[copy][gate]`.
+/// Copies of one component, at either party. Lists have the order `[copy][wire]` or `[copy][gate]`.
 pub(super) trait Copies {
-    /// Returns how many there are.
+    /// Returns the number of copies.
     fn count(&self) -> usize;
-    /// Returns the masks of their output wires.
+    /// Returns the masks of the output wires.
     fn outputs(&self) -> &Shares;
 }
 
-/// Copies that the garbler has made.
+/// The garbler's part of some copies.
 pub(super) struct Garbled {
     pub count: usize,
     pub ports: Shares,
-    /// Labels of the masked value 0.
+    /// The labels of masked value 0 of the ports.
     pub port_labels: Secrets<Label>,
     pub outputs: Shares,
     pub output_labels: Secrets<Label>,
-    /// Labels of the outputs of AND gates: c bytes each, and spare ones behind them.
+    /// The labels of the outputs of AND gates, c bytes each, and spare bytes at the end.
     pub labels: Shelved<u8>,
-    /// For each AND gate M_a, M_b and M_μ.
+    /// The MACs M_a, M_b and M_μ of each AND gate.
     pub macs: Shelved<u8>,
 }
 
-/// Copies that the evaluator has received, and checked as far as it can be before they are evaluated.
+/// The evaluator's part of some copies, after all checks that are possible before evaluation.
 pub(super) struct Received {
     pub count: usize,
-    /// The keys of the hash, and the number under them of the first copy.
+    /// The keys of the hash, and the first copy's number under these keys.
     pub keys: GarblingKeys,
     pub first: u32,
     pub ports: Shares,
     pub outputs: Shares,
-    /// For each AND gate W0 and W1.
+    /// The rows W0 and W1 of each AND gate.
     pub tables: Shelved<Label>,
-    /// W2.
+    /// The row W2 of each AND gate.
     pub words: Shelved<Label>,
-    /// C_a, C_b and C_μ: c bytes each, and spare ones behind them.
+    /// The keys C_a, C_b and C_μ of each AND gate, c bytes each, and spare bytes at the end.
     pub tags: Shelved<u8>,
 }
 
@@ -71,27 +71,27 @@ impl Copies for Received {
     }
 }
 
-/// The material that a program runs on.
+/// The material that programs run on.
 pub(super) struct Made<C> {
-    /// Masks of the program's inputs.
+    /// The masks of the programs' inputs.
     pub inputs: Shares,
-    /// Labels of the masked value 0 of the program's inputs, at the garbler.
+    /// At the garbler: the labels of masked value 0 of the inputs.
     pub input_labels: Secrets<Label>,
-    /// The copies of each component, in the order in which slots take them; components that compute the same
-    /// share those of the first one.
+    /// The copies of each component, in the order in which slots take them. Components that compute the same
+    /// share the list of the first of them.
     pub copies: Vec<Vec<C>>,
     /// The evaluation order of each component.
     pub schedules: Vec<Schedule>,
     /// The digest of each component.
     digests: Vec<[u8; 32]>,
-    /// For each component the list of copies in use, and the number of used ones.
+    /// For each component: the current list of copies, and the number of copies used in this list.
     used: Vec<(usize, usize)>,
-    /// How many inputs are used.
+    /// The number of used inputs.
     inputs_used: usize,
 }
 
 impl<C: Copies> Made<C> {
-    /// Makes empty lists with room for this many inputs.
+    /// Makes empty lists, with room for this many inputs.
     pub fn new<'c>(components: impl Iterator<Item = (&'c Circuit, [u8; 32])>, inputs: usize) -> Self {
         let (circuits, digests): (Vec<&Circuit>, Vec<[u8; 32]>) = components.unzip();
         Made {
@@ -105,7 +105,7 @@ impl<C: Copies> Made<C> {
         }
     }
 
-    /// Returns the place among these components of one of this name.
+    /// Returns the index of the component with this digest.
     fn place(&self, digest: &[u8; 32]) -> Option<usize> {
         self.digests.iter().position(|other| other == digest)
     }
@@ -116,7 +116,7 @@ impl<C: Copies> Made<C> {
         self.copies[place][list..].iter().map(C::count).sum::<usize>() - copies
     }
 
-    /// Refuses a program for which there is not enough left.
+    /// Checks that enough copies and inputs are left for a program.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the missing items.
@@ -132,7 +132,8 @@ impl<C: Copies> Made<C> {
         lacks(layout.all_inputs(), "input masks", self.inputs.len() - self.inputs_used)
     }
 
-    /// Takes the items of a program: the assignment of copies to slots, and the first of its inputs.
+    /// Takes the items of a program. Returns the assignment of copies to slots, and the number of the first
+    /// input.
     ///
     /// # Errors
     /// As [`Made::suffices`].
@@ -144,7 +145,7 @@ impl<C: Copies> Made<C> {
         Ok((waves, first))
     }
 
-    /// Returns the copies that a wave is of.
+    /// Returns the copies that a wave takes.
     pub fn of(&self, wave: &Wave) -> &C {
         &self.copies[wave.component][wave.made]
     }
@@ -154,7 +155,7 @@ impl<C: Copies> Made<C> {
         &self.schedules[wave.component]
     }
 
-    /// Adds slots to waves, or begins new waves: slots take the copies of a component one after another.
+    /// Assigns copies to all slots, in order: a slot joins the last wave if possible, or begins a new one.
     fn waves(&mut self, layout: &Layout) -> Vec<Wave> {
         let mut waves: Vec<Wave> = Vec::new();
         let places: Vec<Option<usize>> = layout.digests.iter().map(|digest| self.place(digest)).collect();
@@ -185,13 +186,13 @@ impl<C: Copies> Made<C> {
     }
 }
 
-/// Consecutive slots whose copies belong to the same component and were made together; none of them needs an
-/// output of another. They go side by side.
+/// Consecutive slots that are evaluated side by side. They take copies of one component that were made
+/// together, and none of them reads an output of another.
 #[derive(Clone, Debug)]
 pub(super) struct Wave {
     pub slots: Range<usize>,
     pub component: usize,
-    /// The place among the component's lists of copies.
+    /// The index among the component's lists of copies.
     pub made: usize,
     pub copies: Range<usize>,
 }
@@ -203,5 +204,5 @@ impl Wave {
     }
 }
 
-/// Slots that go side by side, at most.
+/// The most slots that are evaluated side by side.
 const SIDE_BY_SIDE: usize = brickwork_primitives::garbling::masked::SIDE_BY_SIDE;

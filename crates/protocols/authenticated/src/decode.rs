@@ -1,5 +1,5 @@
-//! Masks of outputs are opened to the parties that learn them: the evaluator's first, after it has checked
-//! that every gate is AND.
+//! Opens the masks of outputs to the parties that learn them. The evaluator's outputs come first, after it
+//! has checked that every gate computes AND.
 
 use brickwork_base::{Error, Party};
 
@@ -28,7 +28,7 @@ pub(super) fn open(
         Party::Evaluator => {
             let values = member.hear(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
             member.say(Opening::OUTPUTS, of_garblers, garblers.all())?;
-            // The garbler has its outputs independent of this party's next action.
+            // The garbler gets its outputs now, whatever the evaluator does next.
             member.run.channel.flush()?;
             values
         }

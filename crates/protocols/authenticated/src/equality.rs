@@ -1,13 +1,11 @@
-//! Equality of digests by 128 OTs, so that a party that fails learns whether it was right and nothing else:
-//! of digests in the clear it could find the other's words by trying.
+//! Compares digests by 128 OTs, so that a cheater that fails learns only whether its digest was right. From a
+//! digest in the clear it could find the other party's words by trial.
 //!
 //! ```text
 //!   E -> G   its digest, masked by the choices of OTs; the hash of its coin
-//!   G -> E   the hash of the keys that the masked digest asks for; its coin
+//!   G -> E   the hash of the keys that the masked digest selects; its coin
 //!   E -> G   the hash of its own keys; its coin
 //! ```
-//!
-//! Both parties contribute to the coins before either knows the compared values.
 
 use brickwork_base::label::Label;
 use brickwork_base::random::{SEED_BYTES, Seed};
@@ -26,8 +24,8 @@ use crate::words::short_word;
 /// Bytes of a coin: random, so that its hash hides it.
 pub(super) const COIN: usize = SEED_BYTES;
 
-/// The keys of the OTs of an equality test: of choice 0 and of choice 1 at the garbler, the chosen one and
-/// nothing at the evaluator.
+/// Returns the keys of the comparison's OTs. The garbler has the keys of choice 0 and choice 1, the evaluator
+/// the key of its choice and a dummy.
 fn equality_keys(member: &Member, place: Place, masks: View<'_>) -> Vec<[Zeroizing<[u8; HASH]>; 2]> {
     let key = |i: usize, label: Label| {
         let mut hash = Hasher::new(&member.key, Purpose::EqualityKey, place, Party::Garbler);
@@ -42,7 +40,7 @@ fn equality_keys(member: &Member, place: Place, masks: View<'_>) -> Vec<[Zeroizi
     (0..masks.keys.len()).map(both).collect()
 }
 
-/// The hash of keys, of which `asked` says which.
+/// Hashes one key of each pair: bit i of `asked` selects the key of pair i.
 fn hash_of_keys(
     member: &Member,
     purpose: Purpose,
@@ -62,12 +60,12 @@ fn hash_of_keys(
     hash.finish()
 }
 
-/// The hash by which the evaluator announces its coin.
+/// Returns the hash by which the evaluator commits to its coin.
 fn announced(member: &Member, place: Place, coin: &[u8]) -> [u8; HASH] {
     Hasher::new(&member.key, Purpose::Coin, place, Party::Evaluator).of(coin)
 }
 
-/// The coin of both.
+/// Returns the joint coin of both parties.
 fn coin(member: &Member, place: Place, garblers: &[u8], evaluators: &[u8]) -> Seed {
     let mut hash = Hasher::new(&member.key, Purpose::Coins, place, Party::Garbler);
     hash.update(garblers);
@@ -75,8 +73,8 @@ fn coin(member: &Member, place: Place, garblers: &[u8], evaluators: &[u8]) -> Se
     Seed::from_bytes(*hash.finish().first_chunk().expect("32 bytes"))
 }
 
-/// Compares digests: a party learns whether they are equal, and a cheater nothing else. Returns a coin that
-/// neither knew before all that is compared was fixed.
+/// Compares digests: a party learns only whether they are equal. Returns a coin that neither party knew
+/// before the compared values were fixed.
 pub(super) fn compare(
     member: &mut Member,
     digest: u128,
@@ -92,7 +90,8 @@ pub(super) fn compare(
             let (masked, promise) = message.split_at(16);
             let asked = digest ^ short_word(masked).bits();
             let answer = hash_of_keys(member, Purpose::Asked, place, &keys, asked);
-            // The evaluator will know whether it won its bets, and where, before this party does.
+            // After this message the evaluator knows which of its bets it won, and this party does not know
+            // it yet.
             member.run.expose()?;
             member.run.channel.send(msg::COMPARED, &[&answer[..], &own].concat())?;
             let message = member.run.channel.receive(msg::COIN, HASH + COIN)?;
@@ -114,8 +113,8 @@ pub(super) fn compare(
             member.require(expected[..].ct_eq(told), Cheat::Equality)?;
             let known = hash_of_keys(member, Purpose::Known, place, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
-            // This party sees that the garbler won its bets when the garbler continues with the first
-            // opening.
+            // After this message the garbler knows which of its bets it won. This party sees that the garbler
+            // won them only when the garbler sends its first opening.
             member.run.expose()?;
             member.run.channel.send(msg::COIN, &[&known[..], &own].concat())?;
             Ok(coin(member, place, theirs, &own))

@@ -1,15 +1,15 @@
-//! Inputs are used. The evaluator evaluates, and says the masked values of all wires that have a mask of
-//! their own; a hash of their labels shows that they are no others. Then the garbler answers with a digest
-//! that is right only if every AND gate is AND:
+//! The evaluator evaluates all slots, and reports the masked value of every wire with a mask of its own, with
+//! a hash of these wires' labels. The garbler checks the hash, and answers with a digest that matches the
+//! evaluator's only if every AND gate computes AND:
 //!
 //! ```text
 //!   G    m_g = u_a·M_b + u_b·M_a + M_μ
 //!   E    κ_g = u_a·C_b + u_b·C_a + C_μ + (u_a·u_b + u_c)·Δ_E        m_g = κ_g iff c = a·b
 //! ```
 //!
-//! The order is the security: the garbler looks at nothing before it has checked the labels, or an evaluator
-//! that names another value would read an inner bit from the digest; and nobody says anything about outputs
-//! before the digest.
+//! Security depends on the order. The garbler checks the labels before it computes the digest: from the
+//! digest of a wrongly reported value, the evaluator would read an inner bit. And neither party sends
+//! anything about outputs before the digest.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
@@ -31,7 +31,8 @@ use crate::secrets::{Masked, Secrets};
 use crate::setup::Member;
 use crate::words::{SPARE, colours, put_word, word};
 
-/// Bits of several copies in one word for each place of `each`, the first copy's lowest.
+/// Packs the bits of several copies into one word for each place of `each`; the first copy has the lowest
+/// bit.
 fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Secrets<u16> {
     let mut words = Secrets::zeros(each.len());
     for (copy, bits) in bits.chunks_exact(stride).enumerate() {
@@ -41,24 +42,24 @@ fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Sec
     words
 }
 
-/// Masked values of the operands of AND gates, with those of several copies in one word.
+/// The masked values of the operands of AND gates. A word has the values of several copies.
 struct Operands(Secrets<[u16; 2]>);
 
 impl Operands {
-    /// Those of a copy's gates, in order.
+    /// Returns the operands of a copy's AND gates, in order.
     fn of(&self, copy: usize) -> impl Iterator<Item = [u8; 2]> + '_ {
         self.0.iter().map(move |words| words.map(|word| (word >> copy) as u8 & 1))
     }
 }
 
-/// Propagates masked values through the copies of a wave, from the reported ones: `[copy][port, then AND
-/// gate]`. Returns those of operands, and of outputs, `[copy][output]`.
+/// Computes masked values in the copies of a wave from the reported values `[copy][port, then AND gate]`.
+/// Returns the values of the gates' operands, and of the outputs, `[copy][output]`.
 fn walk(connected: &Connected<'_, Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
     let schedule = connected.made.schedule(wave);
     walked(schedule, wave.copies.len(), reported)
 }
 
-/// Does the same as [`walk`] for this many copies.
+/// Does the same as [`walk`], for a schedule and a number of copies.
 fn walked(
     schedule: &brickwork_primitives::garbling::Schedule,
     copies: usize,
@@ -80,8 +81,8 @@ fn walked(
     (Operands(operands), outputs)
 }
 
-/// Sends the active labels of all inputs, checks the evaluator's report, and answers. Returns the masked
-/// values of the program's wires.
+/// Sends the active labels of all inputs, checks the evaluator's report, and sends the digest of the gates.
+/// Returns the masked values of the program's wires.
 pub(super) fn garbler(
     member: &mut Member,
     layout: &Layout,
@@ -121,7 +122,7 @@ pub(super) fn garbler(
     Ok(masked)
 }
 
-/// The hash of the labels that these masked values belong to: ports and AND gates, slot after slot.
+/// Hashes the labels of these masked values, of ports and AND gates, slot after slot.
 fn labels_of(
     member: &mut Member,
     connected: &Connected<'_, Garbled>,
@@ -152,7 +153,7 @@ fn labels_of(
     Ok(hash.finish())
 }
 
-/// Walks masked values through all slots. Returns the digest of the answers of all gates.
+/// Computes masked values in all slots. Returns the digest of m_g of all gates.
 fn answers(
     member: &mut Member,
     connected: &Connected<'_, Garbled>,
@@ -185,26 +186,27 @@ fn answers(
     Ok(hash.finish())
 }
 
-/// u_a·b + u_b·a + μ, of a gate's three tags of c bytes: the lower c bytes of it.
+/// Computes u_a·b + u_b·a + μ from a gate's three tags of c bytes. Only the lower c bytes of the result
+/// count.
 fn answer(tags: &[u8], c: usize, gate: usize, [u_a, u_b]: [u8; 2]) -> Label {
     let [a, b, mu] = [0, 1, 2].map(|k| word(tags, c, 3 * gate + k));
     b.times(u_a) ^ a.times(u_b) ^ mu
 }
 
-/// The report that grows while slots are evaluated.
+/// The results of the slots that have been evaluated so far.
 struct Evaluated {
-    /// Masked values, ports and AND gates, slot after slot.
+    /// The masked values of ports and AND gates, slot after slot.
     reported: Masked,
-    /// The hash of their labels.
+    /// The hash of the labels of these wires.
     labels: Hasher,
     /// The hash of κ of all gates.
     answers: Hasher,
-    /// Active labels of the program's wires.
+    /// The active labels of the program's wires.
     active: Secrets<Label>,
 }
 
-/// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked
-/// values of the program's wires, and their labels.
+/// Gets the labels of all inputs, evaluates, sends the report, and checks the garbler's digest. Returns the
+/// masked values of the program's wires and their labels.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
@@ -231,7 +233,6 @@ pub(super) fn evaluator(
     Ok((colours(&active).collect(), active))
 }
 
-/// Evaluates all slots.
 fn evaluate_slots(
     member: &mut Member,
     layout: &Layout,
@@ -261,7 +262,6 @@ fn evaluate_slots(
     Ok(done)
 }
 
-/// Evaluates the slots of a wave.
 fn evaluate_wave(
     member: &mut Member,
     layout: &Layout,

@@ -1,74 +1,74 @@
-//! Hashes of a session: no two for the same purpose, place and sender.
+//! The hashes of a session. No two hashes have the same purpose, place and sender.
 
 use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::long_hash::LongHash;
 use brickwork_stock::{Counter, Range};
 
-/// Bytes of a hash.
+/// The number of bytes of a hash.
 pub const HASH: usize = 32;
 
-/// Bytes that are hashed between two looks whether this party is to stop: some milliseconds.
+/// The bytes to hash before the next check for a stop signal: this takes a few milliseconds.
 const BETWEEN_LOOKS: usize = 16 << 20;
 
-/// The counter of positions: each hash has one, and both parties draw them in the same order.
+/// The counter of places. Both parties draw places in the same order.
 pub const PLACES: Counter = Counter::new("places of hashes", 40);
 
-/// The place of a hash, or of several for different purposes, in all that a session says.
+/// The number of a hash within a session. Hashes for different purposes may share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(u64);
 
 impl Place {
-    /// Returns the next one.
+    /// Returns the next place.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is none left.
+    /// [`Error::Limit`] if the counter is used up.
     pub fn next(places: &mut Range) -> Result<Self, Error> {
         places.draw(1).map(Place)
     }
 }
 
-/// The purpose of a hash.
+/// The purpose of a hash, or the bytes that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The words of leaky ANDs.
+    /// The compared words of leaky ANDs.
     Compared,
-    /// The key of an OT by which digests are compared.
+    /// A key of an OT by which digests are compared.
     EqualityKey,
-    /// Keys that a masked digest asked for.
+    /// The keys that the evaluator's masked digest selects.
     Asked,
-    /// The evaluator's own keys.
+    /// The evaluator's own keys of the comparison.
     Known,
-    /// The evaluator's coin, hidden.
+    /// The evaluator's coin: this hash commits to it.
     Coin,
     /// Both coins.
     Coins,
-    /// Macs of opened shares.
+    /// The MACs of opened shares.
     Opened,
-    /// Macs of soldered wires.
+    /// The MACs of soldered wires.
     Soldered,
-    /// Macs of the masks of inputs.
+    /// The MACs of the masks of inputs.
     InputMasks,
-    /// Labels that the evaluator has.
+    /// The evaluator's labels.
     Labels,
-    /// That all gates are AND.
+    /// The digest that shows that all gates compute AND.
     Gates,
-    /// Macs of the masks of outputs.
+    /// The MACs of the masks of outputs.
     OutputMasks,
 }
 
-/// A hash that is being computed, mostly of secrets. It is erased when dropped.
+/// A running hash, mostly of secrets. Its state is erased when dropped.
 pub struct Hasher(LongHash);
 
 impl Hasher {
-    /// Begins the hash of a party's message for a purpose, at this position.
+    /// Begins a hash that this party sends for this purpose, at this place.
     pub fn new(key: &[u8; 32], purpose: Purpose, place: Place, from: Party) -> Self {
         let mut hash = LongHash::keyed(key);
         hash.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());
         Hasher(hash)
     }
 
-    /// Takes in these bytes.
+    /// Adds these bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         for some in bytes.chunks(BETWEEN_LOOKS) {
             look();
@@ -76,12 +76,12 @@ impl Hasher {
         }
     }
 
-    /// Returns the hash of all that was taken in.
+    /// Returns the hash of all added bytes.
     pub fn finish(self) -> [u8; HASH] {
         self.0.finish()
     }
 
-    /// Returns the hash of these bytes, after its name.
+    /// Adds these bytes and returns the hash.
     pub fn of(mut self, bytes: &[u8]) -> [u8; HASH] {
         self.update(bytes);
         self.finish()

@@ -1,47 +1,47 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
-//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
-//! this exists.
+//! Hooks by which tests and the adversary alter a party's state before the party uses it, so that the rest of
+//! the run is consistent with the lie. A normal build has none of them.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::Hooks;
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 
-/// A place where state can be altered.
+/// A point of the protocol at which state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Either: the offset by whose bits it chooses in base OTs and sends in its series, 16 bytes; its last
-    /// bit may be 0. All else has the offset that ends in 1.
+    /// Either: the offset, 16 bytes, whose bits are its choices in base OTs and which it uses in its OT
+    /// series. The last bit may become 0. Everything else uses the unaltered offset, which ends in 1.
     Offset,
-    /// Garbler: its keys A_μ of AND gates, before they are garbled. Labels.
+    /// Garbler: its words A_μ of AND gates, before the gates are garbled; labels.
     Products,
-    /// Either: ciphertexts of leaky ANDs, before they are sent. t bits each, in bytes.
+    /// Either: the ciphertexts of leaky ANDs before they are sent, t bits each, in bytes.
     Ciphertexts,
-    /// Either: its bits of leaky ANDs, before they are sent, a byte each. It goes on with them.
+    /// Either: its bits of leaky ANDs before they are sent, a byte each. The party continues with the altered
+    /// bits.
     Bits,
-    /// Either: the words of leaky ANDs that are compared, the lower t bits of each, before they are hashed.
+    /// Either: the compared words of leaky ANDs, the lower t bits of each, before they are hashed.
     Compared,
-    /// Evaluator: its coin, when it opens it: 32 bytes.
+    /// Evaluator: its coin, 32 bytes, when it opens the coin.
     Coin,
-    /// Either: its shares of Beaver bits, when it opens them, a byte each.
+    /// Either: its shares of the masks that are opened for triples, a byte each.
     Opened,
-    /// Garbler: two rows of each gate, labels `[gate][row]`.
+    /// Garbler: the two sent rows of each AND gate, labels `[gate][row]`.
     Rows,
-    /// Garbler: the bits that make the outputs of gates end in 0, a byte each; it goes on with its own ones.
+    /// Garbler: the bits β, a byte each, before they are sent. The garbler continues with the unaltered bits.
     Colours,
-    /// Garbler: solderings, labels.
+    /// Garbler: the solderings; labels.
     Solderings,
-    /// Either: its shares of the masks of the other's inputs, a byte each.
+    /// Either: its shares of the masks of the other party's inputs, a byte each.
     InputMasks,
-    /// Garbler: active labels of all inputs.
+    /// Garbler: the active labels of all inputs.
     InputLabels,
-    /// Evaluator: masked values that it reports, a byte each.
+    /// Evaluator: the masked values that it reports, a byte each.
     Report,
-    /// Evaluator: tags of the labels that it reports, c bytes each.
+    /// Evaluator: the tags of the labels that it reports, c bytes each.
     ReportedTags,
-    /// Garbler: tags of its answer, c bytes a gate.
+    /// Garbler: the tags m_g of its digest, c bytes each.
     Gates,
-    /// Either: its shares of the masks of the other's outputs, a byte each.
+    /// Either: its shares of the masks of the other party's outputs, a byte each.
     OutputMasks,
 }
 
@@ -53,7 +53,7 @@ mod honest {
     use brickwork_base::label::Delta;
     use brickwork_primitives::ot::base::Keys;
 
-    /// Nothing to hook.
+    /// The hooks of a normal build: none.
     pub struct Hooks;
 
     impl Hooks {
@@ -97,25 +97,23 @@ mod cheating {
     use brickwork_primitives::ot::base::Keys;
     use bytemuck::TransparentWrapper;
 
-    /// Alters the bytes of a party's state at a point.
     type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
-    /// The lies of a cheater.
+    /// The lies of a cheater, and the settings of a test.
     #[derive(Default)]
     pub struct Hooks {
-        /// Alters the bytes of a party's state.
+        /// Alters the bytes of a party's state at a point.
         pub alter: Option<StateHook>,
-        /// Lengths instead of the safe ones, so that cheating succeeds often enough to be counted. Both
-        /// parties must have the same, here and below.
+        /// Lengths for the tests, short enough that cheating succeeds often. Both parties must have the same
+        /// lengths, and the same values below.
         pub level: Option<Level>,
-        /// Buckets instead of the safe ones.
+        /// The pool of each lot, instead of a safe one.
         pub pool: Option<Pool>,
-        /// Sizes of lots, groups and portions instead of the large ones.
+        /// Sizes of lots, parts and portions, instead of the usual ones.
         pub sizes: Option<Sizes>,
-        /// True if it continues after a check shows it its own lie.
+        /// True if the cheater ignores its own failed checks, which its lies may cause.
         pub looks_away: bool,
-        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
-        /// runs.
+        /// A seed that gives both parties the keys of base OTs, which saves time in thousands of runs.
         pub dealer: Option<[u8; 32]>,
     }
 
@@ -132,17 +130,17 @@ mod cheating {
             self.looks_away
         }
 
-        /// Returns the keys of both series at this party, if there is a dealer: it chooses by these bits, and
-        /// the peer as often.
+        /// Returns this party's keys of both OT series, if there is a dealer. `choices` are the party's
+        /// choice bits; the peer has as many.
         pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<Keys> {
             Some(dealt(self.dealer.as_ref()?, role, choices.len(), choices))
         }
 
-        /// Returns the offset that a series is set up with, instead of the one that was drawn.
+        /// Returns the offset that a series uses, altered or not.
         pub(crate) fn offset(&mut self, point: Point, drawn: Delta) -> Delta {
             let mut bits = [drawn.bits()];
             self.alter(point, &mut bits);
-            // No other way leads to one that ends in 0.
+            // Only a wrapped offset can end in 0.
             Delta::wrap(bits[0])
         }
 

@@ -1,5 +1,5 @@
-//! The values that the steps of a session keep. Wires that nobody decodes stay as they are, with their masks
-//! and macs, and later steps solder them to ports as often as they like.
+//! The values that the steps of a session keep. No party learns them: their wires keep masks, MACs and
+//! labels, and later steps solder them to ports as often as they need.
 
 use brickwork_base::label::Label;
 use brickwork_session::steps;
@@ -7,18 +7,18 @@ use brickwork_session::steps;
 use crate::secrets::{Masked, Secrets};
 use crate::share::Shares;
 
-/// Wires at one party.
+/// The kept wires at one party.
 #[derive(Default)]
 pub(super) struct Wires {
     pub masks: Shares,
-    /// Labels: of the masked value 0 at the garbler, active ones at the evaluator.
+    /// The labels: of masked value 0 at the garbler, active labels at the evaluator.
     pub labels: Secrets<Label>,
-    /// Masked values, which both know.
+    /// The masked values, which both parties know.
     pub masked: Masked,
 }
 
 impl Wires {
-    /// Returns some of them.
+    /// Returns the words and labels of some wires.
     pub fn some(&self, wires: &[u32]) -> Self {
         let places = || wires.iter().map(|&wire| wire as usize);
         let mut masks = Shares::with_capacity(wires.len());
@@ -28,5 +28,5 @@ impl Wires {
     }
 }
 
-/// The values that a party has kept.
+/// The values that a party keeps.
 pub(super) type Keep = steps::Kept<Wires>;

@@ -1,8 +1,8 @@
-//! The facts that both parties know of a run before it begins: in which lots components are made, and how
-//! many leaky ANDs each needs.
+//! The public facts of a run: the lots in which components are made, and the number of leaky ANDs of each
+//! lot.
 //!
-//! How a program connects its components does not matter for how they are made: all copies of one are made
-//! one after the other, and the first slot that wants one takes the first.
+//! Components are made independent of their places in the program. All copies of a component are made one
+//! after the other, and slots take them in order.
 
 use std::ops::Range;
 
@@ -16,32 +16,33 @@ use brickwork_session::steps::Step;
 use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
 use crate::walk::constant_operand;
 
-/// Copies of one component that are made together: their masks are opened and their tables sent together.
+/// Copies of one component that are made together. Their masks are opened in one message, and so are their
+/// tables sent.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// The number of the component.
     pub component: usize,
-    /// How many copies.
+    /// The number of copies.
     pub copies: usize,
-    /// Their AND gates, of those of the lot.
+    /// The positions of their AND gates among the gates of the lot.
     pub ands: Range<usize>,
 }
 
-/// Components that share a pool of triples, and masks of inputs that are drawn with them.
+/// Components that share a pool of triples, and the masks of inputs that are drawn with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lot {
     pub parts: Vec<Part>,
-    /// Masks for the program's inputs.
+    /// The number of masks for inputs of programs.
     pub inputs: usize,
-    /// Input wires of all copies.
+    /// The number of input wires of all copies.
     pub ports: usize,
-    /// AND gates of all copies.
+    /// The number of AND gates of all copies.
     pub ands: usize,
-    /// The pool that triples are made of.
+    /// The pool of triples for the AND gates.
     pub pool: Pool,
 }
 
-/// Copies of a component whose masks are opened together: as many as go side by side, if there is room.
+/// Returns how many copies of a component form a part: as many as fit, a multiple of four if it is possible.
 fn copies_of_a_part(circuit: &Circuit, sizes: Sizes) -> usize {
     let each = circuit.and_gates().max(circuit.inputs().max(circuit.outputs().len()) / 4).max(1);
     match (sizes.part / each).max(1) {
@@ -51,7 +52,6 @@ fn copies_of_a_part(circuit: &Circuit, sizes: Sizes) -> usize {
 }
 
 impl Lot {
-    /// Adds copies of a component.
     fn add(&mut self, component: usize, circuit: &Circuit, copies: usize, sizes: Sizes) {
         let at_once = copies_of_a_part(circuit, sizes);
         for first in (0..copies).step_by(at_once) {
@@ -63,7 +63,7 @@ impl Lot {
         }
     }
 
-    /// Adds to a digest all that it is made of.
+    /// Adds everything that defines this lot to a digest.
     pub fn add_to(&self, digest: &mut Digest) {
         let Lot { parts, inputs, ports, ands, pool } = self;
         digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
@@ -73,32 +73,32 @@ impl Lot {
         }
     }
 
-    /// Returns its part of a bound, if its masks come from these OTs.
+    /// Returns the figures of this lot that a bound depends on, if its masks come from these OTs.
     pub fn origin(&self, sizes: Sizes, cot: Cot) -> Origin {
         let draws = self.draws(sizes);
         let calls = counted_calls(cot, draws.count(), draws.total());
         Origin { pool: self.pool, calls, openings: self.parts.len() as u64 }
     }
 
-    /// Returns in which portions its masks are drawn.
+    /// Returns the portions in which the masks of this lot are drawn.
     pub fn draws(&self, sizes: Sizes) -> Draws {
         let masks = self.inputs + self.ports + self.ands;
         Draws { leaky: self.pool.leaky_ands(), masks, portion: sizes.portion }
     }
 }
 
-/// Puts components, with how many copies of each, into lots of about the same size.
+/// Puts copies of components into lots of about the same size. An item is a circuit and a number of copies.
 pub(super) fn lots<'c>(
     components: impl Iterator<Item = (&'c Circuit, usize)> + Clone,
     sizes: Sizes,
 ) -> Vec<Lot> {
     let all: usize = components.clone().map(|(circuit, copies)| circuit.and_gates() * copies).sum();
-    // As many as come nearest: one more, a little smaller each, would need larger buckets.
+    // The number of lots whose size is nearest to `sizes.lot`. Smaller lots would need larger buckets.
     let target = all.div_ceil(((all + sizes.lot / 2) / sizes.lot).max(1));
     let mut lots = vec![Lot::default()];
     for (component, (circuit, mut copies)) in components.enumerate() {
         while copies > 0 {
-            let last = lots.last_mut().expect("there is always one");
+            let last = lots.last_mut().expect("the list is never empty");
             let here = match circuit.and_gates() {
                 0 => copies,
                 ands => copies.min(target.saturating_sub(last.ands).div_ceil(ands)),
@@ -113,44 +113,44 @@ pub(super) fn lots<'c>(
     lots
 }
 
-/// A program, as a run goes through it.
+/// A program with the counts that a run of it needs.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     /// The digest of each component.
     pub digests: Vec<[u8; 32]>,
-    /// For each component the first one that computes the same: they share copies.
+    /// For each component the first component that computes the same. Both share their copies.
     pub kinds: Vec<usize>,
-    /// How many copies of each component the slots take, of those that come first.
+    /// For each component of `kinds` the number of copies that slots take.
     pub copies: Vec<usize>,
-    /// Input wires of all slots.
+    /// The number of input wires of all slots.
     pub ports: usize,
-    /// AND gates of all slots.
+    /// The number of AND gates of all slots.
     pub ands: usize,
     /// For each input wire the source of its mask and its label.
     pub sources: Vec<Source>,
-    /// The input wires for which the garbler and the evaluator give a bit.
+    /// The input wires for which the garbler, and for which the evaluator, gives a bit.
     given: [Vec<usize>; 2],
 }
 
-/// Where an input wire's mask and its label come from.
+/// The source of an input wire's mask and label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A fresh one, of this number: those of the garbler come first.
+    /// A fresh input mask, by its number; the garbler's inputs have the first numbers.
     Fresh(usize),
-    /// A value that an earlier step kept: its number, and which of its wires.
+    /// A value that an earlier step kept: its number, and the wire within it.
     Kept(u64, usize),
 }
 
-/// How the components of a run are made.
+/// The sizes and lots by which the components of a run are made.
 pub(super) struct Making {
     pub level: Level,
-    /// The OTs that masks are made of.
+    /// The kind of OTs that masks come from.
     pub cot: Cot,
     pub sizes: Sizes,
     pub lots: Vec<Lot>,
 }
 
-/// Sizes that a cheater has instead of those that the security asks for: then the bound is not looked at.
+/// Sizes that a test forces instead of the secure ones. The bound is then not checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forced {
     pub level: Option<Level>,
@@ -159,7 +159,7 @@ pub(super) struct Forced {
 }
 
 impl Forced {
-    /// Returns the lengths for a security.
+    /// Returns the lengths for a statistical security.
     ///
     /// # Errors
     /// As [`Level::of`].
@@ -167,12 +167,13 @@ impl Forced {
         self.level.map_or_else(|| Level::of(security), Ok)
     }
 
-    /// Returns how much is made at a time.
+    /// Returns the sizes of lots, parts and portions.
     pub fn sizes(&self) -> Sizes {
         self.sizes.unwrap_or(SIZES)
     }
 
-    /// Returns the pool for this many triples, of which any number leaks with probability at most 2^-`bits`.
+    /// Returns a pool for this many triples. Such pools, any number of them, leak with probability at most
+    /// 2^-`bits`.
     pub fn pool(&self, triples: usize, bits: f64) -> Pool {
         match self.pool {
             Some(pool) if triples > 0 => Pool { size: pool.size.max(triples), ..pool },
@@ -181,10 +182,10 @@ impl Forced {
     }
 }
 
-/// Refuses a component that has an operand which masks cannot hide.
+/// Refuses a component with a constant operand, because no mask can hide it.
 ///
 /// # Errors
-/// [`Error::Input`] if an AND gate has an operand that does not depend on anything.
+/// [`Error::Input`] if an AND gate has a constant operand.
 pub(super) fn can_be_masked(component: &Component) -> Result<(), Error> {
     match constant_operand(&component.circuit) {
         None => Ok(()),
@@ -197,10 +198,10 @@ pub(super) fn can_be_masked(component: &Component) -> Result<(), Error> {
 }
 
 impl<'p> Layout<'p> {
-    /// Lays out a program.
+    /// Checks the components of a program and counts its ports and gates.
     ///
     /// # Errors
-    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything.
+    /// [`Error::Input`] if an AND gate has a constant operand.
     pub fn new(program: &'p Program) -> Result<Self, Error> {
         let components = program.components();
         components.iter().try_for_each(can_be_masked)?;
@@ -222,7 +223,7 @@ impl<'p> Layout<'p> {
         Ok(layout)
     }
 
-    /// Lays out a step of a session: kept values need no fresh masks.
+    /// Lays out a step of a session. Kept values need no fresh masks.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -249,12 +250,11 @@ impl<'p> Layout<'p> {
         Ok(layout)
     }
 
-    /// Returns all components: their circuits and digests.
+    /// Returns the circuit and the digest of each component.
     pub fn components(&self) -> impl Iterator<Item = (&'p Circuit, [u8; 32])> {
         self.circuits().zip(self.digests.iter().copied())
     }
 
-    /// Returns the circuits of all components.
     pub fn circuits(&self) -> impl Iterator<Item = &'p Circuit> + Clone {
         self.program.components().iter().map(|component| &*component.circuit)
     }
@@ -264,7 +264,7 @@ impl<'p> Layout<'p> {
         self.given[party as usize].len()
     }
 
-    /// Returns the number of input bits that both give.
+    /// Returns the number of input bits that both parties give together.
     pub fn all_inputs(&self) -> usize {
         self.inputs(Party::Garbler) + self.inputs(Party::Evaluator)
     }
@@ -274,7 +274,7 @@ impl<'p> Layout<'p> {
         self.given[party as usize].iter().copied()
     }
 
-    /// Returns the wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, in the order of the ports.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = usize> + '_ {
         let wires = self.program.outputs_of(party).flat_map(|port| &port.wires);
         wires.map(|&wire: &Wire| wire as usize)
@@ -283,7 +283,7 @@ impl<'p> Layout<'p> {
     /// Checks the length of a party's input.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has another one.
+    /// [`Error::Input`] if the length is wrong.
     pub fn takes(&self, party: Party, input: &[bool]) -> Result<(), Error> {
         match self.inputs(party) {
             width if width == input.len() => Ok(()),
@@ -292,20 +292,20 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// Masks are opened so often in a run: those of inputs, at both, and of outputs.
+/// The openings of masks in a run apart from triples: of inputs of either party, and of outputs.
 const OPENINGS_OF_A_RUN: u64 = 3;
 
 impl Making {
-    /// Makes all items that a program needs, for one run of it.
+    /// Plans all items that one run of a program needs.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if a cheater would achieve more
-    /// than the security allows.
+    /// [`Error::Usage`] for a security other than 40, 64 or 80. [`Error::Limit`] if a cheater would succeed
+    /// with probability above 2^-s.
     pub fn of(layout: &Layout, security: u32, cot: Cot) -> Result<Self, Error> {
         Making::forced(layout, security, cot, &Forced::default())
     }
 
-    /// Does the same as [`Making::of`], with a cheater's values.
+    /// Does the same as [`Making::of`], with sizes that a test forces.
     ///
     /// # Errors
     /// As [`Making::of`].
@@ -323,10 +323,10 @@ impl Making {
         Ok(making)
     }
 
-    /// Refuses a layout that exceeds the promise.
+    /// Refuses sizes that break the promise.
     ///
     /// # Errors
-    /// [`Error::Limit`] if a cheater achieves more than 2^-s, by everything together.
+    /// [`Error::Limit`] if the sum of all parts of the bound exceeds 2^-s.
     fn keeps_promise(&self) -> Result<(), Error> {
         let (bound, security) = (self.budget().log2(), self.level.security);
         if bound <= -f64::from(security) {
@@ -344,7 +344,7 @@ impl Making {
         Budget::of(self.level, origins, OPENINGS_OF_A_RUN)
     }
 
-    /// Returns a digest of everything about this program that both must agree on.
+    /// Returns a digest of everything that both parties must agree on.
     pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
@@ -364,7 +364,7 @@ mod tests {
         Making::forced(&Layout::new(program).unwrap(), security, cot, &forced).unwrap()
     }
 
-    /// The promise is enforced: buckets that leak more are refused, whoever chose them.
+    /// A program whose buckets or tags are too small for the promise is refused.
     #[test]
     fn what_exceeds_the_promise_is_refused() {
         let program = aes::aes_128().unwrap();
@@ -384,7 +384,7 @@ mod tests {
         assert!(matches!(short.keeps_promise(), Err(Error::Limit(_))));
     }
 
-    /// Parties that would make components in other sizes, or of other OTs, do not meet.
+    /// Parties whose sizes or OTs differ have different digests, so their greetings do not match.
     #[test]
     fn both_agree_on_sizes_and_ots() {
         let program = aes::aes_128().unwrap();
@@ -401,8 +401,7 @@ mod tests {
         assert_ne!(with(Sizes { lot: SIZES.lot / 2, ..SIZES }), with(SIZES));
     }
 
-    /// Batches are of about the same size, as near to the one that is aimed at as can be, and have all copies
-    /// of all components.
+    /// The lots have about the same size, as near to the target as possible, and together hold all copies.
     #[test]
     fn lots_hold_all_components() {
         let aes = aes::aes_128().unwrap();

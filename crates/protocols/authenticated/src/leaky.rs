@@ -1,7 +1,7 @@
-//! Leaky ANDs (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018): masks x, y and z with z = x·y, of
-//! which a cheater can bet on the other's share of x, and loses with probability 1/2.
+//! Leaky ANDs (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018): masks x, y and z with z = x·y. A
+//! cheater can bet on the other party's share of x; it loses the bet with probability 1/2.
 //!
-//! For random ⟨x⟩, ⟨y⟩ and ⟨r⟩, with the words of this table and a hash H_P of either party:
+//! Let ⟨x⟩, ⟨y⟩ and ⟨r⟩ be random masks and H_P the hash of party P. Each party has the words of this table:
 //!
 //! ```text
 //!        k                m     Y            Z            Θ
@@ -13,19 +13,21 @@
 //!   ⟨z⟩ = ⟨r⟩ + d_G + d_E                                    L_P = S_P + d·Θ
 //! ```
 //!
-//! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal just if z = xy. In a party's own words
-//! (`share`) k is its key of x, m its mac, Y is K_y + M_y + y·⌊Δ⌋ at either party, and Z alike.
+//! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal if and only if z = xy. In the names of `share`,
+//! k is the key of x for the party's own bit, m is its MAC, and Y is K_y + M_y + y·⌊Δ⌋ at either party; Z is
+//! the same for r.
 //!
-//! They are made in portions, and both parties do the same at the same time: both directions of the line are
-//! busy. A party's messages in a step have nothing to do with those that it receives in it:
+//! Leaky ANDs are made in portions. Both parties do the same at the same time, so both directions of the
+//! connection are busy. The messages that a party sends in a step depend on none that it receives in that
+//! step:
 //!
 //! ```text
 //!   step k, both ways     choices of portion k + 1, ciphertexts of portion k, bits of portion k - 1
 //! ```
 //!
-//! So choices are sent before the ciphertexts and bits of earlier portions have arrived, and nobody waits for
-//! a crossing except in the first steps. docs/protocols/authenticated.md explains why this is secure. The
-//! hash of a portion is drawn when the peer's choices for it are checked.
+//! A party sends choices before the ciphertexts and bits of earlier portions have arrived, so only the first
+//! steps wait for a crossing. docs/protocols/authenticated.md explains why this is secure. A party draws the
+//! hash of a portion after it has checked the peer's choices for this portion.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -50,28 +52,27 @@ use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{self, SPARE, add_where, colours, pack_words, short_word};
 
-/// Bytes of the start of the hash keys and of the factor.
+/// The bytes of the start of the hash keys and of the factor ρ.
 pub(super) const PADS: usize = 32;
 
-/// One of the masks of leaky ANDs.
+/// One of the three masks of a leaky AND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     X,
     Y,
-    /// r until z is made of it.
+    /// First r, later z.
     Z,
 }
 
-/// Masks that were drawn together: x, y and z of leaky ANDs, one after the other, then others.
+/// The masks that were drawn together: x, y and z of all leaky ANDs, then the other masks.
 #[derive(Clone, Copy)]
 pub(super) struct Portion {
     pub draw: Draw,
-    /// Where they begin among the masks of the lot.
+    /// The index of the first mask in the list of the lot.
     first: usize,
 }
 
 impl Portion {
-    /// Returns the portions of a lot, one behind the other.
     fn of(draws: Draws) -> Vec<Portion> {
         let lay = |first: &mut usize, draw: Draw| {
             let portion = Portion { draw, first: *first };
@@ -81,24 +82,24 @@ impl Portion {
         draws.all().scan(0, lay).collect()
     }
 
-    /// Where those of some leaky ANDs are.
+    /// Returns the range of one of the three masks of some leaky ANDs.
     fn places(&self, of: Of, leaky: Range<usize>) -> Range<usize> {
         let first = self.first + of as usize * self.draw.leaky;
         first + leaky.start..first + leaky.end
     }
 
-    /// Returns the range of all of these.
+    /// Returns the range of one of the three masks of all leaky ANDs.
     fn all(&self, of: Of) -> Range<usize> {
         self.places(of, 0..self.draw.leaky)
     }
 
-    /// Where the masks are by whose choices digests are compared.
+    /// Returns the range of the masks whose OTs compare digests.
     fn compared(&self) -> Range<usize> {
         let first = self.first + 3 * self.draw.leaky;
         first..first + self.draw.compared
     }
 
-    /// Where the masks beside leaky ANDs are.
+    /// Returns the range of the masks that belong to no leaky AND.
     fn others(&self) -> Range<usize> {
         self.end() - self.draw.masks..self.end()
     }
@@ -108,8 +109,8 @@ impl Portion {
     }
 }
 
-/// All masks of a lot. They are in two long lists, which the next lot overwrites: touching new pages for the
-/// first time takes longer than writing to them.
+/// All masks of a lot, in two long lists. The next lot overwrites the lists, which is faster than touching
+/// new memory pages.
 #[derive(Default)]
 pub(super) struct Drawn {
     portions: Vec<Portion>,
@@ -117,52 +118,51 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// Makes room for a lot, in that of another one if it suffices. Former contents are overwritten.
+    /// Makes room for a lot. The memory of an earlier lot is used again if it is large enough.
     fn begin(&mut self, draws: Draws) {
         self.portions = Portion::of(draws);
         let count = draws.total();
         if self.shares.len() < count {
-            // The old contents are freed before more memory is requested.
+            // Frees the old contents before it requests more memory.
             self.shares = Shares::default();
             self.shares = Shares::zeros(count);
         }
     }
 
-    /// Makes random words, of no mask: for measuring.
+    /// Makes random words that are no masks, for measuring.
     pub fn random(draws: Draws, rng: &mut Rng) -> Self {
         let mut words = || (0..draws.total()).map(|_| rng.label()).collect();
         Drawn { portions: Portion::of(draws), shares: Shares { keys: words(), macs: words() } }
     }
 
-    /// Returns the portions, in order.
     pub fn portions(&self) -> &[Portion] {
         &self.portions
     }
 
-    /// Returns the masks of some leaky ANDs of a portion.
+    /// Returns one of the three masks of some leaky ANDs of a portion.
     pub fn some(&self, portion: &Portion, of: Of, leaky: Range<usize>) -> View<'_> {
         self.shares.some(portion.places(of, leaky))
     }
 
-    /// Returns the masks beside leaky ANDs, portion after portion.
+    /// Returns the masks that belong to no leaky AND, portion after portion.
     pub fn others(&self) -> impl Iterator<Item = View<'_>> {
         self.portions.iter().map(|portion| self.shares.some(portion.others()))
     }
 }
 
-/// Keys and macs as the kernels have them.
+/// Casts keys and MACs to the type that the kernels take.
 fn as_words(some: View<'_>) -> MaskWords<'_> {
     MaskWords { keys: cast_slice(some.keys), macs: cast_slice(some.macs) }
 }
 
-/// Words of leaky ANDs in their sent form: this many bytes of each, and [`SPARE`] bytes at the end.
+/// Words of leaky ANDs as they are sent: `bytes` bytes of each, and [`SPARE`] bytes at the end.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<B> {
     pub bytes: usize,
     pub list: B,
 }
 
-/// Writes g_P of each leaky AND, and the part that the party keeps: H_P(k) + Z.
+/// Writes g_P of each leaky AND to `list`, and H_P(k) + Z, which this party keeps, to `kept`.
 pub(super) fn half(
     own: &Owner,
     pads: &Pads,
@@ -172,7 +172,7 @@ pub(super) fn half(
 ) {
     let mut room = Secrets::<Label>::zeros(STRIP);
     match kept.capacity() < x.len() {
-        // Growing would leave a copy behind.
+        // Growing in place would leave a copy of the secrets in freed memory.
         true => *kept = Secrets::zeros(x.len()),
         false => kept.resize(x.len(), Label::ZERO),
     }
@@ -184,7 +184,7 @@ pub(super) fn half(
     });
 }
 
-/// Computes S_P of each leaky AND, all bits, and overwrites the kept part with it.
+/// Computes S_P of each leaky AND from `kept`, and overwrites `kept` with the result.
 pub(super) fn sums(
     own: &Owner,
     pads: &Pads,
@@ -201,13 +201,13 @@ pub(super) fn sums(
     });
 }
 
-/// A portion whose masks exist, and this party's kept part of it.
+/// A portion whose ciphertexts this party has sent, with the words H_P(k) + Z.
 struct Halved {
     portion: Portion,
     kept: Secrets<Label>,
 }
 
-/// A portion whose sums are made, and their last bits, which were sent.
+/// A portion whose words S_P are computed, and their last bits, which were sent.
 struct Summed {
     portion: Portion,
     sums: Secrets<Label>,
@@ -215,15 +215,15 @@ struct Summed {
 }
 
 impl Member {
-    /// Sends where this party's hashes of a portion begin, and its ciphertexts. The hashes to keep take the
-    /// place of those of another portion.
+    /// Sends the start of this party's hash keys, the factor and the ciphertexts of a portion. `kept` is
+    /// memory of an earlier portion.
     fn send_half(
         &mut self,
         drawn: &Drawn,
         portion: Portion,
         mut kept: Secrets<Label>,
     ) -> Result<Halved, Error> {
-        // All OTs that these masks come of have been checked.
+        // The choices for these masks have been checked, so the hash may be drawn now.
         let pads = Pads { start: self.rng.block(), factor: self.rng.block() };
         let of = [Of::X, Of::Y, Of::Z].map(|of| drawn.shares.some(portion.all(of)));
         let bytes = self.level.compared_bytes();
@@ -237,7 +237,7 @@ impl Member {
         Ok(Halved { portion, kept })
     }
 
-    /// Receives the peer's ciphertexts of a portion, and sends a bit of each leaky AND.
+    /// Receives the peer's ciphertexts of a portion, and sends one bit of each leaky AND.
     fn send_bits(
         &mut self,
         drawn: &Drawn,
@@ -256,8 +256,8 @@ impl Member {
         Ok(Summed { portion, sums, bits })
     }
 
-    /// Receives the peer's bits of a portion: r becomes z, and the words that are to be equal go into the
-    /// digest. Returns the sums, of which nothing is needed any more.
+    /// Receives the peer's bits of a portion. Turns r into z, and adds the words to compare to the digest.
+    /// Returns the sums, whose memory can be used again.
     fn multiply(
         &mut self,
         drawn: &mut Drawn,
@@ -298,11 +298,11 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
             halved.push_back(member.send_half(drawn, portion, room.pop().unwrap_or_default())?);
         }
         if (1..=count).contains(&step) {
-            let before = halved.pop_front().expect("the portion of the step before");
+            let before = halved.pop_front().expect("a step follows the one that queued its portion");
             summed.push_back(member.send_bits(drawn, before)?);
         }
         if step >= 2 {
-            let before = summed.pop_front().expect("the portion of two steps before");
+            let before = summed.pop_front().expect("a step follows the one that queued its portion");
             room.push(member.multiply(drawn, before, &mut digest)?);
         }
     }
@@ -311,7 +311,7 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
     compare(member, short_word(&digest[..16]).bits(), compared, place)
 }
 
-/// Draws masks that are not for leaky ANDs.
+/// Draws the masks of a lot without leaky ANDs.
 ///
 /// # Errors
 /// As [`make`].
@@ -323,17 +323,17 @@ pub(super) fn others(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Re
     Ok(())
 }
 
-/// The choices of a lot, a portion of which is sent before the one before it is accepted.
+/// The progress of choosing masks: a portion's choices are sent before the previous portion is accepted.
 #[derive(Default)]
 struct Choices {
-    /// How many portions were chosen, and how many of these accepted.
+    /// The number of chosen portions, and of accepted ones.
     chosen: usize,
     accepted: usize,
 }
 
 impl Choices {
-    /// Sends the choices of the portion behind the next one, receives the peer's for the next one and checks
-    /// them. Returns the next one, if there is one.
+    /// Sends choices up to one portion ahead, then receives and checks the peer's choices for the next
+    /// portion. Returns this portion, or nothing after the last.
     fn next(&mut self, member: &mut Member, drawn: &mut Drawn) -> Result<Option<Portion>, Error> {
         let Drawn { portions, shares } = drawn;
         while self.chosen < portions.len().min(self.accepted + 2) {

@@ -1,4 +1,4 @@
-//! This protocol's own work, measured by doing a little of it.
+//! Measures the speed of this protocol's own kinds of work on this machine.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,7 +27,6 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{Job, Unobserved};
 
-/// Measures this protocol's own kinds of work.
 impl Measure for Authenticated {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL
@@ -90,7 +89,7 @@ impl Measure for Authenticated {
         Ok(())
     }
 
-    /// Measures each phase of a run of a single AES beyond the sum of its parts.
+    /// Measures how much longer each phase of a run of a single AES takes than the predicted work.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {

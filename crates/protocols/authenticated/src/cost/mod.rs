@@ -1,5 +1,5 @@
-//! The predicted cost of a run: the protocol as a list of steps, in an order in which both parties execute
-//! it. Bytes and crossings are exact, the rest are estimates.
+//! Predicts the cost of a run: the script lists the protocol's messages and work, in an order that suits both
+//! parties. Bytes and crossings are exact; times and memory are estimates.
 
 mod measure;
 pub mod work;
@@ -26,7 +26,7 @@ use crate::stored::Request;
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
 
-/// Returns the cost of a run of a program on two equal machines over this link, and its promise.
+/// Predicts the cost of a run of a program between two equal machines over this link, and its promise.
 ///
 /// # Errors
 /// As [`script`].
@@ -42,19 +42,20 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout, &making), machine, link), promise(&layout, &making)))
 }
 
-/// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+/// Returns the exact number of bytes, payload and framing, that the garbler and the evaluator send in a run.
 ///
 /// # Errors
 /// As [`script`].
 pub fn sent_bytes(program: &Program, security: u32, cot: Cot) -> Result<[u64; 2], Error> {
-    // No message is spread over lanes.
+    // All messages go over the main connection, so the script is for one lane.
     Ok(script(program, security, cot)?.sent_bytes(1))
 }
 
 /// Returns the steps of a run, as a script.
 ///
 /// # Errors
-/// [`Error::Usage`] for a security that is not offered, [`Error::Input`] for a gate that cannot be masked.
+/// [`Error::Usage`] for a security other than 40, 64 or 80; [`Error::Input`] for a gate that cannot be
+/// masked.
 pub fn script(program: &Program, security: u32, cot: Cot) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
     Ok(steps(&layout, &Making::of(&layout, security, cot)?))
@@ -83,8 +84,8 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     script
 }
 
-/// Returns the cost of a run of a program that takes everything from both parties' stores, which share this
-/// many unused epochs.
+/// Predicts the cost of a run that takes everything from both parties' stores. The stores share `epochs`
+/// unused epochs.
 ///
 /// # Errors
 /// As [`script_from_stock`].
@@ -98,24 +99,24 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, security, epochs)?, machine, link))
 }
 
-/// Returns the script of a run that takes everything from stock, if the last run was not interrupted:
-/// otherwise the parties send slightly more about their positions.
+/// Returns the script of a run that takes everything from stock. After an interrupted run the parties send
+/// slightly more about the positions of their logs.
 ///
 /// # Errors
-/// [`Error::Limit`] if no store can give so much to one program, or as [`script`].
+/// [`Error::Limit`] if the program needs more than one request may take, or as [`script`].
 pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Result<Script, Error> {
     let (layout, level) = (Layout::new(program)?, Level::of(security)?);
     let _ = Request::of_layout(&layout)?;
     let mut script = Script::new(Authenticated::PHASES);
     meet(&mut script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     agree_to_take(&mut script, "build");
-    script.exchange([DIGEST], [DIGEST]); // that it is burned
+    script.exchange([DIGEST], [DIGEST]); // heads of the logs after the burn
     online(&mut script, &layout); // 7 to 12
     script.memory_bytes = memory(&layout, level, &[], SIZES);
     Ok(script)
 }
 
-/// Returns the work that is left for the time when the inputs are known.
+/// Writes the online phase: the steps after the inputs are known.
 fn online(script: &mut Script, layout: &Layout) {
     let inputs = [Garbler, Evaluator].map(|party| layout.inputs(party) as u64);
     script.phase("build");
@@ -132,7 +133,7 @@ fn online(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// Adds this many bits, and a hash of their MACs.
+/// Writes a message that opens this many masks: their bits, and a hash of the MACs.
 fn opened(script: &mut Script, from: Party, count: u64) {
     script.message(from, count.div_ceil(8) + HASH as u64);
 }
@@ -157,7 +158,7 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
     let portions: Vec<Draw> = draws.all().collect();
     let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
-    // For each portion the number of messages with its choices.
+    // The number of messages that carry the choices of each portion.
     let mut choices = Vec::new();
     for step in 0..portions.len() + 2 {
         for k in if step == 0 { 0..2 } else { step + 1..step + 2 } {
@@ -199,7 +200,8 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
     open_and_garble(script, lot);
 }
 
-/// Parts of a lot, in which the evaluator's openings are a part ahead.
+/// Writes the steps for the parts of a lot. The evaluator opens the masks of a part before it receives the
+/// previous part.
 fn open_and_garble(script: &mut Script, Lot { parts, pool, .. }: &Lot) {
     let opened = |part: &Part| {
         let differences = pool.bucket.saturating_sub(1) + 2;
@@ -228,15 +230,15 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
     script.message(Garbler, HASH as u64); // 11
 }
 
-/// Peak memory of the garbler and of the evaluator in bytes. Data that waits for its program goes to files if
-/// it is larger than [`TABLE_MEMORY`].
+/// Estimates the peak memory of the garbler and of the evaluator, in bytes. Data that waits for its program
+/// goes to files if it is larger than [`TABLE_MEMORY`].
 fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
     let wires = program.wires() as u64;
     let (ports, ands) = (layout.ports as u64, layout.ands as u64);
-    // All masks of a lot, the waiting data of the portions in progress, and a part between both openings.
+    // All masks of a lot, the data of the portions in progress, and a part between both openings.
     let lot = lots.iter().map(|lot| {
         let draws = lot.draws(sizes);
         let portion = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
@@ -246,7 +248,7 @@ fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2]
             + part * (14 + 2 * lot.pool.bucket as u64) * SHARE
     });
     let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + lot.max().unwrap_or(0);
-    // Masked values are a byte each while they are said.
+    // A masked value takes one byte until the report is packed.
     let labels = LABEL * (wires + 2 * ports) + ports + ands;
     level.waiting_bytes(ands).map(|bytes| of_all + labels + if bytes > TABLE_MEMORY { 0 } else { bytes })
 }
