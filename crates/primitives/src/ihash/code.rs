@@ -1,6 +1,6 @@
 //! Reed–Solomon codes: a word is a polynomial of degree below ℓ, given by its values at ℓ points. Its
-//! codeword has the values at n points, of which the first ℓ are the word itself. At all other points of the
-//! field it has values too, which are never sent: [`Code::unsent`].
+//! codeword has the values at n points, of which the first ℓ are the word itself. It also has values at all
+//! other points of the field; these are never sent: [`Code::unsent`].
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
@@ -12,13 +12,14 @@ use super::parameters::Parameters;
 use super::watch::Watch;
 use super::words::{BLOCK, Words, packed_bytes};
 
-/// Words that are multiplied between two looks whether this thread is to stop.
+/// The number of words that are multiplied between two checks for a stop.
 const AT_ONCE: usize = 1 << 13;
 
-/// Adds to each of `sums` the product of a word with a matrix, as [`add_products`], some at a time.
+/// Adds the product of each word with a matrix to the sum at the same index, like [`add_products`], and
+/// checks for a stop after each portion.
 ///
 /// # Panics
-/// As there.
+/// Panics under the conditions of [`add_products`].
 pub(super) fn multiply(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     let blocks = |symbols: usize| symbols.div_ceil(BLOCK).max(1);
     let [from, to] = [matrix.inputs(), matrix.outputs()].map(blocks);
@@ -30,20 +31,20 @@ pub(super) fn multiply(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     }
 }
 
-/// A code with its field and points: point `i` is the element `i` of the field.
+/// A code with its field and points. Point `i` is the element `i` of the field.
 #[derive(Clone, Debug)]
 pub struct Code {
     field: Field,
     parameters: Parameters,
-    /// For each symbol of a word the common factor of its coefficients: the inverse of the product of all
-    /// differences between its point and the others.
+    /// For each symbol of a word, the common factor of its Lagrange coefficients: the inverse of the product
+    /// of all differences between its point and the other points.
     weights: Vec<u8>,
-    /// The parity symbols of a word.
+    /// The matrix that computes the parity symbols of a word.
     parity: Matrix,
 }
 
 impl Code {
-    /// Returns the code of these parameters.
+    /// Returns the code with these parameters.
     pub fn new(parameters: &Parameters) -> Self {
         let (field, l, n) = (parameters.field(), parameters.l(), parameters.n());
         let weight = |j: usize| {
@@ -56,55 +57,59 @@ impl Code {
         Code { field, parameters: *parameters, weights, parity }
     }
 
-    /// Returns its parameters.
+    /// Returns the parameters of the code.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Returns its field.
+    /// Returns the field of the symbols.
     pub fn field(&self) -> Field {
         self.field
     }
 
-    /// Returns words as bytes of a message: [`chosen_bytes`](super::chosen_bytes) of them.
+    /// Returns words packed into the bytes of a message, [`chosen_bytes`](super::chosen_bytes) in number.
     ///
     /// # Panics
-    /// If they are no words of this code.
+    /// If the words do not have ℓ symbols.
     pub fn pack(&self, words: &Words) -> Secrets<u8> {
-        assert_eq!(words.symbols(), self.parameters.l(), "words of this code");
+        assert_eq!(words.symbols(), self.parameters.l(), "words of ℓ symbols");
         self.packed(words)
     }
 
-    /// Returns the words that [`Code::pack`] made these bytes of, `count` of them. All bytes are some.
+    /// Returns the `count` words that [`Code::pack`] packed into these bytes. Every byte string of the right
+    /// length is valid.
     ///
     /// # Panics
-    /// If it is another number of bytes.
+    /// If the number of bytes is wrong.
     pub fn unpack(&self, count: usize, packed: &[u8]) -> Words {
         self.unpacked(self.parameters.l(), count, packed)
     }
 
-    /// Returns values or words as bytes of a message.
+    /// Packs words, or values of words, into the bytes of a message.
     pub(super) fn packed(&self, words: &Words) -> Secrets<u8> {
-        // It has room for bytes after the last word, so that it does not grow.
+        // The capacity includes the spare bytes that packing writes after the last word, so the list never
+        // grows.
         let bytes = packed_bytes(words.symbols(), words.count(), self.field.bits());
         let mut message = Secrets::with_capacity(bytes + BLOCK);
         words.pack(self.field.bits(), &mut message);
         message
     }
 
-    /// Reverses this: returns `count` words of this many symbols.
+    /// Reverses [`Code::packed`]: returns `count` words of this many symbols.
     pub(super) fn unpacked(&self, symbols: usize, count: usize, packed: &[u8]) -> Words {
         let bits = self.field.bits();
-        assert_eq!(packed.len(), packed_bytes(symbols, count, bits), "bytes of so many words");
+        assert_eq!(packed.len(), packed_bytes(symbols, count, bits), "as many bytes as the words need");
         Words::unpack(symbols, count, bits, packed)
     }
 
-    /// Adds the parity symbols of words, which follow the word in its codeword, to others.
+    /// Adds the parity symbols of each word to the sum at the same index. In a codeword, the parity symbols
+    /// follow the word.
     pub(super) fn add_parity(&self, words: &[u128], sums: &mut Words) {
         multiply(&self.parity, words, sums.data_mut());
     }
 
-    /// Adds the parity symbols of words in rows to others in rows, with this many blocks each.
+    /// Adds the parity symbols of words in rows, one row for each symbol, to `sums` in rows. Each row has
+    /// `row_blocks` blocks.
     pub(super) fn add_parity_rows(&self, rows: &[u128], sums: &mut [u128], row_blocks: usize) {
         add_row_products(&self.parity, rows, sums, row_blocks);
     }
@@ -112,10 +117,10 @@ impl Code {
     /// Returns the codewords of words: `[word][symbol]`, n symbols each.
     ///
     /// # Panics
-    /// If they are no words of this code.
+    /// If the words do not have ℓ symbols.
     pub fn encode(&self, words: &Words) -> Words {
         let (l, n) = (self.parameters.l(), self.parameters.n());
-        assert_eq!(words.symbols(), l, "words of this code");
+        assert_eq!(words.symbols(), l, "words of ℓ symbols");
         let mut parity = Words::zeros(n - l, words.count());
         self.add_parity(words.data(), &mut parity);
         let mut codewords = Words::zeros(n, words.count());
@@ -130,24 +135,24 @@ impl Code {
     /// Returns the values of words at points that are never sent: `[word][point]`.
     ///
     /// # Panics
-    /// If they are no words of this code.
+    /// If the words do not have ℓ symbols.
     pub fn at(&self, unsent: &Unsent, words: &Words) -> Words {
-        assert_eq!(words.symbols(), self.parameters.l(), "words of this code");
+        assert_eq!(words.symbols(), self.parameters.l(), "words of ℓ symbols");
         let mut values = Words::zeros(unsent.points.len(), words.count());
         multiply(&unsent.values, words.data(), values.data_mut());
         values
     }
 
-    /// Returns the points that no codeword has a value at, in ascending order.
+    /// Returns the points outside the codeword, in ascending order. No value at these points is ever sent.
     pub fn unsent(&self) -> Vec<u8> {
         (self.parameters.n()..=usize::from(self.field.mask())).map(|point| point as u8).collect()
     }
 
-    /// Returns the evaluation at `count` points that are never sent, which a seed draws; at fewer of them it
-    /// is that at the first ones.
+    /// Returns the evaluation at `count` points that the seed draws among the points that are never sent. A
+    /// smaller `count` gives the first of the same points.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the field has fewer than `count` such points.
     pub fn seeded_evaluation(&self, seed: &Seed, count: usize) -> Unsent {
         let mut points = self.unsent();
         let mut rng = Rng::expand(seed, "brickwork interactive hash: points that are never sent");
@@ -158,11 +163,11 @@ impl Code {
         self.evaluation(&points[..count])
     }
 
-    /// Returns the evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w`
-    /// of these values are uniform and independent of it.
+    /// Returns the evaluation at some points that are never sent. Any `ℓ − w` of these values are uniform and
+    /// independent of the symbols that the receiver watches.
     ///
     /// # Panics
-    /// If one of the points is sent, or comes twice.
+    /// If a point belongs to the codeword, or occurs twice.
     pub fn evaluation(&self, points: &[u8]) -> Unsent {
         let unsent = self.unsent();
         let mut sorted = points.to_vec();
@@ -175,18 +180,18 @@ impl Code {
         Unsent { points: points.to_vec(), values }
     }
 
-    /// Returns the watched symbols of a word's codeword, and the watched part of its parity symbols. In
-    /// constant time.
+    /// Returns two maps: from a word to the watched symbols of its codeword, and from its parity symbols to
+    /// the watched ones among them. Takes constant time.
     pub(super) fn watched(&self, watch: &Watch, coefficients: &[u8]) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
-        // Where a symbol of the word is watched, this is a number that no parity symbol has.
+        // A watched symbol of the word itself gives a number here that no parity symbol has.
         let parity = |o: usize| watch.place(o).wrapping_sub(l as u8);
         let watched = Matrix::new(w, l, |o, j| field.factor(coefficients[o * l + j]));
         (watched, Picks::new(w, n - l, parity))
     }
 
-    /// Returns the receiver's view of a word: its values at these points, and then its watched symbols. It
-    /// takes constant time with respect to the watched symbols.
+    /// Returns the receiver's view of a word: its values at the points of `unsent`, then its watched symbols.
+    /// Takes constant time with respect to the choice of the watched symbols.
     pub(super) fn sight(&self, watched: &[u8], unsent: &Unsent) -> Matrix {
         let l = self.parameters.l();
         let mut coefficients = Zeroizing::new(Vec::with_capacity(unsent.count() * l + watched.len()));
@@ -197,7 +202,8 @@ impl Code {
         Matrix::new(coefficients.len() / l, l, |i, j| self.field.factor(coefficients[i * l + j]))
     }
 
-    /// Returns of each watched symbol its coefficients in the word, which take a while. In constant time.
+    /// Returns, for each watched symbol, its coefficients in the word. The computation is slow, so the
+    /// receiver keeps the result. Takes constant time.
     pub(super) fn watched_coefficients(&self, watch: &Watch) -> Zeroizing<Vec<u8>> {
         let (l, n, w) = (self.parameters.l(), self.parameters.n(), self.parameters.w());
         let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
@@ -211,7 +217,7 @@ impl Code {
         coefficients
     }
 
-    /// The coefficients, in the word, of its value at any point.
+    /// Returns the coefficients that compute the value at any point from the symbols of the word.
     fn row_of(&self, point: usize) -> Vec<u8> {
         let l = self.parameters.l();
         if point < l {
@@ -220,20 +226,21 @@ impl Code {
         row_at(self.field, &self.weights, point as u8)
     }
 
-    /// Makes words of their watched symbols and of their values at ℓ − w points that are never sent: two
-    /// matrices whose products add up to them. It takes constant time with respect to the watched symbols.
+    /// Returns two matrices that together recover a word: one is applied to its watched symbols, one to its
+    /// values at ℓ − w points that are never sent, and the word is the sum. Takes constant time with respect
+    /// to the choice of the watched symbols.
     ///
     /// # Panics
-    /// If there are not as many points.
+    /// If `unsent` does not have ℓ − w points.
     pub(super) fn completion(&self, watch: &Watch, unsent: &Unsent) -> [Matrix; 2] {
         let (field, l, w) = (self.field, self.parameters.l(), self.parameters.w());
-        assert_eq!(unsent.points.len(), l - w, "as many values as are not watched");
+        assert_eq!(unsent.points.len(), l - w, "ℓ − w values");
         let mut points = Zeroizing::new(vec![0; w]);
         for (o, point) in points.iter_mut().enumerate() {
             *point = watch.place(o);
         }
         points.extend_from_slice(&unsent.points);
-        // Lagrange's coefficients: of point j in the value at x, the product of (x − y) / (j − y) over all
+        // Lagrange's coefficient of point j in the value at x is the product of (x − y) / (j − y) over all
         // other points y.
         let weight = |j: usize| {
             let others = (0..l).filter(|&m| m != j);
@@ -242,7 +249,8 @@ impl Code {
         let weights = Zeroizing::new((0..l).map(weight).collect::<Vec<u8>>());
         let mut coefficients = Zeroizing::new(vec![0; l * l]);
         for (x, row) in coefficients.chunks_exact_mut(l).enumerate() {
-            // The products over the points before each one, then over those behind it.
+            // Multiplies for each point the factors of all points before it, then those of all points behind
+            // it.
             let mut product = 1;
             for (coefficient, y) in row.iter_mut().zip(&*points) {
                 *coefficient = product;
@@ -261,14 +269,14 @@ impl Code {
     }
 }
 
-/// Returns the coefficients of the word in the value at another point (Lagrange).
+/// Returns Lagrange's coefficients for the value at a point outside the word.
 fn row_at(field: Field, weights: &[u8], point: u8) -> Vec<u8> {
     let all = (0..weights.len()).fold(1, |product, m| field.mul(product, point ^ m as u8));
     let of = |(j, &weight): (usize, &u8)| field.mul(field.mul(all, field.inverse(point ^ j as u8)), weight);
     weights.iter().enumerate().map(of).collect()
 }
 
-/// How words are evaluated at points that are never sent.
+/// The evaluation of words at points that are never sent.
 #[derive(Clone, Debug)]
 pub struct Unsent {
     points: Vec<u8>,
@@ -276,12 +284,12 @@ pub struct Unsent {
 }
 
 impl Unsent {
-    /// Returns how many points there are.
+    /// Returns the number of points.
     pub fn count(&self) -> usize {
         self.points.len()
     }
 
-    /// Returns the points.
+    /// Returns the points in the order of the values.
     pub(super) fn points(&self) -> &[u8] {
         &self.points
     }

@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 use super::field::Field;
 use super::words::Words;
 
-/// Words that are first added up with coefficients of their own: every 64th has the same, and then each of
-/// the 64 sums has another. So a combination of words that are not all 0 is 0 with probability 2·2^-σ at
-/// most.
+/// A combination adds up the words in 64 sums first: each 64 consecutive words share a coefficient. Then it
+/// adds up the 64 sums, each with a coefficient of its own. So a combination of words that are not all 0 is 0
+/// with probability 2·2^-σ at most.
 const FOLDED: usize = 64;
 
 /// The number of terms of these sums that are added between two checks for a stop.
@@ -19,7 +19,7 @@ const TERMS_AT_ONCE: usize = 1 << 9;
 /// Blocks in the widest register.
 const REGISTER: usize = 4;
 
-/// Where the coefficients of combinations come from.
+/// The source of the coefficients of random combinations.
 pub(super) struct Coefficients {
     rng: Rng,
     field: Field,
@@ -28,14 +28,13 @@ pub(super) struct Coefficients {
 }
 
 impl Coefficients {
-    /// Expands a seed to this many combinations.
+    /// Returns the coefficients of `number` combinations, expanded from a seed.
     pub(super) fn expand(seed: &Seed, field: Field, number: usize) -> Self {
         let rng = Rng::expand(seed, "brickwork interactive hash combinations");
         Coefficients { rng, field, scale: field.scale(), number }
     }
 
-    /// Adds to each of `sums`, one for each combination, the combination of these words, each with the next
-    /// coefficients. Words that are added with the same `at` have the same ones.
+    /// Adds one combination of `words` to each of `sums`, with the coefficients `at`.
     fn add(&self, at: &[[Vec<u8>; 2]], words: &Words, sums: &mut Words) {
         let blocks = words.blocks();
         let lanes: Vec<Vec<u8>> = at.iter().map(|lists| lists[1].clone()).collect();
@@ -62,8 +61,8 @@ impl Coefficients {
         }
     }
 
-    /// Draws the coefficients of this many words: for each combination one per 64 words, and one for each of
-    /// the 64 sums.
+    /// Draws the coefficients for this many words: for each combination, one coefficient per 64 words and one
+    /// for each of the 64 sums.
     fn draw(&mut self, count: usize) -> Vec<[Vec<u8>; 2]> {
         let mask = self.field.mask();
         let mut list = |length: usize| {
@@ -75,11 +74,13 @@ impl Coefficients {
         (0..self.number).map(|_| [list(count.div_ceil(FOLDED)), list(FOLDED)]).collect()
     }
 
-    /// Adds to `sums` the combinations of these words, one to each, with the next coefficients; `others` adds
-    /// those of as many words that go with these, with the same ones, to sums of their own.
+    /// Adds one combination of `words` to each of `sums`, with the next coefficients. `others` are words of
+    /// another length in the same number; they are combined with the same coefficients into sums of their
+    /// own.
     ///
     /// # Panics
-    /// If there are not as many sums as combinations, or not as many words of either.
+    /// If the number of sums differs from the number of combinations, or the two lists of words differ in
+    /// length.
     pub(super) fn combine(&mut self, words: &Words, sums: &mut Words, others: Option<(&Words, &mut Words)>) {
         assert_eq!(sums.count(), self.number, "a sum for each combination");
         let at = self.draw(words.count());
@@ -88,7 +89,7 @@ impl Coefficients {
             assert_eq!(
                 (others.count(), sums.count()),
                 (words.count(), self.number),
-                "words that go together"
+                "two lists of the same length"
             );
             self.add(&at, others, sums);
         }

@@ -1,4 +1,4 @@
-//! The place where the corrections of random words are kept.
+//! Corrections of random words, kept so that the words can be read later.
 
 use brickwork_kernels::words_of_rows;
 
@@ -6,8 +6,8 @@ use super::code::Code;
 use super::sender::Stream;
 use super::words::Words;
 
-/// The sender's message about random words: where they begin in the streams, and the corrections of their
-/// parity symbols.
+/// The sender's corrections of random words: the position of these words in the streams, and the corrections
+/// of their parity symbols.
 pub(super) struct Corrected {
     first: u64,
     corrections: Words,
@@ -18,12 +18,12 @@ impl Corrected {
         Corrected { first, corrections }
     }
 
-    /// Returns how many words they are of.
+    /// Returns the number of words.
     pub(super) fn count(&self) -> usize {
         self.corrections.count()
     }
 
-    /// Returns all symbols of these words, n each, by the seeds of all of them.
+    /// Returns all n symbols of each word. `stream` has the seeds of all symbols.
     pub(super) fn symbols(&self, code: &Code, stream: &Stream) -> Words {
         let (l, count) = (code.parameters().l(), self.corrections.count());
         let mut words = Words::zeros(code.parameters().n(), count);

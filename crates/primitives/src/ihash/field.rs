@@ -7,11 +7,11 @@ use brickwork_kernels::{Factor, Scale};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     bits: u32,
-    /// The value of x^bits.
     reduction: u8,
 }
 
-/// The value of x^bits, from 2 bits on: an irreducible polynomial without its leading term.
+/// For each number of bits from 2 on, the value of x^bits: an irreducible polynomial without its leading
+/// term.
 const REDUCTIONS: [u8; 7] = [0b11, 0b11, 0b11, 0b101, 0b11, 0b11, 0b1_1011];
 
 impl Field {
@@ -21,17 +21,17 @@ impl Field {
         Some(Field { bits, reduction })
     }
 
-    /// Returns the bits of an element.
+    /// Returns the number of bits of an element.
     pub fn bits(self) -> u32 {
         self.bits
     }
 
-    /// Returns the bits that an element has within its byte.
+    /// Returns the mask of the bits that an element uses within its byte.
     pub fn mask(self) -> u8 {
         (u16::MAX >> (16 - self.bits)) as u8
     }
 
-    /// Returns the product. Its time depends on nothing.
+    /// Returns the product. Takes constant time.
     pub fn mul(self, a: u8, b: u8) -> u8 {
         let (mut power, mut product) = (a, 0);
         for bit in 0..self.bits {
@@ -41,15 +41,15 @@ impl Field {
         product
     }
 
-    /// x times an element.
+    /// Returns x times an element.
     fn double(self, a: u8) -> u8 {
         let carry = (a >> (self.bits - 1) & 1).wrapping_neg();
         (a << 1 & self.mask()) ^ (carry & self.reduction)
     }
 
-    /// Returns the inverse, of 0 it is 0.
+    /// Returns the inverse of an element, and 0 for 0.
     pub fn inverse(self, a: u8) -> u8 {
-        // a^(2^bits − 2): the product of all a^(2^i) but the first.
+        // a^(2^bits − 2) is the product of a^(2^i) for all i from 1 on.
         (1..self.bits)
             .fold((1, a), |(product, power), _| {
                 let power = self.mul(power, power);
@@ -58,7 +58,7 @@ impl Field {
             .0
     }
 
-    /// Returns multiplication with an element, as a map of bits. Its time depends on nothing.
+    /// Returns the multiplication with `element`, as a linear map of bits. Takes constant time.
     pub(super) fn factor(self, element: u8) -> Factor {
         let mut image = element;
         Factor(std::array::from_fn(|bit| {
@@ -68,7 +68,7 @@ impl Field {
         }))
     }
 
-    /// Returns multiplication with any element.
+    /// Returns the multiplication with any element, for the vector kernels.
     pub(super) fn scale(self) -> Scale {
         Scale::new(|element| self.factor(element & self.mask()))
     }

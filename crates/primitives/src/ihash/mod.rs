@@ -1,10 +1,11 @@
 //! XOR-homomorphic interactive hashes (Zhu and Huang 2017, section 4). The receiver has a *hash* of each of
 //! the sender's words, and can check by itself whether a word is the hashed one.
 //!
-//! A word is encoded by a Reed–Solomon code; the receiver watches w of the n symbols, the same ones of all
-//! words, and the sender does not know which. Two codewords agree in ℓ − 1 symbols at most, so another word
-//! passes only if all watched symbols are among these: `C(ℓ − 1, w) / C(n, w)`. Of a uniform word, σ(ℓ − w)
-//! bits stay hidden. Hashes add up as words do.
+//! A word is encoded by a Reed–Solomon code. The receiver watches the same w of the n symbols of every
+//! codeword, and the sender does not know which. Two codewords agree in ℓ − 1 symbols at most. So another
+//! word passes only if all watched symbols are among these, with probability `C(ℓ − 1, w) / C(n, w)`. Of a
+//! uniform word, σ(ℓ − w) bits stay hidden. Hashes are linear: the sum of two hashes is the hash of the sum
+//! of the words.
 //!
 //! ```text
 //!   once:   w-out-of-n OT           sender: n seeds                    receiver: w of them
@@ -17,37 +18,39 @@
 //!                                   combined words             ──▶     ℓ·σ bits each
 //! ```
 //!
-//! A commitment hides everything until it is opened. A hash does not: the receiver immediately knows the
-//! information in it, and this is allowed. So a bit is hidden by taking it from where no symbol is sent:
-//! [`Code::evaluation`]. The paper takes the parity of all bits of the word instead, which about one of 64
-//! sets of watched symbols determines (docs/protocols/jimu.md); a receiver that cheats chooses such a set.
+//! A commitment hides everything until it is opened. A hash reveals its watched symbols at once, and the
+//! protocol allows for this. So a secret bit is derived from a value at a point that is never sent:
+//! [`Code::evaluation`]. The paper uses the parity of all bits of the word instead. About one of 64 sets of
+//! watched symbols determines this parity, and a cheating receiver chooses such a set
+//! (docs/protocols/jimu.md).
 //!
 //! # Openings
 //!
-//! As printed, an opened word is sent as a whole and compared with its hash. The receiver has w symbols of
-//! its codeword, so ℓ − w others are enough to make the word, at points that are never sent. Then every word
-//! fits its hash, and a wrong one must be detected differently: after all openings, the receiver draws
-//! combinations, for which the sender sends the whole words. If an opened value is wrong, a combination of
-//! the errors is 0 with probability 2·2^-σ, or the sender must send another word than the combined one, which
-//! fits the hash with the probability of [`Parameters::binding`]. No mask is needed, because both parties
-//! know all opened values.
+//! As printed, an opened word is sent as a whole and compared with its hash. The receiver already has w
+//! symbols of the codeword, so ℓ − w values at points that are never sent complete the word. But then every
+//! value fits the hash, so wrong values must be detected in another way. After all openings, the receiver
+//! draws combinations, and the sender answers with the combined words in full. If an opened value is wrong, a
+//! combination of the errors is 0 with probability 2·2^-σ. Otherwise the sender must answer with a word other
+//! than the combined one, and this word fits the hash with the probability of [`Parameters::binding`]. No
+//! mask is needed, because both parties know all opened values.
 //!
 //! # The purpose of the combinations
 //!
-//! Parity symbols could be corrected to something that is no codeword, which would then pass for several
-//! words, each on another set of symbols. Let A be the symbols in which the combinations that the sender
-//! sends agree with the combinations of the hashed words. Its answer passes if all watched symbols are in A.
-//! If A has fewer than ℓ symbols, that has probability [`Parameters::binding`] at most. If it has more, the
-//! combined words are codewords on A; were the words themselves not, for a given A, each combination would be
-//! one with probability 2·2^-σ at most, and there are at most 2^n sets A: [`Parameters::check`]. So all words
-//! are codewords on a set that has every watched symbol, and the others might as well be. Each combination is
-//! masked with a word of its own; without it the combination would reveal something about the hashed words.
+//! A cheating sender can correct parity symbols so that the result is no codeword. Such a result would pass
+//! for several words, each on another set of symbols. Let A be the symbols in which the sender's answer
+//! agrees with the combinations of the hashed words. The answer passes if all watched symbols are in A. If A
+//! has fewer than ℓ symbols, this has probability [`Parameters::binding`] at most. If A has ℓ or more
+//! symbols, the combined words are codewords on A. For a fixed A on which the hashed words are no codewords,
+//! each combination is a codeword with probability 2·2^-σ at most. There are at most 2^n sets A, which gives
+//! [`Parameters::check`]. So all words are codewords on a set that contains every watched symbol, and the
+//! symbols outside the set do not matter. A random word of its own masks each combination, because an
+//! unmasked combination would reveal information about the hashed words.
 //!
-//! The paper's count of combinations leaves the choice of A out: the sender chooses it when it knows the
-//! combinations.
+//! The paper's count of combinations does not allow for the choice of A: the sender chooses A after it has
+//! seen the combinations.
 //!
-//! Neither time nor memory accesses depend on words or on the watched symbols: the receiver computes all n
-//! symbols, and masks those that it does not watch.
+//! Neither time nor memory accesses depend on words or on the choice of the watched symbols: the receiver
+//! computes all n symbols and masks the unwatched ones.
 
 mod code;
 mod combine;
@@ -78,11 +81,11 @@ use brickwork_base::{Error, Malformed, cheats};
 use brickwork_wire::Channel;
 use words::packed_bytes;
 
-/// The messages.
+/// The tags of the messages.
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Shares of the secret that proves how much is watched, sender to receiver.
+    /// The shares of the secret that bounds the number of watched symbols, sender to receiver.
     pub const SHARES: Tag = Tag(80);
     /// The secret, receiver to sender.
     pub const SECRET: Tag = Tag(81);
@@ -92,7 +95,7 @@ pub mod msg {
     pub const SEED: Tag = Tag(83);
     /// Combined words, sender to receiver.
     pub const ANSWER: Tag = Tag(84);
-    /// Differences of chosen words to random ones, sender to receiver.
+    /// Differences between chosen words and random words, sender to receiver.
     pub const CHOSEN: Tag = Tag(85);
     /// Values of opened words, sender to receiver.
     pub const OPENED: Tag = Tag(86);
@@ -101,23 +104,23 @@ pub mod msg {
 }
 
 cheats! {
-    /// Cheats with interactive hashes.
+    /// The ways to cheat with interactive hashes.
     pub enum Cheat of "interactive hashes" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// The sender's shares do not come to the secret whose hash it sent.
+        /// The sender's shares do not give the secret whose hash it sent.
         Shares = "interactive hash: shares of another secret",
-        /// The receiver does not know the secret: it chose too many seeds.
+        /// The receiver does not know the secret, because it chose too many seeds.
         Watched = "interactive hash: more symbols are watched than allowed",
-        /// Section 4.2, Hash, step 2: the sent symbols of words are no codewords.
+        /// Section 4.2, Hash, step 2: the sender's corrected symbols are no codewords.
         Codeword = "interactive hash: symbols of no codeword",
     }
 }
 
-/// Most words of a message of corrections.
+/// The largest number of words in a message of corrections.
 const MESSAGE: usize = 1 << 11;
 
-/// Returns the words of each message: the first one, and their number.
+/// Returns, for each message of corrections, its first word and its number of words.
 fn messages(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).step_by(MESSAGE).map(move |first| (first, MESSAGE.min(count - first)))
 }
@@ -133,12 +136,12 @@ pub fn answer_bytes(parameters: &Parameters, security: u32) -> usize {
     chosen_bytes(parameters, parameters.masks(security))
 }
 
-/// Returns the bytes of this many words, or of as many differences of words.
+/// Returns the bytes of this many words, or of as many differences.
 pub fn chosen_bytes(parameters: &Parameters, count: usize) -> usize {
     packed_bytes(parameters.l(), count, parameters.bits())
 }
 
-/// Returns the bytes of the opening values of this many words.
+/// Returns the bytes of the values that open this many words.
 pub fn opened_bytes(parameters: &Parameters, count: usize) -> usize {
     packed_bytes(parameters.l() - parameters.w(), count, parameters.bits())
 }
@@ -148,11 +151,11 @@ pub fn openings_bytes(parameters: &Parameters, security: u32) -> usize {
     chosen_bytes(parameters, parameters.openings(security))
 }
 
-/// Draws the seed of combinations and sends it at once, so that both parties combine at the same time: when
-/// all has come that is combined.
+/// Draws the seed of combinations and sends it at once, so that both parties compute the combinations at the
+/// same time. The caller has received everything that is combined.
 ///
 /// # Errors
-/// [`Error::Io`] if the connection fails, [`Error::Resource`] without randomness.
+/// [`Error::Io`] if the connection fails, [`Error::Resource`] if the system gives no randomness.
 pub fn ask(channel: &mut Channel) -> Result<Seed, Error> {
     let seed = Rng::new("brickwork interactive hash: combinations")?.seed();
     channel.send(msg::SEED, seed.as_bytes())?;

@@ -3,8 +3,8 @@
 use super::field::Field;
 use crate::cut_and_choose::Upper;
 
-/// The sizes of an interactive hash: words of ℓ symbols of σ bits, codewords of n symbols, of which the
-/// receiver watches w.
+/// The sizes of an interactive hash: words of ℓ symbols of σ bits, and codewords of n symbols. The receiver
+/// watches w of the n symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     n: usize,
@@ -21,85 +21,86 @@ impl Parameters {
     /// The paper's figure 7: words are permutation messages.
     pub const PERMUTATIONS: Parameters = Parameters { n: 44, l: 20, bits: 6, w: 19 };
 
-    /// Makes parameters of these sizes; `None` unless `1 ≤ w < ℓ < n < 2^σ` and σ is 2 to 8: a point must be
-    /// left that is never sent.
+    /// Makes parameters of these sizes. Returns `None` unless `1 ≤ w < ℓ < n < 2^σ` and σ is 2 to 8; n is
+    /// below 2^σ so that at least one point is never sent.
     pub fn new(n: usize, l: usize, bits: u32, w: usize) -> Option<Self> {
         let field = Field::of_bits(bits)?;
         (0 < w && w < l && l < n && n <= usize::from(field.mask())).then_some(Parameters { n, l, bits, w })
     }
 
-    /// Returns n: symbols of a codeword.
+    /// Returns n, the symbols of a codeword.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Returns ℓ: symbols of a word.
+    /// Returns ℓ, the symbols of a word.
     pub fn l(&self) -> usize {
         self.l
     }
 
-    /// Returns σ: bits of a symbol.
+    /// Returns σ, the bits of a symbol.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Returns w: symbols that the receiver watches.
+    /// Returns w, the symbols that the receiver watches.
     pub fn w(&self) -> usize {
         self.w
     }
 
     /// Returns the field of the symbols.
     pub fn field(&self) -> Field {
-        Field::of_bits(self.bits).expect("checked when the parameters were made")
+        Field::of_bits(self.bits).expect("Parameters::new allows 2 to 8 bits only")
     }
 
-    /// Returns the probability with which another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`, as
-    /// two codewords agree in ℓ − 1 symbols at most, and all watched ones must be among these.
+    /// Returns the probability that another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`. Two
+    /// codewords agree in ℓ − 1 symbols at most, and all watched symbols must be among these.
     pub fn binding(&self) -> Upper {
         (0..self.w as u64)
             .map(|i| Upper::ratio(self.l as u64 - 1 - i, self.n as u64 - i))
             .fold(Upper::ONE, |product, factor| product * factor)
     }
 
-    /// Returns the number of bits of a uniform word that the receiver does not know: σ(ℓ − w), whatever it
-    /// watches.
+    /// Returns the number of bits of a uniform word that the receiver does not know. It is σ(ℓ − w) for every
+    /// choice of the watched symbols.
     pub fn hidden_bits(&self) -> u32 {
         self.bits * (self.l - self.w) as u32
     }
 
-    /// Returns the probability that an invalid row of codewords passes a check of `masks` combinations,
-    /// besides [`Parameters::binding`]. For each of 2^n sets of symbols on which the words are no codewords,
-    /// a combination is one with probability 2·2^-σ at most.
+    /// Returns the probability, besides [`Parameters::binding`], that words which are no codewords pass a
+    /// check of `masks` combinations. For each of 2^n sets of symbols on which the words are no codewords, a
+    /// combination is one with probability 2·2^-σ at most.
     pub fn check(&self, masks: usize) -> Upper {
         let exponent = self.n as f64 - (f64::from(self.bits) - 1.0) * masks as f64;
         Upper::exp2(exponent).min(Upper::ONE)
     }
 
-    /// Returns the fewest combinations whose check is survived with probability 2^-security at most.
+    /// Returns the smallest number of combinations that invalid words pass with probability 2^-security at
+    /// most.
     pub fn masks(&self, security: u32) -> usize {
         (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Returns the probability that a wrong value among opened ones passes `openings` combinations, besides
-    /// [`Parameters::binding`]: the errors add up to 0 in each with probability at most 2·2^-σ.
+    /// Returns the probability, besides [`Parameters::binding`], that a wrong opened value passes `openings`
+    /// combinations. In each combination, the errors add up to 0 with probability 2·2^-σ at most.
     pub fn opening(&self, openings: usize) -> Upper {
         Upper::exp2(-(f64::from(self.bits) - 1.0) * openings as f64)
     }
 
-    /// Returns the fewest combinations of opened words that a wrong value survives with probability
+    /// Returns the smallest number of combinations that a wrong opened value passes with probability
     /// 2^-security at most.
     pub fn openings(&self, security: u32) -> usize {
         (security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Returns the bits that the sender sends for a random word: the parity symbols.
+    /// Returns the bits that the sender sends for a random word: its parity symbols.
     pub fn correction_bits(&self) -> usize {
         (self.n - self.l) * self.bits as usize
     }
 
-    /// Returns the parameters of least cost with [`Parameters::binding`] at most `limit`,
-    /// `hidden` hidden bits and words of at least `shortest` bits; of equal ones those of the shortest
-    /// codewords. `None` if there are none.
+    /// Returns the parameters of least cost with [`Parameters::binding`] at most `limit`, at least `hidden`
+    /// hidden bits and at least `unsent` points that are never sent. Among parameters of equal cost, it takes
+    /// the shortest codewords. `None` if there are none.
     pub fn cheapest(
         limit: Upper,
         hidden: u32,
@@ -108,12 +109,11 @@ impl Parameters {
     ) -> Option<Self> {
         let of_field = |bits: u32| {
             let apart = (hidden.div_ceil(bits) as usize).max(1);
-            // For each number of watched symbols the shortest codewords that bind.
+            // For each number of watched symbols, take the shortest codewords that reach the limit.
             (1..(1_usize << bits).saturating_sub(apart)).filter_map(move |w| {
                 let longest = (1_usize << bits).checked_sub(unsent.max(1))?;
                 let with = |n: usize| Parameters::new(n, w + apart, bits, w);
                 let binds = |n: usize| with(n).is_some_and(|parameters| parameters.binding() <= limit);
-                // Longer codewords bind better.
                 let (mut too_short, mut enough) = (w + apart, longest);
                 if enough <= too_short || !binds(enough) {
                     return None;

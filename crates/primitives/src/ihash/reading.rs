@@ -1,16 +1,16 @@
-//! A party that gets to know the seeds of all symbols reads the hashed words.
+//! Reading of hashed words by a party that has learned the seeds of all symbols.
 //!
-//! A hash gives all but ℓ − w symbols of a word, and the streams of the unwatched symbols give the others:
-//! symbol i of a codeword is the value of its stream plus its correction. That is so of an honest sender. One
-//! that cheats may have hashed symbols of no codeword where nobody watched. So the receiver finds A, the
-//! symbols in which the answer to its combinations agrees with the combinations of the hashed words; for this
-//! it must know all seeds. All watched symbols are among them, and they are ℓ in all, except with the
-//! probability of [`Parameters::binding`](super::Parameters::binding). On A all words are codewords, except
-//! with that of [`Parameters::check`](super::Parameters::check). So ℓ − w unwatched symbols of A give the
-//! hashed word, and no other.
+//! A hash determines a word up to ℓ − w symbols, and the streams of the unwatched symbols give these: symbol
+//! i of a codeword is the value of its stream plus its correction. This holds for an honest sender. A
+//! cheating sender may have hashed symbols that are no codeword where nobody watches. So the receiver finds
+//! A, the symbols in which the sender's answer agrees with the combinations of the hashed words. It needs all
+//! seeds to compute A. All watched symbols are in A, and A has ℓ symbols or more, except with the probability
+//! of [`Parameters::binding`](super::Parameters::binding). On A all words are codewords, except with the
+//! probability of [`Parameters::check`](super::Parameters::check). So the watched symbols and ℓ − w unwatched
+//! symbols of A determine the hashed word.
 //!
-//! All is done in the same steps with any seeds, so that a receiver that knows none can do it, too: time and
-//! memory accesses depend on sizes alone.
+//! A receiver without the seeds performs the same steps with arbitrary seeds. Time and memory accesses depend
+//! on sizes alone, so they do not show whether it knows the seeds.
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
@@ -27,15 +27,14 @@ use super::sender::Stream;
 use super::watch::Watch;
 use super::words::Words;
 
-/// Random words that were hashed, and the words that mask their combinations: their hashes are not checked
-/// yet.
+/// Received random words with their masks, before their hashes are checked.
 #[must_use = "hashes are of use when they are checked"]
 pub struct PendingReadable {
     words: (Pending, Corrected),
     masks: (Pending, Corrected),
 }
 
-/// Random words that the owner of all symbols' seeds can read.
+/// Random words that a party with the seeds of all symbols can read.
 pub struct Readable {
     words: Corrected,
     masks: Corrected,
@@ -44,7 +43,7 @@ pub struct Readable {
 }
 
 impl Readable {
-    /// Returns no words.
+    /// Returns an empty list of words.
     pub fn none(code: &Code) -> Self {
         let none = |symbols: usize| Corrected::new(0, Words::zeros(symbols, 0));
         let parity = code.parameters().n() - code.parameters().l();
@@ -52,16 +51,16 @@ impl Readable {
         Readable { words: none(parity), masks: none(parity), seed: Seed::from_bytes([0; 16]), answer }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of words.
     pub fn count(&self) -> usize {
         self.words.count()
     }
 
-    /// Reads the values of the words at these points, `[word][point]`, with the seeds of all n symbols. With
-    /// other seeds it takes the same steps, and the values reveal nothing.
+    /// Reads the values of the words at the points of `unsent`, `[word][point]`, with the seeds of all n
+    /// symbols. With other seeds, it performs the same steps, and the values reveal nothing.
     ///
     /// # Panics
-    /// If there are not n seeds.
+    /// If the number of seeds is not n.
     pub fn read(&self, receiver: &Receiver, seeds: &[Seed], unsent: &Unsent) -> Words {
         let code = receiver.code();
         assert_eq!(seeds.len(), code.parameters().n(), "a seed for each symbol");
@@ -82,14 +81,14 @@ impl Readable {
     }
 }
 
-/// Makes the values of a codeword at these points of its watched symbols and of ℓ − w others that agree: 1
-/// for each of n symbols that does. In constant time.
+/// Returns the map from a codeword to its values at these points. It uses the watched symbols and the first ℓ
+/// − w other symbols that agree; `agree` has a 1 for each of the n symbols that does. Takes constant time.
 fn values_of(code: &Code, watch: &Watch, agree: &[u8], unsent: &Unsent) -> Matrix {
     let (field, l, n, w) =
         (code.field(), code.parameters().l(), code.parameters().n(), code.parameters().w());
     let mut places = Zeroizing::new(Vec::with_capacity(l));
     places.extend((0..w).map(|o| watch.place(o)));
-    // The first ones that agree and are not watched.
+    // The first symbols that agree and are not watched.
     let others = agree.iter().zip(watch.choices()).map(|(agree, watched)| agree & (1 ^ watched));
     let others = Watch::of(others.collect());
     places.extend((0..l - w).map(|o| others.place(o)));
@@ -110,21 +109,21 @@ fn values_of(code: &Code, watch: &Watch, agree: &[u8], unsent: &Unsent) -> Matri
 }
 
 impl Receiver {
-    /// Receives the hashes of random words like [`Receiver::random`] and [`Receiver::masks`], so that
-    /// [`Receiver::verify_readable`] can make the words readable later.
+    /// Receives the hashes of random words and of their masks, like [`Receiver::random`] and
+    /// [`Receiver::masks`], and keeps the corrections so that the words can be read later.
     ///
     /// # Errors
-    /// As [`Receiver::random`].
+    /// Fails like [`Receiver::random`].
     pub fn readable(&mut self, channel: &mut Channel, count: usize) -> Result<PendingReadable, Error> {
         let words = self.corrected(channel, count)?;
         let masks = self.corrected(channel, self.masks_of_combinations())?;
         Ok(PendingReadable { words, masks })
     }
 
-    /// Checks them, as [`Receiver::verify`]. Returns the hashes, and the data for reading the words.
+    /// Checks the hashes like [`Receiver::verify`]. Returns the hashes, and the data for reading the words.
     ///
     /// # Errors
-    /// As [`Receiver::verify`].
+    /// Fails like [`Receiver::verify`].
     pub fn verify_readable(
         &self,
         channel: &mut Channel,

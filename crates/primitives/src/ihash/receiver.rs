@@ -1,4 +1,4 @@
-//! The party that holds the hashes.
+//! The receiver of an interactive hash, and the hashes that it holds.
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
@@ -18,13 +18,14 @@ use super::watch::Watch;
 use super::words::{BLOCK, Step, Words, packed_bytes};
 use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seeds};
 
-/// The party that holds hashes.
+/// The receiver of an interactive hash.
 pub struct Receiver {
     code: Code,
     watch: Watch,
     /// For each watched symbol, its coefficients in the word.
     coefficients: Zeroizing<Vec<u8>>,
-    /// The watched symbols of a word's codeword, and the watched part of its parity symbols.
+    /// Maps from a word to the watched symbols of its codeword, and from its parity symbols to the watched
+    /// ones.
     watched: Matrix,
     watched_parity: Picks,
     seeds: Vec<Seed>,
@@ -36,23 +37,23 @@ pub struct Receiver {
 #[derive(Clone)]
 pub struct Hashes(Words);
 
-/// Hashes that came and are not checked: they are hashes of words, or of nothing.
+/// Received hashes that are not checked yet. A cheating sender may have hashed no word at all.
 #[must_use = "hashes are of use when they are checked"]
 pub struct Pending(Words);
 
 /// Makes opened words from their hashes and opening values.
 pub struct Completion([Matrix; 2]);
 
-/// Words as the receiver sees them that it knows: their values at ℓ − w points that are never sent, and then
-/// their hashes, ℓ symbols. They add up like words, and nothing must be computed for a word's opening values
-/// or its hash.
+/// Words that the receiver knows, in the form of ℓ symbols: the values at ℓ − w points that are never sent,
+/// then the w symbols of the hash. The views are linear like the words, and the opening values and the hash
+/// of a word can be read directly.
 #[derive(Clone)]
 pub struct Seen(Words);
 
-/// Makes the receiver's view of words.
+/// Converts words into the receiver's view, [`Seen`].
 pub struct Sight {
     matrix: Matrix,
-    /// Symbols before the hash: values at points that are never sent.
+    /// The number of symbols before the hash: values at points that are never sent.
     hidden: usize,
 }
 
@@ -66,16 +67,17 @@ pub struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// Adds hashes and values, one each, in the portions and the order in which the sender adds the words.
+    /// Adds hashes and their opened values, in the same portions and order in which the sender adds the
+    /// words.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of hashes differs from the number of values.
     pub fn add(&mut self, hashes: &Hashes, values: &Words) {
         let [of_hashes, of_values] = &mut self.sums;
         self.coefficients.combine(&hashes.0, of_hashes, Some((values, of_values)));
     }
 
-    /// Returns whether all values are those of the hashed words.
+    /// Receives the combined words, and returns whether all values are those of the hashed words.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -92,7 +94,7 @@ impl Opened<'_> {
 }
 
 impl Hashes {
-    /// Returns how many there are.
+    /// Returns the number of hashes.
     pub fn count(&self) -> usize {
         self.0.count()
     }
@@ -102,20 +104,20 @@ impl Hashes {
         self.0.data()
     }
 
-    /// Returns those with these numbers, in this order.
+    /// Returns the hashes with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
         Hashes(self.0.select(numbers))
     }
 
-    /// Returns those of a range.
+    /// Returns the hashes of a range.
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         Hashes(self.0.range(range))
     }
 
-    /// Returns sums of some of these and of others, as [`Words::pair_sums`].
+    /// Returns the sums of pairs of hashes, like [`Words::pair_sums`].
     ///
     /// # Panics
-    /// As there.
+    /// Panics under the conditions of [`Words::pair_sums`].
     pub fn pair_sums(&self, numbers: &[u32], others: &Hashes, other_numbers: &[u32]) -> Self {
         Hashes(self.0.pair_sums(numbers, &others.0, other_numbers))
     }
@@ -123,33 +125,33 @@ impl Hashes {
     /// Returns all hashes, one after the other.
     ///
     /// # Panics
-    /// If there are none.
+    /// If the list is empty.
     pub fn join(all: &[&Hashes]) -> Self {
         let all: Vec<&Words> = all.iter().map(|hashes| &hashes.0).collect();
         Hashes(Words::join(&all))
     }
 
-    /// Puts other hashes behind these, as [`Words::append`].
+    /// Appends other hashes, like [`Words::append`].
     ///
     /// # Panics
-    /// As there.
+    /// Panics under the conditions of [`Words::append`].
     pub fn append(&mut self, others: &Hashes) {
         self.0.append(&others.0);
     }
 
-    /// Returns the hashes of words that follow from these by steps, like [`Words::follow`].
+    /// Returns the hashes of the words that follow by these steps, like [`Words::follow`].
     ///
     /// # Panics
-    /// As there.
+    /// Panics under the conditions of [`Words::follow`].
     pub fn follow(&self, steps: &[Step]) -> Self {
         Hashes(self.0.follow(steps))
     }
 
-    /// Compares all of them with one hash, or with that of zeros: 0 if they are equal, 1 if not. In constant
-    /// time.
+    /// Compares each hash with one hash, or with the hash of the zero word: 0 if equal, 1 if not. Takes
+    /// constant time.
     ///
     /// # Panics
-    /// If there are several to compare with.
+    /// If `one` contains several hashes.
     pub fn is(&self, one: Option<&Hashes>) -> Zeroizing<Vec<u8>> {
         assert!(one.is_none_or(|one| one.count() == 1), "one hash");
         let differs = |k: usize| {
@@ -163,35 +165,35 @@ impl Hashes {
         Zeroizing::new(looking(0..self.count()).map(differs).collect())
     }
 
-    /// Adds other hashes, one to each: these are those of the sums of the words.
+    /// Adds `other`, hash by hash. The results are the hashes of the sums of the words.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the numbers of hashes differ.
     pub fn add(&mut self, other: &Hashes) {
         self.0.add(&other.0);
     }
 
-    /// Adds other hashes, one to each; they come in consecutive parts.
+    /// Adds other hashes, given in consecutive parts, hash by hash.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the numbers of hashes differ.
     pub fn add_parts(&mut self, parts: &[Hashes]) {
         self.0.add_parts(parts.iter().map(|part| &part.0));
     }
 
-    /// Adds one hash to those whose bit is 1. In constant time.
+    /// Adds one hash to each hash whose bit is 1. Takes constant time.
     ///
     /// # Panics
-    /// If there are not as many bits, or several hashes to add.
+    /// If the number of bits differs from the number of hashes, or `one` contains several hashes.
     pub fn add_where(&mut self, one: &Hashes, bits: &[u8]) {
         assert_eq!(one.count(), 1, "one hash");
         self.0.add_where(one.0.word(0), bits);
     }
 
-    /// Adds other hashes, one to each whose bit is 1. In constant time.
+    /// Adds `others`, hash by hash, where the bit is 1. Takes constant time.
     ///
     /// # Panics
-    /// If there are not as many hashes or bits.
+    /// If the numbers of hashes or bits differ.
     pub fn add_each(&mut self, others: &Hashes, bits: &[u8]) {
         self.0.add_each(&others.0, bits);
     }
@@ -217,42 +219,42 @@ impl std::ops::DerefMut for Seen {
 }
 
 impl Seen {
-    /// Returns those with these numbers, in this order.
+    /// Returns the words with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
         Seen(self.0.select(numbers))
     }
 }
 
 impl Sight {
-    /// Returns this many words of zeros.
+    /// Returns the views of this many zero words.
     pub fn zeros(&self, count: usize) -> Seen {
         Seen(Words::zeros(self.matrix.outputs(), count))
     }
 
-    /// Returns the view of words.
+    /// Returns the views of words.
     ///
     /// # Panics
-    /// If they are no words of the code.
+    /// If the words do not have ℓ symbols.
     pub fn of(&self, words: &Words) -> Seen {
-        assert_eq!(words.symbols(), self.matrix.inputs(), "words of this code");
+        assert_eq!(words.symbols(), self.matrix.inputs(), "words of ℓ symbols");
         let mut seen = self.zeros(words.count());
         self.add(words.data(), seen.data_mut());
         seen
     }
 
-    /// Adds the views of words to others, one to each: both by their [data](Words::data).
+    /// Adds the views of words to `seen`, word by word. Both lists are the [data](Words::data) of words.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the numbers of words differ.
     pub fn add(&self, words: &[u128], seen: &mut [u128]) {
         multiply(&self.matrix, words, seen);
     }
 
-    /// Returns the view of every `step`th word of consecutive parts, from these values and hashes, as
-    /// [`Receiver::opened`] returns them.
+    /// Returns the view of every `step`th word of consecutive parts, made from their hashes and from the
+    /// values that [`Receiver::opened`] returned.
     ///
     /// # Panics
-    /// If there are not as many of both.
+    /// If the number of values differs from the number of hashes.
     pub fn join<'a>(
         &self,
         parts: impl Iterator<Item = (&'a Words, &'a Hashes)> + Clone,
@@ -261,7 +263,11 @@ impl Sight {
         let mut seen = self.zeros(parts.clone().map(|(values, _)| values.count().div_ceil(step)).sum());
         let mut all = seen.0.data_mut().chunks_exact_mut(self.matrix.outputs().div_ceil(BLOCK));
         for (values, hashes) in parts {
-            assert_eq!((values.symbols(), values.count()), (self.hidden, hashes.count()), "values of each");
+            assert_eq!(
+                (values.symbols(), values.count()),
+                (self.hidden, hashes.count()),
+                "ℓ − w values for each hash"
+            );
             for (k, word) in looking((0..values.count()).step_by(step)).zip(&mut all) {
                 self.put(hashes.0.word(k), word);
                 word.iter_mut().zip(values.word(k)).for_each(|(to, from)| *to |= from);
@@ -270,14 +276,14 @@ impl Sight {
         seen
     }
 
-    /// Returns hashes in their places, with zeros for the values.
+    /// Returns views that contain the hashes, with zeros for the values.
     pub fn hashes(&self, Hashes(hashes): &Hashes) -> Seen {
         let mut seen = self.zeros(hashes.count());
         looking(0..hashes.count()).for_each(|k| self.put(hashes.word(k), seen.0.word_mut(k)));
         seen
     }
 
-    /// Puts a hash at its position, where there are zeros.
+    /// Writes a hash to its position in a view, which has zeros there.
     fn put(&self, hash: &[u128], word: &mut [u128]) {
         let (first, shift) = (self.hidden / BLOCK, 8 * (self.hidden % BLOCK) as u32);
         for (block, hash) in (first..).zip(hash) {
@@ -288,7 +294,7 @@ impl Sight {
         }
     }
 
-    /// Returns all ones at the position of a hash, and zeros at that of values.
+    /// Returns the mask of the hash within a view: ones at its position, zeros at the values.
     pub fn watched(&self) -> Vec<u128> {
         let mut ones = self.zeros(1);
         ones.symbols_mut(0)[self.hidden..].fill(u8::MAX);
@@ -297,16 +303,16 @@ impl Sight {
 }
 
 impl Completion {
-    /// Returns the number of symbols of the words that it makes.
+    /// Returns the number of symbols of a completed word.
     pub fn symbols(&self) -> usize {
         self.0[0].outputs()
     }
 
-    /// Returns words, of their hashes and of their values where nothing is sent, as [`Receiver::opened`]
-    /// gives them.
+    /// Returns the words with these hashes and with these values at points that are never sent, as
+    /// [`Receiver::opened`] returns them.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of values differs from the number of hashes.
     pub fn words(&self, hashes: &Hashes, values: &Words) -> Words {
         let [of_hashes, of_values] = &self.0;
         let mut words = Words::zeros(of_hashes.outputs(), hashes.count());
@@ -317,22 +323,22 @@ impl Completion {
 }
 
 impl Receiver {
-    /// Draws the watched symbols: [`Watch::choices`] are the choices in n OTs, whose keys
-    /// [`Receiver::set_up`] takes.
+    /// Draws the watched symbols. [`Watch::choices`] are the receiver's choices in n OTs, and
+    /// [`Receiver::set_up`] expects the keys of these OTs.
     ///
     /// # Errors
-    /// [`Error::Resource`] without randomness.
+    /// [`Error::Resource`] if the system gives no randomness.
     pub fn watch(parameters: &Parameters) -> Result<Watch, Error> {
         Ok(Watch::draw(parameters, &mut Rng::new("brickwork interactive hash: watched symbols")?))
     }
 
-    /// Begins, with the keys of n OTs that were chosen by `watch`.
+    /// Sets the receiver up, with the keys of n OTs whose choices were those of `watch`.
     ///
     /// # Errors
     /// [`Cheat::Shares`] if the sender cheats, [`Error::Io`] if the connection fails.
     ///
     /// # Panics
-    /// If there are not n OTs.
+    /// If the number of keys is not n.
     pub fn set_up(
         channel: &mut Channel,
         parameters: &Parameters,
@@ -354,11 +360,10 @@ impl Receiver {
         Receiver { code, watch, coefficients, watched, watched_parity, seeds, stream, security }
     }
 
-    /// Makes the receiver again that these choices and seeds are of. It draws nothing before
-    /// [`Receiver::enter`].
+    /// Restores a receiver from its choices and seeds. It can draw nothing before [`Receiver::enter`].
     ///
     /// # Errors
-    /// [`Error::Stock`] if they are not w of n choices, with as many seeds.
+    /// [`Error::Stock`] unless there are n choices, w of them 1, and w seeds.
     pub fn restored(
         parameters: &Parameters,
         choices: &[u8],
@@ -369,20 +374,21 @@ impl Receiver {
             Some(watch) if seeds.len() == parameters.w() => {
                 Ok(Self::of(parameters, watch, seeds, WORDS.none(), security))
             }
-            _ => Err(Error::Stock("what an interactive hash watches is malformed".into())),
+            _ => Err(Error::Stock("the watched symbols of an interactive hash are malformed".into())),
         }
     }
 
-    /// Returns the state for a stock: 1 for each watched symbol, 0 for the others, and the seeds of the
-    /// watched ones.
+    /// Returns the state for a stock: 1 for each watched symbol, 0 for each other symbol, and the seeds of
+    /// the watched symbols.
     pub fn state(&self) -> (&[u8], &[Seed]) {
         (self.watch.choices(), &self.seeds)
     }
 
-    /// Returns the hashes that [`Hashes::data`] are of.
+    /// Returns the hashes from the [`Hashes::data`] that a stock has kept.
     ///
     /// # Errors
-    /// [`Error::Stock`] if they are no whole number of hashes, or have something behind their last symbols.
+    /// [`Error::Stock`] if the data is no whole number of hashes, or has bytes other than 0 behind the last
+    /// symbol of a hash.
     pub fn stored(&self, data: Vec<u128>) -> Result<Hashes, Error> {
         Words::stored(self.code.parameters().w(), data).map(Hashes)
     }
@@ -392,16 +398,16 @@ impl Receiver {
         &self.code
     }
 
-    /// Receives the hashes of `count` random words. They are of use once [`Receiver::verify`] has found that
-    /// they are some.
+    /// Receives the hashes of `count` random words. They can be used after [`Receiver::verify`] has checked
+    /// them.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the stream's range is used up.
     pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
         Ok(self.drawn(channel, count, |_| {})?.0)
     }
 
-    /// Receives the hashes of random words with their corrections, which are kept.
+    /// Receives the hashes of random words, and keeps the corrections.
     pub(super) fn corrected(
         &mut self,
         channel: &mut Channel,
@@ -413,8 +419,8 @@ impl Receiver {
         Ok((pending, Corrected::new(first, all)))
     }
 
-    /// Receives the hashes of random words; `corrected` receives the corrections part by part. Returns where
-    /// they begin in the streams, too.
+    /// Receives the hashes of random words; `corrected` receives each part of the corrections. Returns also
+    /// the position of the words in the streams.
     fn drawn(
         &mut self,
         channel: &mut Channel,
@@ -439,29 +445,29 @@ impl Receiver {
         Ok((Pending(hashes), start))
     }
 
-    /// Receives the hashes of the random words that will mask the combinations of others.
+    /// Receives the hashes of the random words that will mask combinations.
     ///
     /// # Errors
-    /// As [`Receiver::random`].
+    /// Fails like [`Receiver::random`].
     pub fn masks(&mut self, channel: &mut Channel) -> Result<Pending, Error> {
         self.random(channel, self.masks_of_combinations())
     }
 
-    /// Makes combinations for a proof, each with a mask.
+    /// Returns the number of combinations of a proof, each of which needs a mask.
     pub(super) fn masks_of_combinations(&self) -> usize {
         self.code.parameters().masks(self.security)
     }
 
-    /// Returns which symbols are watched.
+    /// Returns the watched symbols.
     pub(super) fn watched_symbols(&self) -> &Watch {
         &self.watch
     }
 
-    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). `seed` is this
-    /// party's, sent when all corrections had come.
+    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). The receiver drew
+    /// `seed` and sent it after all corrections had arrived.
     ///
     /// # Errors
-    /// [`Cheat::Codeword`] if they are not, [`Error::Io`] if the connection fails.
+    /// [`Cheat::Codeword`] if a list contains an invalid hash, [`Error::Io`] if the connection fails.
     pub fn verify(
         &self,
         channel: &mut Channel,
@@ -472,7 +478,7 @@ impl Receiver {
         Ok(self.verified(channel, seed, lists, masks)?.0)
     }
 
-    /// Does the same as [`Receiver::verify`]. Returns the sender's answer, too.
+    /// Checks hashes like [`Receiver::verify`], and returns also the sender's answer.
     pub(super) fn verified(
         &self,
         channel: &mut Channel,
@@ -481,20 +487,21 @@ impl Receiver {
         masks: Pending,
     ) -> Result<(Vec<Hashes>, Words), Error> {
         let Pending(mut sums) = masks;
-        // Before the answer is waited for: the sender computes the same.
+        // The combinations are computed before the receiver waits for the answer, because the sender computes
+        // the same combinations meanwhile.
         let mut coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
         lists.iter().for_each(|Pending(words)| coefficients.combine(words, &mut sums, None));
         let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
         let answer = self.code.unpack(sums.count(), &packed);
-        // It is secret which of the combinations differ, and no secret that one does.
+        // The number of differing combinations is secret. Their existence is public, because the run fails.
         if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
         }
         Ok((lists.into_iter().map(|Pending(words)| Hashes(words)).collect(), answer))
     }
 
-    /// Receives the differences of `count` chosen words to random ones, whose hashes they are added to: see
-    /// [`Receiver::hashes`].
+    /// Receives the differences between `count` chosen words and random words. Their [`Receiver::hashes`]
+    /// must be added to the hashes of the random words.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -504,7 +511,7 @@ impl Receiver {
     }
 
     /// Receives the opening values of `count` hashed words: their values at ℓ − w points that are never sent,
-    /// `[word][point]`. They are right if [`Opened::are_right`] returns true.
+    /// `[word][point]`. The values may be wrong until [`Opened::are_right`] has returned true.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -514,12 +521,13 @@ impl Receiver {
         Ok(self.code.unpacked(parameters.l() - parameters.w(), count, &packed))
     }
 
-    /// Begins to check openings at these points. `seed` is this party's, sent when all values had come.
+    /// Begins to check openings at these points. The receiver drew `seed` and sent it after all values had
+    /// arrived.
     pub fn openings<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
         self.combinations(seed, unsent, self.code.parameters().openings(self.security))
     }
 
-    /// Begins to check openings of words that were not proven before the seed was said, as
+    /// Begins to check openings of words that were not proven before the seed was sent, like
     /// [`Sender::openings_unproven`](super::Sender::openings_unproven).
     pub fn openings_unproven<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
         self.combinations(seed, unsent, self.masks_of_combinations())
@@ -532,57 +540,57 @@ impl Receiver {
         Opened { receiver: self, unsent, sums, coefficients }
     }
 
-    /// Returns the data that completes words from their hashes and their values at these points.
+    /// Returns the matrices that complete words from their hashes and their values at these points.
     ///
     /// # Panics
-    /// If there are not ℓ − w points.
+    /// If `unsent` does not have ℓ − w points.
     pub fn completion(&self, unsent: &Unsent) -> Completion {
         Completion(self.code.completion(&self.watch, unsent))
     }
 
-    /// Returns the data that makes views of words, with their values at these points.
+    /// Returns the converter that makes views of words, with their values at these points.
     ///
     /// # Panics
-    /// If there are not ℓ − w points.
+    /// If `unsent` does not have ℓ − w points.
     pub fn sight(&self, unsent: &Unsent) -> Sight {
         let parameters = self.code.parameters();
-        assert_eq!(unsent.count(), parameters.l() - parameters.w(), "all that is hidden");
+        assert_eq!(unsent.count(), parameters.l() - parameters.w(), "ℓ − w points");
         Sight { matrix: self.code.sight(&self.coefficients, unsent), hidden: unsent.count() }
     }
 
     /// Returns the hashes of words that the receiver knows.
     ///
     /// # Panics
-    /// If they are no words of this code.
+    /// If the words do not have ℓ symbols.
     pub fn hashes(&self, words: &Words) -> Hashes {
-        assert_eq!(words.symbols(), self.code.parameters().l(), "words of this code");
+        assert_eq!(words.symbols(), self.code.parameters().l(), "words of ℓ symbols");
         let mut hashes = Words::zeros(self.code.parameters().w(), words.count());
         multiply(&self.watched, words.data(), hashes.data_mut());
         Hashes(hashes)
     }
 
-    /// Compares words with hashes, one each: 0 where a word is the hashed one, 1 where not. It takes constant
-    /// time; the caller decides about the result.
+    /// Compares each word with the hash at the same index: 0 if the word is the hashed one, 1 if not. Takes
+    /// constant time; the caller decides whether to reveal the result.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of words differs from the number of hashes.
     pub fn differences(&self, hashes: &Hashes, words: &Words) -> Zeroizing<Vec<u8>> {
         let mut sums = self.hashes(words);
         sums.add(hashes);
         sums.is(None)
     }
 
-    /// Goes on with the range of an entry of a stock.
+    /// Continues with the range of an entry of a stock.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is taken already.
+    /// [`Error::Usage`] if the range is already in use.
     pub fn enter(&mut self, ranges: &mut Ranges, counter: &Counter) -> Result<(), Error> {
         self.stream.enter(ranges.take(counter)?);
         Ok(())
     }
 }
 
-/// Returns whether one of many differs.
+/// Returns whether any element differs.
 fn any(differ: &[u8]) -> bool {
     differ.iter().fold(0, |all, differ| all | differ) != 0
 }

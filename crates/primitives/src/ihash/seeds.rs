@@ -1,4 +1,4 @@
-//! w-out-of-n OT of seeds, from n OTs that the receiver chooses in.
+//! w-out-of-n OT of seeds, built from n OTs in which the receiver chooses.
 //!
 //! ```text
 //! sender: keys k_{i,0}, k_{i,1}                         receiver: k_{i,1} where it watches, else k_{i,0}
@@ -7,12 +7,13 @@
 //! is it S?                                        ◀──   S
 //! ```
 //!
-//! The seed of symbol i is k_{i,1}. A party that knows n − w shares chose that many times the key that is
-//! none. Fewer shares say nothing of S. The hash binds the sender. Without it the sender could send shares of
-//! no secret, and learn from the answer which of them were used. So all that a sender learns by wrong shares
-//! is whether the receiver notices. It pays for information about the watched symbols with the risk of
-//! detection, which the bound of the hash includes. At the end all watched symbols lie in a set that the
-//! sender named, with probability `C(ℓ − 1, w) / C(n, w)`, whatever it asked before.
+//! The seed of symbol i is k_{i,1}. To know n − w shares, the receiver must choose the key that is no seed in
+//! n − w OTs. Fewer shares reveal nothing about S. The hash binds the sender. Without it, the sender could
+//! send shares of no secret, and learn from the answer which shares the receiver used. With it, a sender
+//! learns from wrong shares only whether the receiver notices them. So each piece of information about the
+//! watched symbols costs a risk of detection, and the bound of the hash includes this. At the end, all
+//! watched symbols lie in a set that the sender named with probability `C(ℓ − 1, w) / C(n, w)` at most,
+//! whatever it tried before.
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
@@ -30,15 +31,15 @@ use brickwork_wire::Channel;
 /// Bytes of the secret.
 const SECRET: usize = 16;
 
-/// Bytes of its hash.
+/// Bytes of the hash of the secret.
 const HASH: usize = 32;
 
-/// Returns the bytes of the messages by which a hash is set up: the sender's and the receiver's.
+/// Returns the bytes of the setup's messages: the sender's and the receiver's.
 pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
     [SECRET * parameters.n() + HASH, SECRET]
 }
 
-/// The code of the shares: its words are any n − w of them.
+/// Returns the code that shares the secret: any n − w shares determine a codeword.
 fn sharing(parameters: &Parameters) -> Code {
     let l = parameters.n() - parameters.w();
     Code::new(&Parameters::new(parameters.n(), l, 8, 1).expect("a code of bytes with two symbols or more"))
@@ -53,16 +54,16 @@ fn hash(secret: &[u8]) -> [u8; HASH] {
     hash
 }
 
-/// Symbol `i` of each of as many words as the secret has bytes.
+/// Returns symbol `i` of each word, one byte of the secret from each.
 fn byte_of_each(words: &Words, i: usize) -> Zeroizing<[u8; SECRET]> {
     Zeroizing::new(std::array::from_fn(|k| words.symbols_of(k)[i]))
 }
 
-/// Gives the receiver w of the seeds. `keys` are both keys of n OTs in which the receiver chose. Returns the
-/// seeds.
+/// Gives the receiver w of the seeds. `keys` are both keys of n OTs in which the receiver chose. Returns all
+/// n seeds.
 ///
 /// # Errors
-/// [`Cheat::Watched`] if the receiver chose more, [`Error::Io`] if the connection fails.
+/// [`Cheat::Watched`] if the receiver chose more than w seeds, [`Error::Io`] if the connection fails.
 pub(super) fn give(
     channel: &mut Channel,
     parameters: &Parameters,
@@ -70,7 +71,7 @@ pub(super) fn give(
     rng: &mut Rng,
 ) -> Result<Vec<Seed>, Error> {
     let code = sharing(parameters);
-    // A word for each byte of the secret.
+    // One word for each byte of the secret.
     let words = Words::random(code.parameters().l(), SECRET, rng);
     let values = code.at(&code.evaluation(&[u8::MAX]), &words);
     let secret = byte_of_each(&values, 0);
@@ -89,7 +90,7 @@ pub(super) fn give(
     Ok(keys.into_iter().map(|[_, seed]| seed).collect())
 }
 
-/// Returns the secret of the shares: those of the unwatched symbols.
+/// Returns the secret, computed from the shares of the unwatched symbols.
 fn secret(
     parameters: &Parameters,
     watch: &Watch,
@@ -111,11 +112,11 @@ fn secret(
     secret
 }
 
-/// Takes the seeds of the watched symbols. `keys` are those of n OTs with the choices of `watch`. Returns
-/// the seeds in the order of the symbols, w of them.
+/// Takes the seeds of the watched symbols. `keys` are the keys of n OTs with the choices of `watch`. Returns
+/// w seeds, in the order of the symbols.
 ///
 /// # Errors
-/// [`Cheat::Shares`] if the sender's shares are not of the secret that it hashed, [`Error::Io`] if the
+/// [`Cheat::Shares`] if the sender's shares do not give the secret that it hashed, [`Error::Io`] if the
 /// connection fails.
 pub(super) fn take(
     channel: &mut Channel,

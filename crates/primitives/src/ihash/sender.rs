@@ -1,4 +1,4 @@
-//! The party that hashes.
+//! The sender of an interactive hash: the party that hashes its words.
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
@@ -14,16 +14,16 @@ use super::parameters::Parameters;
 use super::words::{BLOCK, Words};
 use super::{MESSAGE, msg, seeds};
 
-/// Blocks of a stream that an entry of a stock has: sixteen words each.
+/// The blocks of a stream that belong to an entry of a stock. A block holds a symbol of 16 words.
 pub const WORDS: Counter = Counter::new("words of an interactive hash", 40);
 
-/// The same of the second hash of a session that has two.
+/// The blocks of the second hash, in a session that has two.
 pub const MORE_WORDS: Counter = WORDS.named("words of the second interactive hash");
 
-/// The number of words that are made at a time, so that their rows stay in the cache.
+/// The number of words that are made at a time, so that their rows fit into the cache.
 const ROWS: usize = 512;
 
-/// The party that hashes its words.
+/// The sender of an interactive hash.
 pub struct Sender {
     code: Code,
     seeds: Vec<Seed>,
@@ -31,11 +31,11 @@ pub struct Sender {
     security: u32,
 }
 
-/// The words that will mask the combinations of random words, one for each combination.
+/// The random words that will mask combinations, one for each combination.
 #[must_use = "the receiver waits for the combinations"]
 pub struct Masks(Words);
 
-/// Combinations of opened words.
+/// The sums with which the sender proves opened words.
 #[must_use = "the receiver waits for the combinations"]
 pub struct Openings<'a> {
     code: &'a Code,
@@ -44,12 +44,13 @@ pub struct Openings<'a> {
 }
 
 impl Openings<'_> {
-    /// Adds words to them, in the portions and the order in which the receiver adds their hashes.
+    /// Adds words to the combinations, in the same portions and order in which the receiver adds their
+    /// hashes.
     pub fn add(&mut self, words: &Words) {
         self.coefficients.combine(words, &mut self.sums, None);
     }
 
-    /// Sends them.
+    /// Sends the combinations.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -58,7 +59,7 @@ impl Openings<'_> {
     }
 }
 
-/// The symbols that seeds give, of words one after the other.
+/// The symbols of consecutive words, expanded from a seed for each symbol.
 pub(super) struct Stream {
     keys: Vec<Aes128>,
     field_mask: u128,
@@ -72,19 +73,19 @@ impl Stream {
         Stream { keys, field_mask, next: next.of(&WORDS) }
     }
 
-    /// Makes one that draws nothing: it makes [`Stream::rows`] again that were drawn.
+    /// Returns a stream that draws no new words, and only recomputes earlier words with [`Stream::rows`].
     pub(super) fn of_seeds(code: &Code, seeds: &[Seed]) -> Self {
         Self::new(code, seeds, WORDS.none())
     }
 
-    /// Goes on with another range.
+    /// Continues with another range.
     pub(super) fn enter(&mut self, next: Range) {
         self.next = next.of(&WORDS);
     }
 
-    /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
-    /// and how many blocks a row has, whole registers. The bytes after the last word are unused. Returns
-    /// where they begin.
+    /// Draws the next `count` words in portions. `each` receives the range of a portion's words, the rows of
+    /// their symbols, and the blocks of a row, which are whole registers. The bytes of a row after the last
+    /// word are unused. Returns the position of the first word in the stream.
     pub(super) fn draw(
         &mut self,
         count: usize,
@@ -95,7 +96,7 @@ impl Stream {
         Ok(start)
     }
 
-    /// Makes words again that begin here, as [`Stream::draw`].
+    /// Recomputes words from the position that [`Stream::draw`] returned.
     pub(super) fn rows(
         &self,
         start: u64,
@@ -132,14 +133,14 @@ impl Stream {
 }
 
 impl Sender {
-    /// Begins, with both keys of n OTs in which the receiver chose the symbols that it watches.
+    /// Sets the sender up, with both keys of n OTs in which the receiver chose the symbols that it watches.
     ///
     /// # Errors
-    /// [`Cheat::Watched`](super::Cheat::Watched) if it chose too many, [`Error::Io`] if the connection fails,
-    /// [`Error::Resource`] without randomness.
+    /// [`Cheat::Watched`](super::Cheat::Watched) if the receiver chose too many symbols, [`Error::Io`] if the
+    /// connection fails, [`Error::Resource`] if the system gives no randomness.
     ///
     /// # Panics
-    /// If there are not n OTs.
+    /// If the number of key pairs is not n.
     pub fn set_up(
         channel: &mut Channel,
         parameters: &Parameters,
@@ -154,10 +155,10 @@ impl Sender {
         Ok(Sender { stream: Stream::new(&code, &seeds, next), code, seeds, security })
     }
 
-    /// Makes the sender again that [`Sender::seeds`] are of. It draws nothing before [`Sender::enter`].
+    /// Restores a sender from its [`Sender::seeds`]. It can draw nothing before [`Sender::enter`].
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are not n seeds.
+    /// [`Error::Stock`] if the number of seeds is not n.
     pub fn restored(parameters: &Parameters, seeds: Vec<Seed>, security: u32) -> Result<Self, Error> {
         if seeds.len() != parameters.n() {
             return Err(Error::Stock("the seeds of an interactive hash are malformed".into()));
@@ -176,11 +177,11 @@ impl Sender {
         &self.code
     }
 
-    /// Hashes `count` random words: sends the corrections of their parity symbols. Returns the words; they
-    /// are of use to the receiver once [`Sender::prove`] has answered its seed.
+    /// Hashes `count` random words: sends the corrections of their parity symbols. Returns the words; the
+    /// receiver accepts their hashes after [`Sender::prove`] has answered its seed.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the stream's range is used up.
     pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Words, Error> {
         let parameters = *self.code.parameters();
         let (l, bits) = (parameters.l(), parameters.bits());
@@ -205,10 +206,10 @@ impl Sender {
         Ok(words)
     }
 
-    /// Hashes the random words that will mask the combinations of others.
+    /// Hashes the random words that will mask combinations.
     ///
     /// # Errors
-    /// As [`Sender::random`].
+    /// Fails like [`Sender::random`].
     pub fn masks(&mut self, channel: &mut Channel) -> Result<Masks, Error> {
         let count = self.code.parameters().masks(self.security);
         self.random(channel, count).map(Masks)
@@ -231,38 +232,33 @@ impl Sender {
         channel.send(msg::ANSWER, &self.code.pack(&sums))
     }
 
-    /// Hashes chosen words in the place of random ones: sends their differences.
+    /// Turns the hashes of random words into hashes of chosen words: sends the differences.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     ///
     /// # Panics
-    /// If they are no words of this code.
+    /// If the words do not have ℓ symbols.
     pub fn chosen(&self, channel: &mut Channel, differences: &Words) -> Result<(), Error> {
         channel.send(msg::CHOSEN, &self.code.pack(differences))
     }
 
-    /// Sends the opening values of hashed words to the receiver: their values at ℓ − w points that are never
-    /// sent, of which it knows nothing. Returns the values, `[word][point]`; [`Sender::openings`] must
-    /// follow.
+    /// Opens hashed words to the receiver: sends their values at ℓ − w points that are never sent otherwise.
+    /// Returns the values, `[word][point]`; [`Sender::openings`] must follow.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     ///
     /// # Panics
-    /// If there are not as many points.
+    /// If `unsent` does not have ℓ − w points.
     pub fn open(&self, channel: &mut Channel, unsent: &Unsent, words: &Words) -> Result<Words, Error> {
-        assert_eq!(
-            unsent.count(),
-            self.code.parameters().l() - self.code.parameters().w(),
-            "all that is hidden"
-        );
+        assert_eq!(unsent.count(), self.code.parameters().l() - self.code.parameters().w(), "ℓ − w points");
         let values = self.code.at(unsent, words);
         channel.send(msg::OPENED, &self.code.packed(&values))?;
         Ok(values)
     }
 
-    /// Begins to answer the receiver's seed to openings.
+    /// Begins to answer the receiver's seed with combinations of opened words.
     pub fn openings(&self, seed: &Seed) -> Openings<'_> {
         let parameters = self.code.parameters();
         let sums = Words::zeros(parameters.l(), parameters.openings(self.security));
@@ -270,9 +266,9 @@ impl Sender {
         Openings { code: &self.code, sums, coefficients }
     }
 
-    /// Begins to answer the receiver's seed to openings of words that were not proven before the seed was
-    /// said. The sender may still choose the symbols for which it answers, so there are as many combinations
-    /// as of words that are proven ([`Parameters::check`]).
+    /// Begins to answer the receiver's seed with combinations of opened words that were not proven before the
+    /// seed was sent. The sender may still choose the symbols for which it answers, so the number of
+    /// combinations is that of a proof ([`Parameters::check`]).
     pub fn openings_unproven(&self, seed: &Seed) -> Openings<'_> {
         let parameters = self.code.parameters();
         let sums = Words::zeros(parameters.l(), parameters.masks(self.security));
@@ -280,10 +276,10 @@ impl Sender {
         Openings { code: &self.code, sums, coefficients }
     }
 
-    /// Goes on with the range of an entry of a stock.
+    /// Continues with the range of an entry of a stock.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is taken already.
+    /// [`Error::Usage`] if the range is already in use.
     pub fn enter(&mut self, ranges: &mut Ranges, counter: &Counter) -> Result<(), Error> {
         self.stream.enter(ranges.take(counter)?);
         Ok(())

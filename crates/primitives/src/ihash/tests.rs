@@ -13,7 +13,7 @@ use brickwork_wire::{Channel, memory_pair};
 
 const SECURITY: u32 = 40;
 
-/// Both keys of OTs, and of each the one that a receiver with these choices gets.
+/// Both keys of OTs, and for each OT the key that these choices select.
 fn dealt(choices: &[u8], rng: &mut Rng) -> (Vec<[Seed; 2]>, Vec<Seed>) {
     let pairs: Vec<[Seed; 2]> = choices.iter().map(|_| [rng.seed(), rng.seed()]).collect();
     let chosen = pairs.iter().zip(choices).map(|(pair, &choice)| pair[usize::from(choice)].clone()).collect();
@@ -50,7 +50,7 @@ fn all_watches(parameters: &Parameters) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Hashes random words and proves that they are some.
+/// Hashes random words and proves the hashes.
 fn sent(sender: &mut Sender, channel: &mut Channel, count: usize) -> Result<Words, Error> {
     let half = count / 3;
     let [first, second] = [half, count - half].map(|count| sender.random(channel, count));
@@ -62,7 +62,7 @@ fn sent(sender: &mut Sender, channel: &mut Channel, count: usize) -> Result<Word
     Ok(words)
 }
 
-/// The same at the other end.
+/// Receives the hashes of random words and checks them.
 fn received(receiver: &mut Receiver, channel: &mut Channel, count: usize) -> Result<Hashes, Error> {
     let half = count / 3;
     let [first, second] = [half, count - half].map(|count| receiver.random(channel, count));
@@ -111,14 +111,14 @@ fn random_words(parameters: &Parameters, count: usize, rng: &mut Rng) -> Words {
     words
 }
 
-/// Words with these symbols.
+/// Returns words with these symbols.
 fn words_of(all: &[Vec<u8>]) -> Words {
     let mut words = Words::zeros(all[0].len(), all.len());
     all.iter().enumerate().for_each(|(k, symbols)| words.symbols_mut(k).copy_from_slice(symbols));
     words
 }
 
-/// The value at `at` of the polynomial with these values.
+/// Returns the value at `at` of the polynomial through these points.
 fn interpolated(field: Field, values: &[(u8, u8)], at: u8) -> u8 {
     values.iter().fold(0, |sum, &(x, value)| {
         let others = values.iter().filter(|&&(y, _)| y != x);
@@ -167,14 +167,14 @@ fn random_words_are_fresh_and_full() {
         assert!((0..100).all(|u| first.word(t) != second.word(u)));
         assert!((0..t).all(|u| first.word(t) != first.word(u)));
     }
-    // Among 4000 symbols each of the 64 values occurs, and no other.
+    // Among 4000 symbols, each of the 64 values occurs.
     let symbols: HashSet<u8> =
         (0..100).flat_map(|t| [first.symbols_of(t), second.symbols_of(t)].concat()).collect();
     assert_eq!(symbols.len(), 64);
 }
 
 /// Section 4.3, lemma 4.3: for every set of ℓ − 1 symbols there is another word that agrees with the hashed
-/// one there. It passes for exactly the fraction of watched sets in the bound.
+/// one there. Over all watched sets, it passes for exactly the fraction in the bound.
 #[test]
 fn row_11_another_word_passes_as_often_as_the_bound_says() {
     let parameters = small();
@@ -203,7 +203,7 @@ fn row_11_another_word_passes_as_often_as_the_bound_says() {
     assert!((parameters.binding().log2() + 15_f64.log2()).abs() < 1e-8);
 }
 
-/// For an invalid codeword, each combination is a valid one with the probability in `Parameters::check`.
+/// A combination of words of which one is no codeword is a codeword as often as `Parameters::check` allows.
 #[test]
 fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     let parameters = Parameters::new(12, 5, 4, 3).unwrap();
@@ -212,19 +212,20 @@ fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     let mut hidden = 0;
     for trial in 0..trials {
         let mut words = code.encode(&random_words(&parameters, count, &mut rng));
-        // Another word in each chunk and lane, one of them off the code.
+        // Each trial changes another word by another error, so all chunks and lanes of the sum are tested.
         words.symbols_mut(trial % count)[trial % 12] ^= 1 + (trial % 15) as u8;
         let mut combined = code.encode(&random_words(&parameters, 1, &mut rng));
         Coefficients::expand(&rng.seed(), code.field(), 1).combine(&words, &mut combined, None);
         let again = code.encode(&words_of(&[combined.symbols_of(0)[..parameters.l()].to_vec()]));
         hidden += u32::from(again.data() == combined.data());
     }
-    // A fraction of 1/16 + 15/256 is expected: 726, with a standard deviation of about 25.
+    // A combination is a codeword with probability 1/16 + 15/256 = 31/256. The binomial count has mean 726.6
+    // and standard deviation 25.3, so the tolerance is about five deviations.
     let expected = f64::from(trials as u32) * (31.0 / 256.0);
     assert!((f64::from(hidden) - expected).abs() < 125.0, "{hidden} instead of {expected}");
 }
 
-/// Sends the corrections of 33, of 67 and of masking words, changed by a hook, and returns the receiver's
+/// Sends the corrections of 33 words, of 67 words and of the masks, changed by a hook. Returns the receiver's
 /// result.
 fn corrected(
     parameters: &Parameters,
@@ -242,7 +243,7 @@ fn corrected(
     }));
     thread::scope(|scope| {
         let end = scope.spawn(move || received(&mut receiver, &mut right, 100));
-        // It fails when the receiver is gone.
+        // The sender fails when the receiver has already closed the connection.
         let _ = sent(&mut sender, &mut left, 100);
         drop(left);
         end.join().unwrap()
@@ -252,12 +253,13 @@ fn corrected(
 #[test]
 fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
     let parameters = Parameters::LABELS_88;
-    // All parity symbols of word 7 are wrong: 54 of 86 symbols, of which some are watched but for 2^-40.
+    // All 54 parity symbols of word 7, of 86 symbols, are wrong. Some of them are watched, except with
+    // probability 2^-40.
     let refused = corrected(&parameters, some_watch(&parameters), |nth, bytes| {
         bytes[7 * 54..8 * 54].iter_mut().for_each(|symbol| *symbol ^= u8::from(nth == 0));
     });
     assert!(refused.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
-    // One symbol alone: if it is watched.
+    // A single wrong symbol is noticed only if it is watched.
     for (last, caught) in [(1, true), (0, false)] {
         let mut watch = vec![0; 86];
         watch[..20].fill(1);
@@ -272,21 +274,22 @@ fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
     }
 }
 
-/// A wrong symbol that is not watched changes nothing: the word that the others determine is the hashed one.
+/// A wrong symbol that is not watched changes nothing: the other symbols determine the hashed word.
 #[test]
 fn what_survives_is_bound_by_the_other_symbols() {
     let parameters = Parameters::PERMUTATIONS;
     let mut watch = vec![0; 44];
     watch[..19].fill(1);
-    // The last symbol of each word, which is six bits of its 144.
+    // Changes the last symbol of each word: six bits of 144.
     let hashes = corrected(&parameters, watch, |_, bytes| {
         bytes.chunks_exact_mut(18).for_each(|word| word[17] ^= 0x5c);
     });
     assert_eq!(hashes.unwrap().count(), 100);
 }
 
-/// Draws words that the owner of all seeds can read, with corrections that a hook changes. Returns the words,
-/// the end at the receiver, and how it reads with these seeds in the place of all.
+/// Draws words that the owner of all seeds can read, with corrections that a hook changes. Returns the
+/// sender's words, the values that the receiver reads with all seeds and with other seeds, and the expected
+/// values.
 fn read(
     parameters: &Parameters,
     watch: Vec<u8>,
@@ -296,7 +299,8 @@ fn read(
     read_from(parameters, watch, count, &[], alter)
 }
 
-/// The same of a sender that has other streams for some symbols than those of the seeds that it gave.
+/// Does the same as [`read`], with a sender that uses other seeds for the symbols of `other_streams` than it
+/// gave the receiver.
 fn read_from(
     parameters: &Parameters,
     watch: Vec<u8>,
@@ -342,8 +346,8 @@ fn read_from(
     })
 }
 
-/// A party that knows the seeds of all symbols reads the words at points that are never sent; one that knows
-/// others reads nothing.
+/// A party that knows the seeds of all symbols reads the words at points that are never sent; a party with
+/// other seeds reads nothing.
 #[test]
 fn who_knows_all_seeds_reads_what_is_hidden() {
     let in_use = [(49, 31, 6, 30), (75, 48, 7, 47), (102, 48, 8, 31)];
@@ -359,12 +363,13 @@ fn who_knows_all_seeds_reads_what_is_hidden() {
     }
 }
 
-/// Symbols that are no codeword's, where nobody watches: with all seeds they are found, and the hashed word
-/// is read from the others, also if one is left that is not watched. Where somebody watches they are refused.
+/// The sender's symbols are no codeword where nobody watches. With all seeds, the receiver finds these
+/// symbols, and reads the hashed word from the others, even if only one unwatched symbol is left. If a wrong
+/// symbol is watched, the hashes are refused.
 #[test]
 fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
     let parameters = Parameters::new(49, 31, 6, 30).unwrap();
-    // The first ones of the word, or its last ones.
+    // The receiver watches the first 30 symbols, or the last 30.
     let (mut first, mut last) = (vec![0; 49], vec![0; 49]);
     first[..30].fill(1);
     last[19..].fill(1);
@@ -388,9 +393,9 @@ fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
     }
 }
 
-/// A sender may have hashed words whose unwatched symbols differ from the seeds, including those of the word
-/// itself, and still answer for the words. With all seeds these symbols are found out, each by all
-/// combinations, and the words are read by those that agree, also if only one of them is not watched.
+/// A sender may have hashed words with other streams for unwatched symbols, including symbols of the word
+/// itself, and still answer correctly. With all seeds, the receiver finds these symbols by all combinations
+/// together, and reads the words from the symbols that agree, even if only one of them is unwatched.
 #[test]
 fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
     let parameters = Parameters::new(49, 31, 6, 30).unwrap();
@@ -400,16 +405,17 @@ fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
     let unwatched: Vec<usize> = (0..49).filter(|&symbol| watch[symbol] == 0).collect();
     for agrees in [48, 29, 31] {
         let others: Vec<usize> = unwatched.iter().copied().filter(|&symbol| symbol != agrees).collect();
-        // A combination by itself misses one of these eighteen in a run of four.
+        // A single combination would miss one of the 18 wrong symbols in one run of four.
         for _ in 0..40 {
             let (_, end, expected) = read_from(&parameters, watch.clone(), 40, &others, |_, _| {});
             assert_eq!(end.unwrap()[0], expected, "{agrees}");
         }
     }
-    // The first one of the word only, whose place would be taken before all others.
+    // Only the first unwatched symbol of the word is wrong. A reader that ignored the check would use it
+    // first.
     let (_, end, expected) = read_from(&parameters, watch.clone(), 40, &[29], |_, _| {});
     assert_eq!(end.unwrap()[0], expected);
-    // Watched symbols agree, or the words are refused.
+    // A wrong symbol that is watched leads to a refusal.
     let (_, end, _) = read_from(&parameters, watch, 40, &[3], |_, _| {});
     assert!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
 }
@@ -425,7 +431,8 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     Rng::replayable("test guess").fill(&mut guess);
     let (mut left, mut right) = memory_pair();
     thread::scope(|scope| {
-        // The receiver's own check fails first, as a share is missing; one that goes on regardless guesses.
+        // An honest receiver stops here, because a share is missing. This one continues and guesses the
+        // secret.
         let receiver = scope.spawn(move || {
             let own = right.receive(msg::SHARES, 16 * 44 + 32).map(|_| ());
             right.send(msg::SECRET, &guess).unwrap();
@@ -446,7 +453,8 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     });
 }
 
-/// Wrong shares are noticed where they are used, and then nothing is sent that depends on which these were.
+/// Wrong shares are noticed where they are used, and the receiver sends nothing that depends on which shares
+/// were wrong.
 #[test]
 fn row_12_shares_of_another_secret_are_refused_before_an_answer() {
     let parameters = Parameters::PERMUTATIONS;
@@ -482,12 +490,12 @@ fn as_many_symbols_are_watched_as_said_and_each_as_often() {
         assert_eq!(watch.choices().iter().filter(|&&choice| choice == 1).count(), 19);
         counts.iter_mut().zip(watch.choices()).for_each(|(count, &choice)| *count += i64::from(choice));
     }
-    // 1900 each, by 33 more or less.
+    // The mean is 1900 and the standard deviation 33.
     assert!(counts.iter().all(|count| (count - 1900).abs() < 200), "{counts:?}");
 }
 
-/// For every watched set and all words: the values at ℓ − w points that are never sent are equally frequent,
-/// whatever the watched symbols are.
+/// For every watched symbol and all words, the values at ℓ − w points that are never sent are equally
+/// frequent.
 #[test]
 fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     let parameters = Parameters::new(5, 3, 3, 1).unwrap();
@@ -510,9 +518,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     }
 }
 
-/// Sixteen points compress a label: whatever is watched, its compression has all its hidden bits, up to 128;
-/// also if all of the first blocks are watched. By lemma 6.1 a random matrix loses 8 of them with probability
-/// 1/255 where ℓ − w is 16.
+/// Sixteen points compress a label. For every watched set, the compression keeps all hidden bits, up to 128,
+/// even if all symbols of the first blocks are watched. By lemma 6.1 a random matrix loses 8 of them with
+/// probability 1/255 where ℓ − w is 16.
 #[test]
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");
@@ -563,21 +571,22 @@ fn printed_bit(word: &[u8]) -> u32 {
     word.iter().map(|symbol| symbol.count_ones()).sum::<u32>() & 1
 }
 
-/// A receiver that watches w = ℓ − 1 symbols knows this much of a word: one word that has these symbols. The
-/// others differ from it by multiples of the polynomial that is 0 where it watches.
+/// Returns the knowledge of a receiver that watches w = ℓ − 1 symbols: one word with these symbols. All other
+/// such words differ from it by multiples of the polynomial that is 0 at the watched points.
 fn guess(field: Field, watched: &[(u8, u8)], spare: u8) -> Vec<u8> {
     let values: Vec<(u8, u8)> = watched.iter().copied().chain([(spare, 0)]).collect();
     (0..20).map(|at| interpolated(field, &values, at)).collect()
 }
 
 /// Repair (i): for about one of 64 watched sets the printed permutation bit follows from the watched symbols.
-/// A receiver that cheats chooses such a set and reads every permutation bit; that at a point which is never
-/// sent it guesses with probability 1/2 with the same set.
+/// A cheating receiver chooses such a set and reads every permutation bit. With the same set, it guesses a
+/// bit at a point that is never sent with probability 1/2.
 #[test]
 fn the_printed_permutation_bit_is_read_and_ours_is_not() {
     let parameters = Parameters::PERMUTATIONS;
     let (field, code, mut rng) = (parameters.field(), Code::new(&parameters), Rng::replayable("test"));
-    // The bits of a word's sum decide: is the sum of the free polynomial over the word's points 0?
+    // The printed bit follows from the watched symbols if the polynomial that vanishes there has the sum 0
+    // over the word's points.
     let sum = |watch: &[u8]| {
         (0..20_u8).fold(0, |sum, at| {
             let places = (0..44_u8).filter(|&j| watch[usize::from(j)] == 1);
@@ -589,7 +598,7 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
         .map(|_| Watch::draw(&parameters, &mut rng).choices().to_vec())
         .filter(|watch| sum(watch) == 0)
         .collect();
-    // 200 expected, by 14 more or less.
+    // The mean is 200 and the standard deviation 14.
     assert!(bad.len().abs_diff(trials / 64) < 85, "{} of {trials}", bad.len());
 
     let words = random_words(&parameters, 400, &mut rng);
@@ -612,7 +621,7 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
     for watch in &bad[..3] {
         let (printed, ours) = read(watch);
         assert_eq!(printed, 400, "every printed bit is read");
-        // 200, by 10 more or less.
+        // The mean is 200 and the standard deviation 10.
         assert!(ours.abs_diff(200) < 60, "{ours} of 400");
     }
     let good = (0..).map(|_| some_watch(&parameters)).find(|watch| sum(watch) != 0).unwrap();
@@ -628,7 +637,7 @@ fn what_is_sent_is_as_long_as_said() {
         ends.random(77);
         let header = 5;
         let masks = parameters.masks(SECURITY);
-        // The corrections of two lists and of the masks, and the combinations.
+        // The receiver gets the corrections of two lists and of the masks, and the combinations.
         for count in [77, 9000] {
             let before = (ends.sender.1.sent_bytes(), ends.receiver.1.sent_bytes());
             ends.random(count);
@@ -647,7 +656,8 @@ fn what_is_sent_is_as_long_as_said() {
     assert_eq!(Parameters::PERMUTATIONS.correction_bits(), 24 * 6);
 }
 
-/// Words are opened by their unwatched part: the receiver completes the words, and detects wrong ones.
+/// Opens words by values at points that are never sent: the receiver completes the words and detects wrong
+/// values.
 struct Opening {
     ends: Ends,
     unsent: Unsent,
@@ -663,8 +673,8 @@ impl Opening {
         Opening { ends, unsent, words, hashes }
     }
 
-    /// Opens all words, and proves them to be `proven`. Returns whether the receiver accepts, and the words
-    /// that it made.
+    /// Opens all words, and proves the openings with `proven`. Returns whether the receiver accepts, and the
+    /// words that it completed.
     fn run(&mut self, proven: &Words, alter: impl FnMut(&mut Vec<u8>) + Send + 'static) -> (bool, Words) {
         let Opening {
             ends: Ends { sender: (sender, left), receiver: (receiver, right) },
@@ -714,7 +724,7 @@ fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
             assert!(right && made.data() == words.data());
             let expected = opened_bytes(&parameters, count) + openings_bytes(&parameters, SECURITY);
             assert_eq!(opening.ends.sender.1.sent_bytes() - before, 10 + expected as u64);
-            // A value that is wrong, and combinations of other words than the opened ones.
+            // The receiver refuses a wrong value, and combinations of words other than the opened ones.
             assert!(!opening.run(&words, |bytes| *bytes.last_mut().unwrap() ^= 1).0);
             let mut others = words.clone();
             others.symbols_mut(count - 1)[0] ^= 1;
@@ -724,11 +734,11 @@ fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
     }
 }
 
-/// Words and their openings are seen in the same form: values first, then hashes, symbol by symbol.
+/// Words and their openings lead to the same view: values first, then hashes, symbol by symbol.
 #[test]
 fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     let mut rng = Rng::replayable("test sight");
-    // Values that end within a block, and with one.
+    // The values end within a block, or at the end of one.
     let lengths = [(102, 48, 8, 31), (60, 40, 8, 24), (6, 3, 3, 2)];
     let lengths = lengths.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).unwrap());
     for parameters in lengths.into_iter().chain([Parameters::PERMUTATIONS, Parameters::LABELS_88]) {
@@ -761,16 +771,16 @@ fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     }
 }
 
-/// A sender that opens another word succeeds if all watched symbols are among those that the two words share,
-/// with the same messages as for the right word. A wrong value that its combinations do not know of shows
-/// unless the combination of the errors is 0.
+/// A sender that opens another word succeeds if the two words agree in all watched symbols; its messages are
+/// then the same as for the right word. A wrong value whose combinations are honest is detected unless the
+/// combination of the errors is 0.
 #[test]
 fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     let (parameters, mut rng) = (small(), Rng::replayable("test openings"));
     let field = parameters.field();
     let mut passed = 0;
     for watch in all_watches(&parameters) {
-        // Another word, which agrees in the symbols 1 and 4.
+        // Another word, which agrees in the symbols 1 and 4 of its codeword.
         let zeros = [(1, 0), (4, 0), (7, 5)];
         let difference: Vec<u8> = (0..3).map(|at| interpolated(field, &zeros, at)).collect();
         let mut opening = Opening::new(&parameters, watch, 1, &mut rng);
@@ -793,12 +803,11 @@ fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
         Coefficients::expand(&rng.seed(), code.field(), 1).combine(&errors, &mut sum, None);
         missed += u32::from(sum.symbols_of(0)[0] == 0);
     }
-    // 937.5, by 27 more or less.
+    // The mean is 937.5 and the standard deviation 27.
     assert!(missed.abs_diff(937) < 140, "{missed}");
 }
 
-/// The watched symbols are held in the order of the points, and the hash of a known word is the same for all
-/// of them.
+/// The watched symbols are in the order of the points, and the hash of a known word has the same order.
 #[test]
 fn hashes_are_the_watched_symbols_in_order() {
     let mut rng = Rng::replayable("test");
@@ -822,7 +831,7 @@ fn binomial(n: u64, k: u64) -> BigUint {
     (0..k).fold(BigUint::from(1_u8), |product, i| product * (n - i) / (i + 1))
 }
 
-/// Figure 7 and lemma 6.1, computed independently.
+/// The parameters of figure 7 and lemma 6.1, computed independently.
 #[test]
 fn the_papers_parameters_bind_and_hide_as_printed() {
     for (parameters, log2, hidden) in [
@@ -854,7 +863,7 @@ fn parameters_that_make_no_sense_are_none() {
     assert!(Parameters::new(7, 3, 3, 2).is_some());
 }
 
-/// The solver against every choice there is, for a field of 16 elements and less.
+/// Compares the solver with an exhaustive search, for fields of at most 16 elements.
 #[test]
 fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
     let costs: [fn(&Parameters) -> usize; 2] =
@@ -878,7 +887,7 @@ fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
     assert_eq!(Parameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
 }
 
-/// A task that is asked to stop does not go through all words first.
+/// A task that is asked to stop does not process all words first.
 #[test]
 fn what_computes_with_words_looks_whether_to_stop() {
     let parameters = Parameters::new(40, 20, 6, 19).unwrap();

@@ -9,14 +9,14 @@ use super::parameters::Parameters;
 /// The symbols that a receiver watches.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Watch {
-    /// For each symbol 1 or 0.
+    /// One element for each symbol: 1 if it is watched, 0 if not.
     choices: Vec<u8>,
-    /// How many watched ones are before it.
+    /// For each symbol, the number of watched symbols before it.
     numbers: Vec<u8>,
 }
 
 impl Watch {
-    /// Draws w of n symbols, each set as likely as any other: those of the least of n random numbers.
+    /// Draws a uniform set of w of n symbols: the positions of the w smallest of n random numbers.
     pub fn draw(parameters: &Parameters, rng: &mut Rng) -> Self {
         let numbers: Zeroizing<Vec<u128>> =
             Zeroizing::new((0..parameters.n()).map(|_| rng.block()).collect());
@@ -29,7 +29,8 @@ impl Watch {
         Self::of((0..parameters.n()).map(watched).collect())
     }
 
-    /// Returns those of a session that is restored, if they are w of n choices. In constant time.
+    /// Restores the watched symbols of a session. Returns `None` unless `choices` are w of n. Takes constant
+    /// time.
     pub(super) fn restored(parameters: &Parameters, choices: &[u8]) -> Option<Self> {
         let bits = choices.iter().fold(0, |all, choice| all | choice) <= 1;
         let watched = choices.iter().map(|&choice| usize::from(choice)).sum::<usize>();
@@ -37,7 +38,7 @@ impl Watch {
         fits.then(|| Self::of(choices.to_vec()))
     }
 
-    /// Returns those with these choices, 1 or 0 for each symbol.
+    /// Returns the set with these choices, 1 or 0 for each symbol.
     pub(super) fn of(choices: Vec<u8>) -> Self {
         let number = |before: &mut u8, choice: &u8| {
             let number = *before;
@@ -48,23 +49,24 @@ impl Watch {
         Watch { choices, numbers }
     }
 
-    /// Returns the choices, 1 where a symbol is watched, in the OTs that the seeds come from.
+    /// Returns the choices in the OTs of the seeds: 1 where a symbol is watched.
     pub fn choices(&self) -> &[u8] {
         &self.choices
     }
 
-    /// Returns all ones if symbol `i` is watched and has number `o` of those that are. In constant time.
+    /// Returns all ones if symbol `i` is the watched symbol number `o`. Takes constant time.
     pub(super) fn is_number(&self, i: usize, o: usize) -> u8 {
         let here = self.numbers[i].ct_eq(&(o as u8)).unwrap_u8() & self.choices[i];
         here.wrapping_neg()
     }
 
-    /// Returns which symbol has number `o` of those that are watched. In constant time.
+    /// Returns the position of the watched symbol number `o`. Takes constant time.
     pub(super) fn place(&self, o: usize) -> u8 {
         (0..self.choices.len()).fold(0, |place, i| place | i as u8 & self.is_number(i, o))
     }
 
-    /// Returns the seeds of the watched symbols, in their order, of seeds for all. In constant time.
+    /// Selects the seeds of the watched symbols, in their order, from the seeds of all symbols. Takes
+    /// constant time.
     pub(super) fn seeds(&self, keys: &[Seed], w: usize) -> Vec<Seed> {
         let seed = |o: usize| {
             let bits = keys.iter().enumerate().fold(0, |bits, (i, key)| {

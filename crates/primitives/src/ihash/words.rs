@@ -1,4 +1,4 @@
-//! Words side by side, and how they travel.
+//! Words side by side in memory, and their packed form in messages.
 
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
@@ -7,20 +7,19 @@ use brickwork_kernels::{Secrets, prefetch};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
-/// Symbols in a block.
 pub(super) const BLOCK: usize = 16;
 
-/// How a word is made of others ([`Words::follow`]).
+/// A step that makes a word from others ([`Words::follow`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is this one of the given words.
+    /// The word is the given word with this number.
     Given(u32),
-    /// It is the sum of the results of these two earlier steps.
+    /// The word is the sum of the results of these two earlier steps.
     Sum(u32, u32),
 }
 
-/// Words of this many symbols, a byte each, one word after another: `[word][symbol]`, in whole blocks of 16
-/// symbols, with zeros after the last symbol. Erased when dropped.
+/// Words of this many symbols, a byte for each symbol. `[word][symbol]` are in whole blocks of 16 symbols,
+/// with zeros after the last symbol. Erased when dropped.
 #[derive(Clone)]
 pub struct Words {
     symbols: usize,
@@ -35,17 +34,18 @@ impl Words {
         Words { symbols, count, data }
     }
 
-    /// Returns `count` words of which all symbols are the same byte.
+    /// Returns `count` words, each filled with one byte.
     pub fn repeated(symbols: usize, bytes: impl ExactSizeIterator<Item = u8>) -> Self {
         let mut words = Self::zeros(symbols, bytes.len());
         bytes.enumerate().for_each(|(k, byte)| words.symbols_mut(k).fill(byte));
         words
     }
 
-    /// Returns the words that [`Words::data`] are of, which a stock has kept.
+    /// Returns the words from the [`Words::data`] that a stock has kept.
     ///
     /// # Errors
-    /// [`Error::Stock`] if they are no whole number of words, or have something behind their last symbols.
+    /// [`Error::Stock`] if the data is no whole number of words, or has bytes other than 0 behind the last
+    /// symbol of a word.
     pub fn stored(symbols: usize, data: Vec<u128>) -> Result<Self, Error> {
         let data = Secrets::new(data);
         let blocks = symbols.div_ceil(BLOCK).max(1);
@@ -58,10 +58,10 @@ impl Words {
         }
     }
 
-    /// Returns words of whole blocks, whose bytes follow each other.
+    /// Returns words of whole blocks from consecutive bytes.
     ///
     /// # Panics
-    /// If a word does not have whole blocks, or the last one is incomplete.
+    /// If the length of a word, or of `bytes`, is no multiple of the block.
     pub fn from_bytes(symbols: usize, bytes: &[u8]) -> Self {
         assert!(symbols.is_multiple_of(BLOCK), "words of whole blocks");
         let mut words = Self::zeros(symbols, bytes.len() / symbols.max(1));
@@ -76,10 +76,10 @@ impl Words {
         words
     }
 
-    /// Returns the bytes of all words, where these have whole blocks.
+    /// Returns the bytes of all words. A word must consist of whole blocks.
     ///
     /// # Panics
-    /// If a word does not have whole blocks.
+    /// If a word does not consist of whole blocks.
     pub fn bytes(&self) -> &[u8] {
         assert!(self.symbols.is_multiple_of(BLOCK), "words of whole blocks");
         bytemuck::cast_slice(&self.data)
@@ -96,7 +96,7 @@ impl Words {
         self.symbols.div_ceil(BLOCK)
     }
 
-    /// Returns how many there are.
+    /// Returns the number of words.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -108,7 +108,7 @@ impl Words {
         &self.data[k * blocks..][..blocks]
     }
 
-    /// Returns the blocks of a word, to write. The bytes behind the last symbol must be 0.
+    /// Returns the blocks of a word for writing. The bytes behind the last symbol must stay 0.
     #[inline]
     pub fn word_mut(&mut self, k: usize) -> &mut [u128] {
         let blocks = self.blocks();
@@ -121,7 +121,7 @@ impl Words {
         &bytemuck::cast_slice(self.word(k))[..self.symbols]
     }
 
-    /// Returns the symbols of a word, to write.
+    /// Returns the symbols of a word for writing.
     pub fn symbols_mut(&mut self, k: usize) -> &mut [u8] {
         let symbols = self.symbols;
         &mut bytemuck::cast_slice_mut(self.word_mut(k))[..symbols]
@@ -132,7 +132,7 @@ impl Words {
         &self.data
     }
 
-    /// Returns the blocks of all words, to write, as [`Words::word_mut`].
+    /// Returns the blocks of all words for writing, with the rule of [`Words::word_mut`].
     pub fn data_mut(&mut self) -> &mut [u128] {
         &mut self.data
     }
@@ -140,7 +140,7 @@ impl Words {
     /// Returns the words with these numbers, in this order.
     ///
     /// # Panics
-    /// If there is none of a number.
+    /// If a number is out of range.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
         let count = numbers.len();
         let data = match self.blocks() {
@@ -157,10 +157,11 @@ impl Words {
         Words { symbols: self.symbols, count, data }
     }
 
-    /// Returns sums of some of these words and of others: of those with the numbers at the same place.
+    /// Returns sums of pairs: a word of these and a word of `others`, with the numbers at the same index of
+    /// both lists.
     ///
     /// # Panics
-    /// If there are not as many numbers, words have another number of symbols, or there is none of a number.
+    /// If the lists differ in length, the words differ in length, or a number is out of range.
     pub fn pair_sums(&self, numbers: &[u32], others: &Words, other_numbers: &[u32]) -> Self {
         assert_eq!((self.symbols, numbers.len()), (others.symbols, other_numbers.len()), "words in pairs");
         let pairs = || numbers.iter().zip(other_numbers).map(|(&a, &b)| (a as usize, b as usize));
@@ -191,10 +192,10 @@ impl Words {
         Words { symbols: self.symbols, count: range.len(), data: Secrets::new(data) }
     }
 
-    /// Returns the words of all of these, one after the other.
+    /// Returns the words of all lists, one after the other.
     ///
     /// # Panics
-    /// If there are none, or their words have different lengths.
+    /// If the list is empty, or the words differ in length.
     pub fn join(all: &[&Words]) -> Self {
         let symbols = all[0].symbols;
         assert!(all.iter().all(|one| one.symbols == symbols), "words of one length");
@@ -203,10 +204,10 @@ impl Words {
         Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Secrets::new(data) }
     }
 
-    /// Returns the words that follow from these by steps, one word for each step.
+    /// Returns the words that the steps make from these words, one for each step.
     ///
     /// # Panics
-    /// If a step names a word that there is not, or is not yet.
+    /// If a step names a word that does not exist, or a result of a later step.
     pub fn follow(&self, steps: &[Step]) -> Self {
         let blocks = self.blocks();
         let mut data = Secrets::with_capacity(steps.len() * blocks);
@@ -224,10 +225,11 @@ impl Words {
         Words { symbols: self.symbols, count: steps.len(), data }
     }
 
-    /// Appends other words. Growing leaves no copy behind, because a new list is allocated.
+    /// Appends other words. The result is a new allocation and the old one is erased, so growing leaves no
+    /// copy behind.
     ///
     /// # Panics
-    /// If they have another length.
+    /// If the words differ in length.
     pub fn append(&mut self, others: &Words) {
         assert_eq!(self.symbols, others.symbols, "words of one length");
         let needed = self.data.len() + others.data.len();
@@ -240,10 +242,10 @@ impl Words {
         self.count += others.count;
     }
 
-    /// Adds other words, one to each.
+    /// Adds `other`, word by word.
     ///
     /// # Panics
-    /// If there are not as many, of as many symbols.
+    /// If the numbers of words or symbols differ.
     pub fn add(&mut self, other: &Words) {
         assert_eq!(
             (self.symbols, self.count),
@@ -253,10 +255,10 @@ impl Words {
         self.data.iter_mut().zip(&*other.data).for_each(|(block, other)| *block ^= other);
     }
 
-    /// Adds other words, one to each; they come in consecutive parts.
+    /// Adds other words, given in consecutive parts, word by word.
     ///
     /// # Panics
-    /// If there are not as many, of as many symbols.
+    /// If the numbers of words or symbols differ.
     pub fn add_parts<'a>(&mut self, parts: impl Iterator<Item = &'a Words>) {
         let mut rest = &mut self.data[..];
         for part in parts {
@@ -268,10 +270,10 @@ impl Words {
         assert!(rest.is_empty(), "as many words");
     }
 
-    /// Adds the words of a range of others, one to each.
+    /// Adds a range of other words, word by word.
     ///
     /// # Panics
-    /// If there are not as many, of as many symbols.
+    /// If the numbers of words or symbols differ.
     pub fn add_range(&mut self, other: &Words, range: std::ops::Range<usize>) {
         assert_eq!(
             (self.symbols, self.count),
@@ -283,10 +285,10 @@ impl Words {
         self.data.iter_mut().zip(others).for_each(|(block, other)| *block ^= other);
     }
 
-    /// Adds a word to word `k` if `bit` is 1. In constant time.
+    /// Adds a word to word `k` if `bit` is 1. Takes constant time.
     ///
     /// # Panics
-    /// If it has another number of blocks.
+    /// If the word has another number of blocks.
     #[inline]
     pub fn add_to(&mut self, k: usize, word: &[u128], bit: u8) {
         let mask = u128::from(bit & 1).wrapping_neg();
@@ -295,10 +297,10 @@ impl Words {
         sum.iter_mut().zip(word).for_each(|(sum, block)| *sum ^= block & mask);
     }
 
-    /// Adds a word to those whose bit is 1. In constant time.
+    /// Adds one word to each word whose bit is 1. Takes constant time.
     ///
     /// # Panics
-    /// If there are not as many bits, or it has another number of blocks.
+    /// If the number of bits differs from the number of words, or the word has another number of blocks.
     pub fn add_where(&mut self, word: &[u128], bits: &[u8]) {
         assert_eq!((self.count, self.blocks()), (bits.len(), word.len()), "a bit for each");
         match *word {
@@ -309,10 +311,10 @@ impl Words {
         }
     }
 
-    /// Adds other words, one to each whose bit is 1. In constant time.
+    /// Adds `others`, word by word, where the bit is 1. Takes constant time.
     ///
     /// # Panics
-    /// If there are not as many words, of as many symbols, or bits.
+    /// If the numbers of words, symbols or bits differ.
     pub fn add_each(&mut self, others: &Words, bits: &[u8]) {
         assert_eq!((self.symbols, self.count), (others.symbols, bits.len()), "a bit for each");
         looking(bits.iter().enumerate()).for_each(|(k, &bit)| self.add_to(k, others.word(k), bit));
@@ -331,12 +333,12 @@ impl Words {
         }
     }
 
-    /// Returns whether word `k` is this one, in constant time.
+    /// Returns whether word `k` equals this one, in constant time.
     pub fn is(&self, k: usize, word: &[u128]) -> Choice {
         self.word(k).ct_eq(word)
     }
 
-    /// Appends the symbols of all words to a message, `bits` bits each.
+    /// Appends the symbols of all words to a message, `bits` bits for each symbol.
     pub(super) fn pack(&self, bits: u32, message: &mut Vec<u8>) {
         if bits == 8 {
             return self.put_together(message);
@@ -347,7 +349,8 @@ impl Words {
         symbols.resize(padded, 0);
         let start = message.len();
         let end = start + packed_bytes(self.symbols, self.count, bits);
-        // Each eight bytes are written over the rest of those before them.
+        // Each write stores eight bytes and also touches bytes behind its own; the next write overwrites
+        // these.
         message.resize(end + 2 * 8, 0);
         for (k, eight) in looking(symbols.as_chunks::<8>().0.iter().enumerate()) {
             let packed = pack8(u64::from_le_bytes(*eight), bits).to_le_bytes();
@@ -357,11 +360,11 @@ impl Words {
         message.truncate(end);
     }
 
-    /// Appends all symbols to a message, a byte each.
+    /// Appends all symbols to a message, a byte for each symbol.
     fn put_together(&self, message: &mut Vec<u8>) {
         let (start, blocks) = (message.len(), self.blocks());
         let end = start + self.symbols * self.count;
-        // The next word overwrites the bytes after a word's last symbol.
+        // Each word is written in whole blocks. The next word overwrites the bytes after the last symbol.
         message.resize(end + BLOCK, 0);
         for (k, word) in looking(self.data.chunks_exact(blocks.max(1)).enumerate()) {
             for (block, symbols) in word.iter().enumerate() {
@@ -372,7 +375,7 @@ impl Words {
         message.truncate(end);
     }
 
-    /// Returns the words that [`Words::pack`] packed into these [`packed_bytes`] bytes; bits after the last
+    /// Returns the words that [`Words::pack`] packed into these [`packed_bytes`] bytes. Bits after the last
     /// symbol are ignored.
     pub(super) fn unpack(symbols: usize, count: usize, bits: u32, packed: &[u8]) -> Self {
         if bits == 8 {
@@ -381,14 +384,14 @@ impl Words {
         let eights = (symbols * count).div_ceil(8);
         let mut all = Secrets::<u8>::zeros(8 * eights);
         for (k, to) in looking(all.as_chunks_mut::<8>().0.iter_mut().enumerate()) {
-            // The bits behind the eighth symbol are left out by `unpack8`.
+            // `unpack8` ignores the bits behind the eighth symbol.
             let eight = u64::from_le_bytes(bytes_at(packed, k * bits as usize));
             *to = unpack8(eight, bits).to_le_bytes();
         }
         Self::taken_apart(symbols, count, &all)
     }
 
-    /// Returns the words with these symbols, a byte each, one word after another.
+    /// Returns the words with these symbols, given a byte for each, one word after another.
     fn taken_apart(symbols: usize, count: usize, all: &[u8]) -> Self {
         let mut words = Self::zeros(symbols, count);
         let blocks = words.blocks();
@@ -406,7 +409,7 @@ impl Words {
     }
 }
 
-/// Returns the next N bytes, filled up with zeros.
+/// Returns N bytes from position `at` on, with zeros after the end of the list.
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.first_chunk().copied().unwrap_or_else(|| {
@@ -422,7 +425,7 @@ impl Zeroize for Words {
     }
 }
 
-/// [`Words::select`] of words of N blocks.
+/// Implements [`Words::select`] for words of N blocks.
 fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = usize>) -> Secrets<u128> {
     let words = data.as_chunks::<N>().0;
     let mut selected = Secrets::zeros(N * numbers.len());
@@ -431,10 +434,10 @@ fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = 
     selected
 }
 
-/// Pairs between one that is added up and the one whose words are asked for: they lie anywhere in memory.
+/// The number of pairs by which prefetching runs ahead, because the words of a pair lie anywhere in memory.
 const SOON: usize = 24;
 
-/// [`Words::pair_sums`] of words of N blocks.
+/// Implements [`Words::pair_sums`] for words of N blocks.
 fn pair_sums<const N: usize>(
     data: &[u128],
     others: &[u128],
@@ -443,7 +446,7 @@ fn pair_sums<const N: usize>(
 ) -> Secrets<u128> {
     let (words, others) = (data.as_chunks::<N>().0, others.as_chunks::<N>().0);
     let mut sums = Secrets::zeros(N * pairs.len());
-    // A word of three blocks may begin on one line of the cache and end on the next one.
+    // A word of three or more blocks may cross the end of a cache line.
     let fetch = |word: *const [u128; N]| {
         prefetch(word.cast());
         if N > 2 {
@@ -461,14 +464,14 @@ fn pair_sums<const N: usize>(
     sums
 }
 
-/// [`Words::add_pair`] of words of N blocks.
+/// Implements [`Words::add_pair`] for words of N blocks.
 fn add_pair<const N: usize>(data: &mut [u128], k: usize, [a, b]: [usize; 2]) {
     let words = data.as_chunks_mut::<N>().0;
     let (a, b) = (words[a], words[b]);
     words[k].iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum ^= a ^ b);
 }
 
-/// [`Words::add_where`] of words of N blocks.
+/// Implements [`Words::add_where`] for words of N blocks.
 fn add_where<const N: usize>(data: &mut [u128], word: &[u128; N], bits: &[u8]) {
     for (sum, &bit) in looking(data.as_chunks_mut::<N>().0.iter_mut().zip(bits)) {
         let mask = u128::from(bit & 1).wrapping_neg();
@@ -491,14 +494,14 @@ const fn low(bits: u32, field: u32) -> u64 {
     mask
 }
 
-/// Moves eight symbols, a byte each, together. In constant time.
+/// Packs eight symbols, a byte each, into `bits` bits for each symbol. Takes constant time.
 fn pack8(symbols: u64, bits: u32) -> u64 {
     let x = symbols & low(bits, 16) | (symbols & low(bits, 16) << 8) >> (8 - bits);
     let x = x & low(2 * bits, 32) | (x & low(2 * bits, 32) << 16) >> (16 - 2 * bits);
     x & low(4 * bits, 64) | (x >> 32) << (4 * bits)
 }
 
-/// The counterpart.
+/// Reverses [`pack8`].
 fn unpack8(packed: u64, bits: u32) -> u64 {
     let x = packed & low(4 * bits, 64) | (packed >> (4 * bits) & low(4 * bits, 64)) << 32;
     let x = x & low(2 * bits, 32) | x << (16 - 2 * bits) & low(2 * bits, 32) << 16;
@@ -525,7 +528,7 @@ mod tests {
                 let mut packed = vec![7];
                 words.pack(bits, &mut packed);
                 assert_eq!(packed.len(), 1 + packed_bytes(symbols, count, bits));
-                // Bit by bit.
+                // Compares bit by bit.
                 let all: Vec<u8> = (0..count).flat_map(|k| words.symbols_of(k).to_vec()).collect();
                 for place in 0..symbols * count * bits as usize {
                     let (symbol, bit) = (place / bits as usize, place % bits as usize);
