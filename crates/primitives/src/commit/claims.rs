@@ -1,4 +1,4 @@
-//! Statements about commitments, which a proof settles.
+//! Statements about commitments that a proof verifies.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use super::rows::{BLOCK, Column, DIMENSION};
 use super::shares::Shares;
 use brickwork_base::label::Label;
 
-/// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim. For the
-/// receiver that is the value that was opened to it (or, in [`Claims::bits`], only its lowest bit). For the
-/// sender it is the committed value where the receiver does not know it, and anything where it does.
+/// Adds the shares of claim number `index` to a sum, and returns the claimed value. The receiver returns the
+/// value that the sender opened to it (in [`Claims::bits`], only its lowest bit matters). The sender returns
+/// the committed value if the receiver does not know it, and an arbitrary value otherwise.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
-/// Fills in the values of the claims about some wires of an item.
+/// Writes the values of the claims about some wires of an item.
 type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
 
-/// The coefficient, 0 or 1, of a commitment in the claim about this wire of this item.
+/// Returns the coefficient, 0 or 1, of a commitment in the claim about this item and wire.
 pub(super) type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
-/// A claim for each wire of each item, `[item][wire]`, and so for each commitment in a row. A commitment may
-/// be part of the claim with its number, and a proof takes the commitments in the order in which they were
-/// made.
+/// Claims in the order of a row of commitments: one for each wire of each item, `[item][wire]`. A commitment
+/// may be part of the claim with the same number. So a proof can process the commitments in the order in
+/// which they were made.
 pub struct Each<'a> {
     items: usize,
     wires: usize,
@@ -34,29 +34,29 @@ pub struct Each<'a> {
 }
 
 impl<'a> Each<'a> {
-    /// Makes claims for this many items with this many wires, that each sum is zero.
+    /// Makes a claim for each wire of each item: the sum is zero, unless [`Each::are`] sets its value.
     pub fn new(items: usize, wires: usize) -> Self {
         Each { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// Sets the values of the sums. `values` gets an item, some of its wires, and zeros to overwrite by the
-    /// values, as in [`Claims::known`].
+    /// Sets the values of the sums. `values` gets an item, a range of its wires, and zeros to overwrite with
+    /// the values.
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
     }
 
-    /// Makes each of these commitments part of the claim with its number where `coefficient` says so.
+    /// Adds the commitment with the same number to each claim, where `coefficient` returns 1.
     ///
     /// # Panics
-    /// If there are not as many as claims.
+    /// If the number of commitments differs from the number of claims.
     pub fn with(mut self, shares: &'a Shares, coefficient: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
         assert_eq!(shares.len(), self.count(), "a commitment for each claim");
         self.terms.push((shares, Box::new(coefficient)));
         self
     }
 
-    /// Makes the first of these commitments part of the claims where `coefficient` says so.
+    /// Adds the first of these commitments to each claim where `coefficient` returns 1.
     pub fn with_one(
         mut self,
         shares: &'a Shares,
@@ -66,12 +66,12 @@ impl<'a> Each<'a> {
         self
     }
 
-    /// Returns how many claims these are.
+    /// Returns the number of claims.
     pub fn count(&self) -> usize {
         self.items * self.wires
     }
 
-    /// Adds the commitments of claim `k` to a sum, without those that are weighted, and returns the value.
+    /// Adds the commitments of claim `k`, except the weighted ones, to a sum, and returns the claimed value.
     fn claim(&self, k: usize, sum: &mut Column) -> Label {
         self.places(k..k + 1).next().map_or(Label::ZERO, |(item, wire)| {
             self.terms
@@ -84,7 +84,7 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Returns item and wires of some claims, item after item.
+    /// Splits a range of claims into items, and returns each item with its range of wires.
     pub(super) fn runs(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let (wires, mut next) = (self.wires, claims.start);
         std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Returns item and wire of each of some claims, at least one.
+    /// Returns the item and the wire of each claim of a nonempty range.
     pub(super) fn places(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (wires, mut item, mut wire) = (self.wires, claims.start / self.wires, claims.start % self.wires);
         claims.map(move |_| {
@@ -124,47 +124,46 @@ impl Known<'_> {
     }
 }
 
-/// Adds to each of a row of sums, the first of which belongs to commitment number `index`, the weights of all
-/// claims that this commitment is part of.
+/// Adds the weights of all claims that contain a commitment to the sum at its index. The first sum belongs to
+/// commitment number `index`.
 type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
 
-/// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that
-/// they belong to.
+/// Writes a range of values that starts at number `index`, and the weights of the claims that these values
+/// belong to.
 type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
 
-/// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same
+/// Statements about commitments that one proof verifies. Both parties list the same statements in the same
 /// order.
 ///
-/// A claim names its commitments in up to three ways. [`Claims::known`] adds up their columns, claim by
-/// claim. If there are too many commitments to keep their columns, [`Claims::each`] makes the claims follow
-/// them in the order in which they were made. And a commitment that is part of many claims is *weighted*: a
-/// proof is a sum over all commitments, each times the [`Weights`] of the claims that it is part of. So it is
-/// with values that do not come in the order of the claims: they are [given](Claims::values) in their own
-/// order, each times the weight of its claim.
+/// A claim refers to its commitments in up to three ways. [`Claims::known`] adds up columns of commitments,
+/// claim by claim. [`Claims::each`] lists claims in the order of the commitments, for rows that are too long
+/// to keep their columns. A commitment that is part of many claims is *weighted*: a proof is a sum over all
+/// commitments, each multiplied by the [`Weights`] of the claims that contain it. Values can also be given in
+/// an order other than that of the claims ([`Claims::values`]), each with the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     pub(super) known: Vec<Known<'a>>,
     pub(super) bits: Vec<(usize, Claim<'a>)>,
     pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
     pub(super) values: Vec<(usize, GiveValues<'a>)>,
-    /// The opened values that rest on them.
+    /// The names of the openings that depend on the claims.
     pub(super) about: Vec<Name>,
 }
 
-/// The claims that one call listed.
+/// The claims that one call has added.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimGroup(usize);
 
-/// The weights of a proof: it multiplies each claimed value with an element of GF(2^128), for claim k of a
-/// group `x^(k mod 128)` times a random element of each 128 claims. They follow from the proof's seed and are
-/// no secret.
+/// The weights of a proof, by which it multiplies the claimed values. The weight of claim k of a group is
+/// `x^(k mod 128)` times an element of GF(2^128), which is drawn for each 128 claims. The weights follow from
+/// the proof's seed and are public.
 pub struct Weights(Vec<Vec<u128>>);
 
-/// x^128 in GF(2^128).
+/// The reduction of x^128 in GF(2^128).
 const POLYNOMIAL: u128 = 0x87;
 
 impl Weights {
-    /// Makes weights of these random elements, for each group one for each 128 claims.
+    /// Returns the weights with these random elements: for each group, one element per 128 claims.
     pub(super) fn new(elements: Vec<Vec<u128>>) -> Self {
         Weights(elements)
     }
@@ -175,7 +174,7 @@ impl Weights {
         kernels::gf128_reduce([element << power, element >> 1 >> (BLOCK - 1 - power)])
     }
 
-    /// Returns those of the claims from `first` on, one after the other.
+    /// Returns the weights of the claims from `first` on.
     pub fn from(&self, group: ClaimGroup, first: usize) -> impl Iterator<Item = u128> + '_ {
         let mut weight = 0;
         (first..).map(move |k| {
@@ -190,37 +189,36 @@ impl Weights {
 }
 
 impl<'a> Claims<'a> {
-    /// Makes no claims.
+    /// Returns an empty list of claims.
     pub fn new() -> Self {
         Claims::default()
     }
 
-    /// States that the openings depend on the claims that `state` lists: verifying the claims proves the
-    /// openings.
+    /// Lists claims on which the opened value depends: a proof of these claims proves the opening.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name());
         state(claimed.received(), self);
     }
 
-    /// Adds `count` claims of the kind "this sum of commitments is this value".
+    /// Adds `count` claims: this sum of commitments has this value.
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.known.push(Known::Sums(count, Box::new(claim)));
     }
 
-    /// Claims that follow rows of commitments.
+    /// Adds claims in the order of a row of commitments.
     pub fn each(&mut self, each: Each<'a>) -> ClaimGroup {
         self.known.push(Known::Each(each));
         ClaimGroup(self.known.len() - 1)
     }
 
-    /// Claims that were listed are also about these commitments: `weigh` adds the weights of those that
-    /// commitment `index` and the following ones are part of.
+    /// Adds commitments to claims that are already listed. `weigh` adds up, for each commitment from number
+    /// `index` on, the weights of the claims that contain it.
     pub fn weighted(&mut self, shares: &'a Shares, weigh: impl Fn(&Weights, usize, &mut [u128]) + Sync + 'a) {
         self.weighted.push((shares, Box::new(weigh)));
     }
 
-    /// Adds `count` values to those of claims that were listed. `give` gives some of them, with the weights
-    /// of their claims, in any order. Only the receiver needs them.
+    /// Sets `count` values of claims that are already listed. `give` returns a range of the values and the
+    /// weights of their claims, in any order. Only the receiver needs the values.
     pub fn values(
         &mut self,
         count: usize,
@@ -229,7 +227,7 @@ impl<'a> Claims<'a> {
         self.values.push((count, Box::new(give)));
     }
 
-    /// Claims that these commitments are to these values.
+    /// Claims that the commitments contain these values.
     pub fn opened(&mut self, opened: &'a Committed) {
         self.known(opened.values.len(), |k, sum| {
             opened.shares.add(k, sum);
@@ -237,21 +235,22 @@ impl<'a> Claims<'a> {
         });
     }
 
-    /// Adds `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
+    /// Adds `count` claims about the lowest bit of a sum of commitments. The proof reveals nothing else about
+    /// the sum.
     pub fn bits(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.bits.push((count, Box::new(claim)));
     }
 
     /// Returns the names of the openings that depend on these claims, for the [`Proof`](super::Proof) that
-    /// settles them.
+    /// verifies them.
     pub fn names(&self) -> &[Name] {
         &self.about
     }
 
-    /// Checks each claim by itself, where shares are the plain committed values: this is the meaning that a
-    /// scheme proves without seeing the values. `value_of` reads a value from a sum. Returns the wrong claim.
-    /// If a value and a bit are wrong, it returns the value, because a lie about one is often a lie about the
-    /// other, too.
+    /// Checks each claim by itself, for tests in which the shares are the committed values. A scheme proves
+    /// the same facts without revealing the values. `value_of` reads the value of a sum. Returns the kind of
+    /// the first wrong claim. If a value and a bit are wrong, it returns the value, because one lie often
+    /// makes both wrong.
     pub fn wrong(&self, value_of: impl Fn(&Column) -> u128) -> Option<Cheat> {
         let wrong_bit = self.bits.iter().any(|(count, claim)| {
             (0..*count).any(|i| {
@@ -266,9 +265,8 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Returns whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for
-    /// all other claims, keep the claims of that block apart. All sums and values, each times its weight,
-    /// then add up to a word whose bit k is the error of claim k.
+    /// Returns whether a claimed value is wrong. The weights are `x^k` for claim k of one block, and 0 for
+    /// all other claims. So bit k of each total is the error of claim k of this block.
     fn has_wrong_values(&self, value_of: impl Fn(&Column) -> u128) -> bool {
         let counts: Vec<usize> = self.known.iter().map(Known::count).collect();
         let blocks =

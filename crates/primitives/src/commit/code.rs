@@ -2,8 +2,7 @@
 //!
 //! All of them come from extended BCH codes. For s = 64 and 80 one code of length 512 is shortened; for s =
 //! 40 Construction X3 glues tails to a chain of three codes of length 256, which saves traffic: 147 parity
-//! bits a commitment. The distances are lower bounds that follow from the BCH bound, see the tests, which
-//! recompute them.
+//! bits a commitment. The distances are lower bounds from the BCH bound; the tests compute them again.
 
 use std::sync::OnceLock;
 
@@ -11,17 +10,17 @@ use brickwork_kernels as kernels;
 
 pub use super::rows::DIMENSION;
 
-/// A systematic binary code: a codeword is the 128 bits of the message followed by the parity bits.
+/// A systematic binary code: a codeword is the 128 message bits followed by the parity bits.
 #[derive(Debug)]
 pub struct Code {
     distance: u32,
-    /// For each parity bit the message bits that it is the sum of.
+    /// For each parity bit, the message bits of which it is the sum.
     parity: Vec<u128>,
 }
 
 impl Code {
-    /// Returns the code for `s` bits of statistical security: `[275, 128, 42]` for 40, `[399, 128,
-    /// 74]` for 64, `[429, 128, 84]` for 80. Nothing else is offered.
+    /// Returns the code for `s` bits of statistical security: `[275, 128, 42]` for 40, `[399, 128, 74]` for
+    /// 64, `[429, 128, 84]` for 80. Returns `None` for any other `s`.
     pub fn for_security(s: u32) -> Option<&'static Code> {
         static S40: OnceLock<Code> = OnceLock::new();
         static S64: OnceLock<Code> = OnceLock::new();
@@ -49,14 +48,14 @@ impl Code {
         self.distance
     }
 
-    /// Returns the number of 64-bit words that a codeword takes.
+    /// Returns the number of 64-bit words of a codeword.
     pub fn words(&self) -> usize {
         self.length().div_ceil(64)
     }
 
     /// Encodes `blocks * 128` messages at once: `message` and `parity` hold one row of `blocks` 128-bit
-    /// blocks for each bit, and bit j of a row belongs to message j. Constant time: which rows are added is
-    /// public.
+    /// blocks for each bit, and bit j of a row belongs to message j. Takes constant time: the choice of the
+    /// added rows is public.
     pub fn encode_rows(&self, message: &[u128], parity: &mut [u128], blocks: usize) {
         kernels::parity_rows(&self.parity, message, parity, blocks);
     }
@@ -109,7 +108,8 @@ fn roots(m: u32, t: usize) -> Vec<bool> {
     root
 }
 
-/// The generator polynomial of that code: the product of (x - alpha^e) over its roots, computed in GF(2^m).
+/// The generator polynomial of the code of [`roots`]: the product of (x - alpha^e) over its roots, computed
+/// in GF(2^m).
 fn generator(m: u32, t: usize) -> Word {
     let alpha = powers(m);
     let n = alpha.len();
@@ -130,7 +130,7 @@ fn generator(m: u32, t: usize) -> Word {
     g.into_iter().map(|c| c == 1).collect()
 }
 
-/// `g`'s multiples x^0 g, x^1 g, … as words of the extended code of length 2^m.
+/// The multiples x^0 g, x^1 g, … as words of the extended code of length 2^m.
 fn extended_rows(m: u32, g: &[bool], count: usize) -> Vec<Word> {
     let n = (1usize << m) - 1;
     (0..count)
@@ -147,7 +147,8 @@ fn extended_rows(m: u32, g: &[bool], count: usize) -> Vec<Word> {
         .collect()
 }
 
-/// The extended BCH code of length 2^m that corrects `t` errors has distance 2t + 2; shortening keeps that.
+/// Returns the extended BCH code of length 2^m that corrects `t` errors, shortened. Its distance is 2t + 2,
+/// which shortening does not reduce.
 fn shortened_bch(m: u32, t: usize) -> Code {
     let g = generator(m, t);
     let dimension = (1 << m) - g.len();
@@ -155,8 +156,8 @@ fn shortened_bch(m: u32, t: usize) -> Code {
 }
 
 /// Construction X3 on the extended BCH codes `[256, 131, 38]` ⊃ `[256, 123, 40]` ⊃ `[256, 115, 44]` with
-/// tails `[13, 8, 4]` and `[9, 8, 2]`. A word outside the middle code gains 4, and one of the middle code
-/// outside the inner one 2.
+/// tails `[13, 8, 4]` and `[9, 8, 2]`. The tail adds 4 to the weight of a word outside the middle code, and 2
+/// to that of a word of the middle code outside the inner one.
 fn construction_x3() -> Code {
     let (outer, middle, inner) = (generator(8, 18), generator(8, 19), generator(8, 21));
     let mut rows = Vec::new();
@@ -188,8 +189,8 @@ fn hamming_tail(i: usize) -> Word {
     (0..13).map(|j| if j < 8 { j == i } else { ODD[i] >> (j - 8) & 1 == 1 }).collect()
 }
 
-/// Brings a generator matrix into systematic form, keeps 128 of its rows (shortening at the pivots of the
-/// others) and moves their pivots to the front.
+/// Brings a generator matrix into systematic form. Keeps 128 of its rows, by shortening at the pivots of the
+/// other rows, and moves the kept pivots to the front.
 fn systematic(mut rows: Vec<Word>, distance: u32) -> Code {
     let length = rows[0].len();
     let mut pivots: Vec<usize> = Vec::new();
@@ -221,15 +222,16 @@ mod tests {
         message.count_ones() + code.parity.iter().map(|m| (m & message).count_ones() % 2).sum::<u32>()
     }
 
-    /// Dimension and BCH bound of the narrow-sense code: the longest run of consecutive roots plus one.
+    /// Returns the dimension of the narrow-sense code and its BCH bound: the length of the first run of
+    /// consecutive roots, plus one.
     fn bch(m: u32, t: usize) -> (usize, usize) {
         let root = roots(m, t);
         let run = (1..root.len()).take_while(|&e| root[e]).count();
         (root.len() - root.iter().filter(|r| **r).count(), run + 1)
     }
 
-    /// The extended code adds one to an odd distance. If the run gives an even bound the code's odd words
-    /// still gain.
+    /// Returns the dimension and the distance bound of the extended code. The overall parity bit raises an
+    /// odd bound by one.
     fn extended_distance(m: u32, t: usize) -> (usize, usize) {
         let (k, d) = bch(m, t);
         (k, d + d % 2)
@@ -262,7 +264,8 @@ mod tests {
         }
     }
 
-    /// An even word of length 2^m each, a multiple of the generator before its last bit.
+    /// Each row is a word of even weight and length 2^m, and without its last bit a multiple of the
+    /// generator.
     #[test]
     fn rows_are_words_of_the_extended_code() {
         for (m, t) in [(8, 18), (8, 19), (8, 21), (9, 36), (9, 41)] {
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(extended_distance(8, 18), (131, 38));
         assert_eq!(extended_distance(8, 19), (123, 40));
         assert_eq!(extended_distance(8, 21), (115, 44));
-        // The chain: every root of a larger code is one of the smaller.
+        // The codes are nested: every root of the larger code is a root of the smaller one.
         for (larger, smaller) in [(18, 19), (19, 21)] {
             assert!(roots(8, larger).iter().zip(roots(8, smaller)).all(|(a, b)| !a || b));
         }
@@ -317,7 +320,8 @@ mod tests {
         assert!(Code::for_security(41).is_none());
     }
 
-    /// So the two codes have the same distances: nothing is lost or changed by the systematic form.
+    /// The systematic code consists of sums of the matrix's rows, so the systematic form does not change its
+    /// distance.
     #[test]
     fn systematic_words_are_sums_of_the_rows() {
         let tailed = |t: usize, count: usize, tail: &dyn Fn(usize) -> Word| -> Vec<Word> {
@@ -335,13 +339,13 @@ mod tests {
         let bch = |t: usize, count: usize| extended_rows(9, &generator(9, t), count);
         for (s, n, mut rows) in [(40, 255, x3.concat()), (64, 511, bch(36, 241)), (80, 511, bch(41, 211))] {
             let code = Code::for_security(s).unwrap();
-            // Before the overall parity each row ends elsewhere, so that from the end on every sum of rows
-            // comes to zero.
+            // Each row ends at another position before its overall parity bit. So eliminating from the end
+            // reduces a word of the code to zero.
             let end = |row: &Word| row[..n].iter().rposition(|bit| *bit).unwrap();
             rows.sort_by_key(|row| std::cmp::Reverse(end(row)));
             assert!(rows.windows(2).all(|pair| end(&pair[0]) > end(&pair[1])));
             for k in 0..DIMENSION {
-                // As many pivots as rows, at the front.
+                // The pivots are at the front, one for each row.
                 let mut word: Word = (0..rows.len()).map(|column| column == k).collect();
                 word.extend(code.parity.iter().map(|mask| mask >> k & 1 == 1));
                 assert_eq!(word.len(), rows[0].len());

@@ -1,4 +1,4 @@
-//! Random combinations of claims and of new commitments: both parties of a proof compute them in the same
+//! Random combinations of claims and of new commitments. Both parties of a proof compute them in the same
 //! way, each from its own shares.
 
 use brickwork_kernels as kernels;
@@ -12,7 +12,8 @@ use super::shares::Shares;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 
-/// 128 random combinations of claims: of the shares, one block for each coordinate, and of the values' bits.
+/// 128 random combinations of claims: one block for each coordinate of the shares, and one for each bit of
+/// the values.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Sums {
     pub shares: Vec<u128>,
@@ -20,7 +21,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds commitment j of 128 to combination j.
+    /// Adds masking commitment j to combination j, for all 128.
     pub fn add_mask(&mut self, mask: &Shares, values: Option<&[Label]>) {
         let mut rows = vec![0u128; self.shares.len()];
         let (words, columns) = mask.columns();
@@ -34,7 +35,7 @@ impl Sums {
     }
 }
 
-/// The words to combine: claims, or new commitments with the values that their sender knows.
+/// The commitments to combine: claims, or new commitments with the values that their sender knows.
 pub(super) enum Group<'a> {
     Claims(usize, &'a Claim<'a>),
     Each(&'a Each<'a>),
@@ -42,7 +43,7 @@ pub(super) enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Makes the group of new commitments.
+    /// Returns the group of new commitments.
     pub fn new(new: &'a New<'a>) -> Self {
         Group::New(new.shares, Some(new.values))
     }
@@ -63,11 +64,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Accumulates unreduced products, for one thread.
+/// Unreduced products that one thread adds up.
 struct Accumulator {
     shares: Vec<[u128; 2]>,
     values: Vec<[u128; 2]>,
-    /// The weight of the commitment that is part of many claims of a group.
+    /// The weight of the single commitment that many claims of a group contain.
     one: [[u128; 2]; 1],
     columns: Vec<Column>,
     labels: Vec<Label>,
@@ -75,13 +76,13 @@ struct Accumulator {
     room: Room,
 }
 
-/// Blocks of claims whose random elements are made in one go.
+/// The number of blocks of claims whose random elements are computed in one call.
 pub(super) const COMBINE_BLOCKS: usize = 64;
 
-/// The part of known claims.
+/// The number of the known claims among the parts of a proof.
 const KNOWN: usize = 2;
 
-/// Combines the known claims, and the commitments that are weighted for them.
+/// Combines the known claims and the commitments that are weighted for them.
 pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
@@ -89,7 +90,8 @@ pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Cl
     sums
 }
 
-/// Adds the commitments, and the values of those, that are weighted for the known claims.
+/// Adds the commitments that are weighted for the known claims, and the values that were listed for these
+/// claims.
 fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums) {
     let weights = &draw_weights(seed, claims.known.iter().map(Known::count));
     let lists: Vec<_> = claims
@@ -106,8 +108,9 @@ fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums)
     }
 }
 
-/// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result
-/// `i`. `give` gives some values, the first of which has this number, and their weights.
+/// Returns the sum of values, each multiplied by a weight in GF(2^128). Bit `m` of result `i` is bit `i` of
+/// the sum for bit `m` of the weights. `give` writes a range of values that starts at this number, and their
+/// weights.
 fn weighted_values(
     count: usize,
     give: impl Fn(usize, &mut [Label], &mut [u128]) + Sync,
@@ -118,7 +121,7 @@ fn weighted_values(
             (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
         give(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
         for (values, weights) in values.chunks_exact(BLOCK).zip(weights.chunks_exact(BLOCK)) {
-            // For each sum, the values that are in it.
+            // For each bit of the weights, the mask of the values whose weight has this bit.
             let (mut masks, mut product) = ([0u128; BLOCK], [0u128; BLOCK]);
             kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
             kernels::parity_rows(&masks, bytemuck::cast_slice(values), &mut product, 1);
@@ -137,7 +140,7 @@ fn weighted_values(
     rows
 }
 
-/// Draws the random elements of groups of this many known claims.
+/// Draws the weights of the groups of known claims, whose numbers of claims are `counts`.
 fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
     let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
     let of_group = |count: usize| {
@@ -149,8 +152,8 @@ fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
     Weights::new(counts.map(of_group).collect())
 }
 
-/// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p ·
-/// 2^64 + b).
+/// Combines all groups of a part. Each group begins a new block. Block b of part p is multiplied by
+/// AES_seed(p · 2^64 + b).
 pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
     let key = Aes128::new(seed);
     let zero = || Accumulator {
@@ -194,7 +197,7 @@ pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, grou
 }
 
 impl Accumulator {
-    /// Adds the blocks of a task, each times its element.
+    /// Adds the blocks of a task, each multiplied by its element.
     fn add(&mut self, group: &Group, task: usize, elements: &[u128]) {
         let start = task * COMBINE_BLOCKS * BLOCK;
         match group {
@@ -269,7 +272,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds the claims that follow a chunk of commitments.
+    /// Adds the claims about one chunk of commitments.
     fn add_each(&mut self, each: &Each, chunk: usize, elements: &[u128]) {
         let blocks = elements.len();
         let claims = chunk * CHUNK..each.count().min((chunk + 1) * CHUNK);
@@ -300,7 +303,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds a column as often as the claims of `one` say.
+    /// Adds a column, multiplied by the weight in `one`.
     fn add_one(&mut self, column: &Column) {
         let weight = kernels::gf128_reduce(self.one[0]);
         for (i, [low, _]) in self.shares.iter_mut().enumerate() {
@@ -321,8 +324,8 @@ impl Accumulator {
 
 impl Drop for Accumulator {
     fn drop(&mut self) {
-        // For a commitment that is combined alone, such as those of the offsets, a sum without its mask would
-        // reveal the value.
+        // The sums are secret: the combination of a single commitment, such as an offset, without its mask
+        // would reveal the value.
         kernels::erase(&mut self.shares);
         kernels::erase(&mut self.values);
         kernels::erase(&mut self.columns);
@@ -331,7 +334,7 @@ impl Drop for Accumulator {
     }
 }
 
-/// Packs, block after block, the claims about these commitments, which begin a block.
+/// Packs the coefficients of claims into blocks, one bit for each claim. The first claim begins a block.
 fn pack(
     coefficient: &Coefficient,
     places: impl Iterator<Item = (usize, usize)>,

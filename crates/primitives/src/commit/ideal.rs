@@ -1,6 +1,6 @@
-//! The ideal functionality, for tests, and nothing but them: values travel in the clear, a share is the value
-//! itself, and each claim is compared. It uses only the interface of every scheme, so tests of other crates
-//! can include this file.
+//! The ideal functionality, only for tests: values travel in the clear, a share is the value itself, and each
+//! claim is compared. It uses only the interface that every scheme has, so tests of other crates can include
+//! this file.
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use brickwork_wire::{Channel, Tag};
 
 const VALUES: Tag = Tag(230);
 
-/// The functionality.
+/// The ideal scheme.
 pub struct Ideal;
 
 impl Scheme for Ideal {
@@ -46,8 +46,8 @@ impl Scheme for Ideal {
     }
 }
 
-/// The state that a stock keeps: values of this party's choice, by their place in the stream; random ones
-/// follow from the seed.
+/// The state that a stock keeps: the values that this party chose, with their places in the stream. Random
+/// values follow from the seed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SenderState {
     seed: [u8; 32],
@@ -67,7 +67,7 @@ pub struct Sender {
     fault: Arc<Fault>,
 }
 
-/// The party that is committed to, and sees everything.
+/// The receiver, which sees all values.
 pub struct Receiver {
     names: Names,
     next: Range,
@@ -77,7 +77,7 @@ pub struct Receiver {
 /// The counter of places in the stream.
 const PLACES: Counter = Counter::new("places of ideal commitments", 40);
 
-/// The range of places of a setup.
+/// The range of places of a new setup.
 fn of_setup() -> Range {
     Ranges::of_setup().take(&PLACES).expect("nothing is taken")
 }
@@ -105,7 +105,7 @@ impl Sender {
         }
     }
 
-    /// Sends values that lie at the next places.
+    /// Sends values, and gives them the next places of the stream.
     fn send(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
         send(channel, self.next.draw(values.len() as u64)?, values)?;
         Ok(Committed { values: values.to_vec(), shares: shares(values) })
@@ -122,7 +122,7 @@ fn send(channel: &mut Channel, first: u64, values: &[Label]) -> Result<(), Error
     channel.send(VALUES, &[&first.to_le_bytes()[..], bytemuck::cast_slice(values)].concat())
 }
 
-/// Values that come one after the other, from this place on.
+/// Values of a row that begins at this place of the stream.
 pub struct Committing {
     first: u64,
     count: usize,
@@ -244,7 +244,7 @@ impl commit::Receiver for Receiver {
     fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
         let first = self.next.draw(count as u64)?;
         let message = channel.receive(VALUES, 8 + 16 * count)?;
-        let (place, values) = message.split_first_chunk::<8>().expect("as long as was asked for");
+        let (place, values) = message.split_first_chunk::<8>().expect("the message has the requested length");
         if u64::from_le_bytes(*place) != first {
             return Err(Cheat::Commitment.into());
         }

@@ -1,24 +1,24 @@
-//! The results of a verification: tokens that nobody else can make.
+//! The results of a verification: tokens that only a receiver can make.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shares::Shares;
 
-/// Names something that one receiver is yet to have proven; nothing else in the process has the same name.
+/// A name for something that one receiver has not yet verified. It is unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
     receiver: u64,
     number: u64,
 }
 
-/// The names that one receiver gives. It keeps them to itself, because the names decide what counts as proven
-/// to it. No message influences them, nor which proof is used for which claim. A mismatch is an error in this
-/// program, which no peer can cause.
+/// The names that one receiver assigns. Only the receiver can use them, because the names decide what it
+/// accepts as proven. No message influences a name, or the choice of a proof for a claim. So a mismatch is an
+/// error of this program that no peer can cause.
 #[derive(Debug)]
 pub struct Names(Name);
 
 impl Default for Names {
-    /// Those of a new receiver.
+    /// Returns the names of a new receiver.
     fn default() -> Self {
         static RECEIVERS: AtomicU64 = AtomicU64::new(0);
         Names(Name { receiver: RECEIVERS.fetch_add(1, Ordering::Relaxed), number: 0 })
@@ -31,41 +31,40 @@ impl Names {
         self.0
     }
 
-    /// Names commitments that have come.
+    /// Names commitments that have arrived.
     pub fn pending(&mut self, shares: Shares) -> Pending {
         Pending { name: self.draw(), shares }
     }
 
-    /// Makes the proof that this receiver has just verified: the commitments in `new` are valid, and the
-    /// claims [with](super::Claims::names) these names are true.
+    /// Makes the proof of a verification by this receiver: the commitments in `new` are valid, and the claims
+    /// [with](super::Claims::names) these names are true.
     ///
     /// # Panics
-    /// If something of it is not this receiver's: its shares say nothing of that.
+    /// If a name belongs to another receiver, because these shares do not verify its claims.
     pub fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
         let covered: Vec<Name> =
             new.iter().map(|pending| pending.name).chain(about.iter().copied()).collect();
         assert!(
             covered.iter().all(|name| name.receiver == self.0.receiver),
-            "claims about another's commitments"
+            "claims about the commitments of another receiver"
         );
         Proof(covered)
     }
 
-    /// Wraps the sender's openings until they are proven.
+    /// Wraps an opening until it is proven.
     pub fn claimed<T>(&mut self, received: T) -> Claimed<T> {
         Claimed { name: self.draw(), received }
     }
 }
 
-/// A receiver's shares of commitments that the sender has not yet proven to be commitments at all.
+/// A receiver's shares of commitments that the sender has not yet proven to be valid.
 pub struct Pending {
     name: Name,
     shares: Shares,
 }
 
-/// The facts that [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are
-/// commitments, and that others were opened rightly. Nobody else can make a proof for the openings that this
-/// receiver got.
+/// The facts that [`Receiver::verify`](super::Receiver::verify) has verified: some commitments are valid, and
+/// some openings are right. Only the receiver of these openings can make the proof.
 ///
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());
@@ -83,19 +82,19 @@ impl Pending {
         &self.shares
     }
 
-    /// Returns the shares, now that they are proven.
+    /// Returns the shares after they are proven.
     ///
     /// # Panics
-    /// If the proof is about others.
+    /// If the proof covers other commitments.
     pub fn accept(self, proof: &Proof) -> Shares {
-        assert!(proof.0.contains(&self.name), "a proof about other commitments");
+        assert!(proof.0.contains(&self.name), "a proof of these commitments");
         self.shares
     }
 }
 
-/// A value that a sender opened to a receiver, while the claims that it rests on are not settled. It can be
-/// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no
-/// other.
+/// A value that a sender opened to a receiver, before its claims are verified. It may be read.
+/// [`Claimed::proven`] returns it for the proof of the claims that were [stated about
+/// it](super::Claims::about), and for no other proof.
 ///
 /// ```compile_fail,E0616
 /// fn without_a_proof(claimed: brickwork_primitives::commit::Claimed<Vec<u8>>) -> Vec<u8> {
@@ -121,22 +120,23 @@ impl<T> Claimed<T> {
         self.name
     }
 
-    /// Returns the received value, only to look at it.
+    /// Returns the received value for reading only.
     pub fn received(&self) -> &T {
         &self.received
     }
 
-    /// Maps it to more that rests on claims that are still to be stated, with those about the same.
+    /// Extends the opening by further values that depend on the same claims, or on claims to be stated about
+    /// it.
     pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
         Claimed { name: self.name, received: more(self.received) }
     }
 
-    /// Returns the opening, after the proof of the claims about it.
+    /// Returns the opening after the claims about it are proven.
     ///
     /// # Panics
-    /// If the proof is of other claims, or of another receiver's.
+    /// If the proof covers other claims, or belongs to another receiver.
     pub fn proven(self, proof: &Proof) -> T {
-        assert!(proof.0.contains(&self.name), "a proof of other claims");
+        assert!(proof.0.contains(&self.name), "a proof of these claims");
         self.received
     }
 }

@@ -1,5 +1,5 @@
-//! Rows of many commitments, at the sender. Their values are kept while there is room, and otherwise computed
-//! again when they are needed, by the scheme's own method.
+//! Rows of many commitments, at the sender. Their values are kept in memory while there is room, and
+//! recomputed when they are needed otherwise.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 
-/// The sender's part of a row of commitments: the values and its shares. An opened row has the same form at
-/// the receiver: the values that were opened to it, and its own shares.
+/// A row of commitments at the sender: the values and its shares. An opened row has the same form at the
+/// receiver: the opened values, and the receiver's shares.
 #[derive(Default)]
 pub struct Committed {
     /// The committed values.
@@ -24,7 +24,7 @@ pub struct Committed {
     pub shares: Shares,
 }
 
-/// Commitments that are not proven to be commitments yet, with the values that their sender knows.
+/// Commitments that are not proven to be valid yet, with the values that their sender knows.
 pub struct New<'a> {
     pub(super) shares: &'a Shares,
     pub(super) values: NewValues<'a>,
@@ -54,7 +54,7 @@ impl Committed {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// Returns the commitments at the places of each list, in its order. No position may occur twice.
+    /// Returns, for each list, the commitments at its places, in its order. No place may occur twice.
     pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Committed> {
         let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
         values
@@ -64,7 +64,7 @@ impl Committed {
     }
 }
 
-/// A row of commitments, or some of one. It keeps little or nothing of each commitment.
+/// A row of commitments, or a selection of one. It keeps little or nothing of each commitment.
 pub struct Row {
     values: Storage,
     shares: Shares,
@@ -73,12 +73,12 @@ pub struct Row {
 enum Storage {
     Held(Memory),
     Again(Arc<dyn ValueRows>),
-    /// Some of a row.
+    /// A selection of a row.
     Picked(Arc<dyn ValueRows>, Arc<Selection>),
 }
 
-/// Values, and the part of a budget that they take.
-struct Memory(Labels, #[expect(dead_code, reason = "goes back with the values")] Option<Held>);
+/// Values in memory, with the part of the memory budget that they take.
+struct Memory(Labels, #[expect(dead_code, reason = "returned to the budget with the values")] Option<Held>);
 
 impl Default for Row {
     fn default() -> Self {
@@ -103,18 +103,18 @@ impl<'a> From<&'a Row> for New<'a> {
 }
 
 impl Row {
-    /// Makes a row with all values in memory, of which this is a part of a budget.
+    /// Returns a row with all values in memory. `budget` is their part of the memory budget.
     pub(super) fn held_in(budget: Option<Held>, mut committed: Committed) -> Self {
         let (values, shares) = (std::mem::take(&mut committed.values), std::mem::take(&mut committed.shares));
         Row { values: Storage::Held(Memory(values.into(), budget)), shares }
     }
 
-    /// Makes a row of values that are made again whenever they are needed.
+    /// Returns a row whose values are recomputed whenever they are needed.
     pub(super) fn made_again(values: Arc<dyn ValueRows>, shares: Shares) -> Self {
         Row { values: Storage::Again(values), shares }
     }
 
-    /// Returns the method to compute the values again.
+    /// Returns the source that recomputes the values, if there is one.
     #[cfg(test)]
     pub(super) fn origin(&self) -> Option<&dyn ValueRows> {
         match &self.values {
@@ -132,7 +132,7 @@ impl Row {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the row is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -147,11 +147,11 @@ impl Row {
         self.shares
     }
 
-    /// Returns the values at the places from `first` on, which are fewest work where they follow each other
-    /// in the row.
+    /// Writes the values at the places from `first` on. Recomputing is cheapest for places that follow each
+    /// other in the row.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they lie in a file that cannot be read.
+    /// [`Error::Resource`] if a file with corrections cannot be read.
     pub fn fill(&self, first: usize, values: &mut [Label]) -> Result<(), Error> {
         let end = first + values.len();
         match &self.values {
@@ -197,7 +197,7 @@ impl Row {
         Ok(values)
     }
 
-    /// Puts the values of items, of `each` commitments, where they are wanted: for each item the place among
+    /// Writes the values of selected items, of `each` commitments. `place` returns the place of an item among
     /// `wanted`.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Row {
         Ok(())
     }
 
-    /// Returns some of these, which are not made yet if all are not.
+    /// Returns a selection of this row. Values that are not in memory stay to be recomputed.
     pub fn pick(&self, selection: &Arc<Selection>) -> Row {
         let values = match &self.values {
             Storage::Again(origin) => Storage::Picked(origin.clone(), selection.clone()),
@@ -241,12 +241,13 @@ impl Row {
                 values.extend(selection.places().map(|place| memory.0[place]));
                 Storage::Held(Memory(values, None))
             }
-            Storage::Picked(..) => unreachable!("nothing is picked twice"),
+            Storage::Picked(..) => unreachable!("a selection of a selection"),
         };
         Row { values, shares: self.shares.pick(selection) }
     }
 
-    /// Returns the row with all values in memory and all shares as columns, so that some can be had quickly.
+    /// Returns the row with all values in memory and all shares as columns, for quick access to single
+    /// commitments.
     ///
     /// # Errors
     /// As [`Row::fill`].
@@ -254,7 +255,7 @@ impl Row {
         Ok(Row { values: Storage::Held(Memory(self.values()?, None)), shares: self.shares.gathered() })
     }
 
-    /// Returns the first of these.
+    /// Returns the first `count` commitments.
     ///
     /// # Errors
     /// As [`Row::fill`].
@@ -267,16 +268,18 @@ impl Row {
     /// Returns the values of a [gathered](Row::gathered) row.
     ///
     /// # Panics
-    /// If they would have to be made.
+    /// If the values are not in memory.
     pub fn held(&self) -> &[Label] {
         match &self.values {
             Storage::Held(memory) => &memory.0,
-            Storage::Again(_) | Storage::Picked(..) => unreachable!("what is kept for programs is gathered"),
+            Storage::Again(_) | Storage::Picked(..) => {
+                unreachable!("a gathered row has its values in memory")
+            }
         }
     }
 
-    /// Returns the commitments of a gathered row that belong to some of `all` items, which have equally many
-    /// each.
+    /// Returns the commitments of a gathered row that belong to a range of items. The row has the same number
+    /// of commitments for each of `all` items.
     pub fn of_items(&self, all: usize, items: Range<usize>) -> Row {
         let each = self.len().checked_div(all).unwrap_or(0);
         let places = items.start * each..items.end * each;
@@ -292,14 +295,14 @@ impl Row {
         self.shares.append(&others.shares);
     }
 
-    /// Puts shares in the place of none.
+    /// Returns the row with these shares instead of its own.
     pub fn with_shares(self, shares: Shares) -> Row {
         Row { shares, ..self }
     }
 }
 
-/// Returns the values of those chunks that are asked for, in their order: `with` gets the first place and the
-/// values.
+/// Computes the values of the wanted chunks in order, and passes each chunk's first place and values to
+/// `with`.
 pub(super) fn each_chunk(
     origin: &dyn ValueRows,
     wanted: impl Fn(Range<usize>) -> bool,
@@ -309,13 +312,13 @@ pub(super) fn each_chunk(
     let chunks = 0..origin.count().div_ceil(CHUNK);
     let chunks: Vec<usize> = chunks.filter(|&chunk| wanted(places(chunk))).collect();
     match chunks.len() {
-        // Making one takes no longer than handing it over.
+        // A single chunk is not worth starting tasks in the pool.
         ..=1 => each_chunk_in_turn(origin, &chunks, with),
         _ => pool::compute(|| each_chunk_in_turn(origin, &chunks, with)),
     }
 }
 
-/// [`each_chunk`]: while some are made, those before are passed on.
+/// Implements [`each_chunk`]: passes a group of chunks on while the next group is computed.
 fn each_chunk_in_turn(
     origin: &dyn ValueRows,
     chunks: &[usize],

@@ -1,6 +1,6 @@
-//! How commitments lie side by side: the bits of a coordinate, over many commitments, are a row of 128-bit
-//! blocks. A party's share of one commitment is a column. Rows are made, sent and multiplied with random
-//! elements; single claims add up columns.
+//! The layout of commitments in memory. The bits of one coordinate, over many commitments, are a row of
+//! 128-bit blocks. A party's share of one commitment is a column. Commitments are made, sent and multiplied
+//! with random elements in rows; single claims add up columns.
 
 use std::ops::Range;
 
@@ -13,60 +13,62 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 
-/// Bits of a committed value.
+/// The number of bits of a committed value.
 pub const DIMENSION: usize = 128;
 
-/// Words of a [`Column`]: the longest code's codeword takes seven, and eight are a line of the cache.
+/// The number of words of a [`Column`]. The longest code needs seven; eight fill a cache line.
 pub const COLUMN_WORDS: usize = 8;
 
 /// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i.
 pub type Column = [u64; COLUMN_WORDS];
 
-/// Commitments in a block: the bits of a 128-bit word.
+/// The number of commitments in a block: one for each bit of a 128-bit word.
 pub(super) const BLOCK: usize = 128;
-/// Blocks that one thread works on at a time: the rows of a chunk fit the second-level cache.
+/// The number of blocks that one thread processes at a time. The rows of a chunk fit into the second-level
+/// cache.
 pub(super) const CHUNK_BLOCKS: usize = 16;
-/// Commitments in a chunk.
+/// The number of commitments in a chunk.
 pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
-/// Chunks that are computed in parallel.
+/// The number of chunks that are computed in parallel.
 pub(super) const CHUNKS_IN_HAND: usize = 16;
 
-/// A party's shares of a row of commitments, made again whenever they are wanted.
+/// A party's shares of a row of commitments, recomputed whenever they are needed.
 pub(super) trait Rows: Send + Sync {
     /// Returns the number of commitments.
     fn count(&self) -> usize;
 
-    /// Returns the bits of a share.
+    /// Returns the number of bits of a share.
     fn coordinates(&self) -> usize;
 
-    /// Makes the rows of a chunk, one for each coordinate; `rows` is overwritten, and bits after the last
-    /// commitment are arbitrary. A failed read is noted where the party looks before it proves or accuses.
+    /// Computes the rows of a chunk, one for each coordinate, and overwrites `rows`. Bits after the last
+    /// commitment are arbitrary. If a file cannot be read, the error is noted in a
+    /// [`Fault`](crate::spill::Fault), which the party checks before it proves or accuses.
     fn rows(&self, chunk: usize, rows: &mut Vec<u128>);
 
-    /// Adds the column of one commitment to a sum, in the bits that `mask` has.
+    /// Adds the column of one commitment to a sum, masked by `mask`.
     fn add(&self, index: usize, mask: u64, sum: &mut Column);
 
-    /// Loses the contents of a file, which must not be empty.
+    /// Truncates the file of corrections, for tests of read errors.
     #[cfg(test)]
     fn lose_file(&self);
 
-    /// Returns the words of a column.
+    /// Returns the number of words of a column.
     fn words(&self) -> usize {
         self.coordinates().div_ceil(64)
     }
 
-    /// Returns the blocks of a chunk.
+    /// Returns the number of blocks of a chunk.
     fn blocks(&self, chunk: usize) -> usize {
         blocks(self.count(), chunk)
     }
 
-    /// Does the same as [`Rows::rows`], with zeros after the last commitment.
+    /// Does the same as [`Rows::rows`], and clears the bits after the last commitment.
     fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
         self.rows(chunk, rows);
         clear_behind_the_last(self.count(), chunk, rows);
     }
 
-    /// Makes the columns of chunks from `first` on, as many as `columns` has room for.
+    /// Computes the columns of consecutive chunks from `first` on, until `columns` is full.
     fn columns(&self, first: usize, columns: &mut [u64]) {
         let words = self.words();
         let make = |rows: &mut Vec<u128>, c: usize, columns: &mut [u64]| {
@@ -78,33 +80,33 @@ pub(super) trait Rows: Send + Sync {
     }
 }
 
-/// The committed values of a row, at their sender, made again whenever they are wanted.
+/// The committed values of a row, recomputed by their sender whenever they are needed.
 pub(super) trait ValueRows: Send + Sync {
     /// Returns the number of commitments.
     fn count(&self) -> usize;
 
-    /// Makes the rows of value bits of some blocks of a chunk, in `room.message`.
+    /// Computes the rows of value bits of some blocks of a chunk, in `room.message`.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they lie in a file that cannot be read.
+    /// [`Error::Resource`] if a file with corrections cannot be read.
     fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error>;
 
-    /// Returns the place to note read errors while claims are combined.
+    /// Returns the fault that records read errors while claims are combined.
     fn fault(&self) -> &Fault;
 
     /// Returns the concrete type, for tests of one scheme.
     #[cfg(test)]
     fn as_any(&self) -> &dyn std::any::Any;
 
-    /// Does the same as [`ValueRows::message`] for a whole chunk, with zeros after the last commitment. A
-    /// failed read is noted.
+    /// Does the same as [`ValueRows::message`] for a whole chunk, and clears the bits after the last
+    /// commitment. A read error is recorded in [`ValueRows::fault`].
     fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
         let blocks = blocks(self.count(), chunk);
         self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault().note(error));
         clear_behind_the_last(self.count(), chunk, &mut room.message);
     }
 
-    /// Makes the values at the places from `first` on.
+    /// Computes the values at the places from `first` on.
     ///
     /// # Errors
     /// As [`ValueRows::message`].
@@ -126,24 +128,24 @@ pub(super) trait ValueRows: Send + Sync {
     }
 }
 
-/// Buffers for rows and values; they are erased at the end.
+/// Buffers for rows and values, erased at the end.
 #[derive(Default)]
 pub(super) struct Room {
     /// The rows of value bits.
     pub message: Zeroizing<Vec<u128>>,
-    /// Room for the values' other shares, for the code that makes them.
+    /// The rows of the values' other shares, for the code that computes the values.
     pub others: Zeroizing<Vec<u128>>,
-    /// The blocks that were read from a file.
+    /// Blocks of corrections read from a file.
     pub read: Vec<u128>,
     values: Labels,
 }
 
-/// Returns the blocks of a chunk, if there are `count` commitments in all.
+/// Returns the number of blocks of a chunk in a row of `count` commitments.
 pub(super) fn blocks(count: usize, chunk: usize) -> usize {
     (count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
 }
 
-/// Sets the bits behind the last of `count` commitments, in rows of a chunk, to zero.
+/// Clears the bits after the last of `count` commitments, in the rows of a chunk.
 pub(super) fn clear_behind_the_last(count: usize, chunk: usize, rows: &mut [u128]) {
     let behind = count - chunk * CHUNK;
     if behind < CHUNK && !behind.is_multiple_of(BLOCK) {
@@ -173,7 +175,7 @@ pub(super) fn values_to_rows(values: &[Label], blocks: usize) -> Vec<u128> {
     rows
 }
 
-/// Writes the values that the columns of rows of `blocks` blocks are.
+/// Writes the values whose bits are rows of `blocks` blocks.
 pub(super) fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
     let mut all = vec![0u64; 2 * BLOCK * blocks];
     kernels::transpose(rows, blocks, &mut all);
@@ -185,7 +187,8 @@ pub(super) fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize)
     all.zeroize();
 }
 
-/// Gives a buffer another length, for new content; room that is too small is erased, not copied.
+/// Changes the length of a buffer, for new content. A buffer that is too small is erased and replaced, so
+/// that growing leaves no copy.
 pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
     if room.capacity() < length {
         room.zeroize();
@@ -204,7 +207,7 @@ mod tests {
         static ERASED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Counts how often one of its kind is erased.
+    /// An element that counts how many elements are erased.
     #[derive(Clone, Copy, Default)]
     struct Noting;
 
@@ -214,7 +217,8 @@ mod tests {
         }
     }
 
-    /// A buffer that grows leaves nothing behind, and one that is large enough is kept.
+    /// A buffer that is too small is erased before a larger one replaces it; a buffer that is large enough is
+    /// kept.
     #[test]
     fn room_that_is_too_small_is_erased() {
         let mut room = Vec::with_capacity(8);

@@ -1,5 +1,5 @@
-//! The interface of a commitment scheme for the protocols: a [`Scheme`] is its two parties, and the cost of a
-//! level of security.
+//! The interface between a commitment scheme and the protocols: the scheme's two parties, and the costs of
+//! its security levels.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use brickwork_wire::Channel;
 
 /// A homomorphic commitment scheme.
 pub trait Scheme: Sized + Send + Sync + 'static {
-    /// The name that people use.
+    /// The name of the scheme, as users see it.
     const NAME: &'static str;
 
     /// The party that commits.
@@ -30,46 +30,48 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The party that verifies the openings.
     type Receiver: Receiver;
 
-    /// Returns the level for `security` bits of statistical security; none if it is not offered.
+    /// Returns the level for `security` bits of statistical security, or `None` if the scheme does not offer
+    /// it.
     fn level(security: u32) -> Option<Level>;
 }
 
-/// The cost of a level of security.
+/// A security level of a scheme, and its costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// Length, dimension and distance of the code, in bits; a scheme without one has the values as they are.
+    /// Length, dimension and distance of the code, in bits. A scheme without a code sends the values
+    /// themselves.
     pub code: [usize; 3],
-    /// Correlated OTs of the setup, in which the receiver chooses.
+    /// The number of correlated OTs in the setup, in which the receiver chooses.
     pub ots: usize,
-    /// Bits that a random commitment takes on the line, in messages of many.
+    /// The bits that the sender sends for a random commitment, if it makes many.
     pub random_bits: usize,
-    /// Bits that a commitment to a chosen value takes on the line, in messages of many.
+    /// The bits that the sender sends for a commitment to a chosen value, if it makes many.
     pub chosen_bits: usize,
-    /// The number of 64-bit words of a share, which a store keeps of a commitment.
+    /// The number of 64-bit words of a share in a store.
     pub words: usize,
-    /// Base-2 logarithm of the probability that a committer opens a commitment in two ways.
+    /// The base-2 logarithm of the probability that a sender can open a commitment in two ways.
     pub binding_log2: f64,
-    /// Chances in 2^128 that one proof has to let a false claim pass, other than by
+    /// The probability, in units of 2^-128, that one proof accepts a false claim for reasons other than
     /// [binding](Level::binding_log2).
     pub misses: f64,
 }
 
-/// The party that commits: the garbler.
+/// The party that commits: in `duplo`, the garbler.
 ///
-/// Commitments are in sequence in a stream, in which each row begins a new block. The sender can compute its
-/// data about random ones, and its shares of any, again from its secrets and their position. The stream has
-/// separate *ranges*: a session with stock [enters](Sender::enter) a range that was not entered before.
+/// Commitments follow each other in a stream, and each row begins a new block. The sender can recompute its
+/// shares, and its random values, from its secrets and the position in the stream. The stream has separate
+/// *ranges*: a session with stock [enters](Sender::enter) a range that no session has entered before.
 pub trait Sender: Sized + Send {
-    /// The state that a stock keeps of it.
+    /// The state that a stock keeps of the sender.
     type State: Serialize + DeserializeOwned + Zeroize;
-    /// A row of commitments to values that come one after the other.
+    /// A row of commitments that is still being filled.
     type Committing;
 
-    /// Begins, with OTs in which the other party chooses. At most `memory` bytes of values are held at a
-    /// time; others are made again.
+    /// Sets the sender up, with OTs in which the receiver chooses. At most `memory` bytes of values are kept
+    /// in memory; the others are recomputed.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the level is not offered; those of the OTs.
+    /// [`Error::Usage`] if the level is not offered, and the errors of the OTs.
     fn set_up(
         channel: &mut Channel,
         cot: &mut impl CotSender,
@@ -77,7 +79,7 @@ pub trait Sender: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Continues from the state that a stock kept. Nothing is drawn before a range is entered.
+    /// Continues from the state that a stock kept. It can commit to nothing before it enters a range.
     ///
     /// # Errors
     /// [`Error::Stock`] if the state is malformed or of another level.
@@ -86,22 +88,23 @@ pub trait Sender: Sized + Send {
     /// Returns the state for a stock.
     fn state(&self) -> Self::State;
 
-    /// Goes on with the range of the stream that belongs to an entry; the receiver does the same.
+    /// Continues with the stream's range for an entry of the log. The receiver does the same.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is taken already.
+    /// [`Error::Usage`] if the range is already in use.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Returns where in the stream the next row begins.
+    /// Returns the position in the stream at which the next row begins.
     fn next_row(&self) -> u64;
 
-    /// Returns the place to note read errors while claims are combined: then no proof is sent.
+    /// Returns the fault that records read errors while claims are combined. After an error, the sender sends
+    /// no proof.
     fn fault(&self) -> &Arc<Fault>;
 
-    /// Commits to `count` values drawn by the protocol.
+    /// Commits to `count` random values.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range ends before them.
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range is used up.
     fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error>;
 
     /// Commits to these values.
@@ -110,23 +113,22 @@ pub trait Sender: Sized + Send {
     /// As [`Sender::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
-    /// Does the same as [`Sender::commit_random`], for so many commitments that their values may have to be
-    /// computed again.
+    /// Does the same as [`Sender::commit_random`] for a long row, whose values may be recomputed.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Sender::commit_random`].
     fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error>;
 
-    /// Commits to `count` values that [`Sender::push`] is given.
+    /// Begins a row of `count` commitments, whose values are given to [`Sender::push`].
     ///
     /// # Errors
-    /// [`Error::Resource`] if there is no room for a file.
+    /// [`Error::Resource`] if a temporary file cannot be created.
     fn begin_row(&mut self, count: usize) -> Result<Self::Committing, Error>;
 
     /// Commits to the next values.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails, [`Error::Resource`] if there is no room for a file.
+    /// [`Error::Io`] if the connection fails, [`Error::Resource`] if a temporary file cannot be written.
     fn push(
         &mut self,
         channel: &mut Channel,
@@ -134,34 +136,34 @@ pub trait Sender: Sized + Send {
         values: &[Label],
     ) -> Result<(), Error>;
 
-    /// Returns the row, when all values are there.
+    /// Returns the row after all its values have been pushed.
     ///
     /// # Panics
-    /// If they are not.
+    /// If values are missing.
     fn finish(&self, row: Self::Committing) -> Row;
 
-    /// Makes random commitments again: of those that began at `row` the ones with these numbers, which are no
-    /// secret.
+    /// Recomputes random commitments: those with these numbers in the row that began at `row`. The numbers
+    /// are public.
     fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed;
 
-    /// Makes the shares of commitments to values of this party's choice again.
+    /// Recomputes the shares of commitments to values that this party chose.
     fn shares_again(&self, row: u64, numbers: &[u64]) -> Shares;
 
-    /// Proves that the commitments in `new` are valid and that all claims are true. It reveals nothing more
-    /// about `new` and about the claims in [`Claims::bits`]. Rounds: 1.
+    /// Proves that the commitments in `new` are valid and that all claims are true. The proof reveals nothing
+    /// more about the commitments in `new` or about the sums in [`Claims::bits`]. Rounds: 1.
     ///
     /// # Errors
-    /// As [`Sender::commit_random`]; also an error that was noted in [`Sender::fault`].
+    /// As [`Sender::commit_random`], and any error recorded in [`Sender::fault`].
     fn prove(&mut self, channel: &mut Channel, new: &[New], claims: &Claims) -> Result<(), Error>;
 }
 
-/// The party that verifies the openings: the evaluator.
+/// The party that verifies openings: in `duplo`, the evaluator.
 pub trait Receiver: Sized + Send {
-    /// The state that a stock keeps of it.
+    /// The state that a stock keeps of the receiver.
     type State: Serialize + DeserializeOwned + Zeroize;
 
-    /// Begins, with OTs in which it draws its choices with `rng`. At most `memory` bytes of received data are
-    /// kept in memory, and the rest in temporary files.
+    /// Sets the receiver up. It draws its choices in the OTs with `rng`. At most `memory` bytes of received
+    /// data are kept in memory, and the rest in temporary files.
     ///
     /// # Errors
     /// As [`Sender::set_up`].
@@ -173,7 +175,7 @@ pub trait Receiver: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Continues from the state that a stock kept. Nothing is drawn before a range is entered.
+    /// Continues from the state that a stock kept. It can receive nothing before it enters a range.
     ///
     /// # Errors
     /// As [`Sender::restored`].
@@ -182,19 +184,20 @@ pub trait Receiver: Sized + Send {
     /// Returns the state for a stock.
     fn state(&self) -> Self::State;
 
-    /// Goes on with the range of the stream that belongs to an entry; the sender does the same.
+    /// Continues with the stream's range for an entry of the log. The sender does the same.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is taken already.
+    /// [`Error::Usage`] if the range is already in use.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Returns the place to note read errors while claims are combined: then the peer is not accused.
+    /// Returns the fault that records read errors while claims are combined. After an error, the receiver
+    /// does not accuse the peer.
     fn fault(&self) -> &Arc<Fault>;
 
-    /// Receives `count` commitments to values drawn by the protocol.
+    /// Receives `count` commitments to random values.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails, [`Error::Peer`] if something else comes.
+    /// [`Error::Io`] if the connection fails, [`Error::Peer`] if another message arrives.
     fn receive_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Pending, Error>;
 
     /// Receives `count` commitments to values of the sender's choice.
@@ -203,19 +206,19 @@ pub trait Receiver: Sized + Send {
     /// As [`Receiver::receive_random`].
     fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error>;
 
-    /// Checks that the commitments in `new` are commitments and that all claims are true.
+    /// Checks that the commitments in `new` are valid and that all claims are true.
     ///
     /// # Errors
     /// [`Cheat::Commitment`](super::Cheat::Commitment) if `new` contains an invalid commitment,
     /// [`Cheat::Indicator`](super::Cheat::Indicator) if a claimed bit is wrong,
     /// [`Cheat::Opening`](super::Cheat::Opening) if a claimed value is wrong. An error in [`Receiver::fault`]
-    /// is returned before anybody is accused. The receiver must not be used again after an error.
+    /// takes precedence over an accusation. The receiver must not be used again after an error.
     ///
     /// # Panics
-    /// If something in `new` or [behind the claims](Claims::about) belongs to another receiver.
+    /// If something in `new` or an opening [of the claims](Claims::about) belongs to another receiver.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 
-    /// Returns no commitments, for where a step may need some.
+    /// Returns an empty list, for a step that needs no commitments.
     fn no_commitments(&mut self) -> Pending;
 
     /// Wraps the sender's openings until the claims about them are proven to this receiver.

@@ -1,8 +1,8 @@
 //! A party's shares of commitments.
 //!
-//! Schemes make shares coordinate by coordinate, as rows of bits; the protocol adds up the columns of single
-//! commitments. For many commitments only the recipe of their rows is kept, until some are
-//! [read](Shares::select_each) as columns: making rows twice is cheaper than writing all columns to memory
+//! A scheme makes shares coordinate by coordinate, as rows of bits. The protocol adds up columns of single
+//! commitments. For many commitments, only the recipe of their rows is kept, until some are
+//! [read](Shares::select_each) as columns. Computing rows twice is cheaper than writing all columns to memory
 //! and reading them again.
 
 use std::ops::Range;
@@ -16,14 +16,14 @@ use zeroize::Zeroize;
 use super::rows::{BLOCK, CHUNK, CHUNKS_IN_HAND, COLUMN_WORDS, Column, Rows};
 use brickwork_base::pool;
 
-/// Bytes of columns that are kept rather than made again.
+/// The default limit for the bytes of columns that are kept instead of recomputed.
 pub const FEW_COLUMNS: usize = 16 << 20;
 
-/// How many bytes of columns are kept here. In the tests of this crate small ones meet both ways.
+/// The limit for the bytes of columns that are kept. In the tests of this crate it is 0, so that small lists
+/// are recomputed too.
 static KEPT_COLUMNS: AtomicUsize = AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
 
-/// Limits the bytes of columns that this process keeps; others are computed again. The values are the same,
-/// so only the memory changes.
+/// Limits the bytes of columns that this process keeps; the others are recomputed. The results are the same.
 pub fn keep_columns(bytes: usize) {
     KEPT_COLUMNS.store(bytes, Ordering::Relaxed);
 }
@@ -38,20 +38,20 @@ enum Form {
         columns: Vec<u64>,
     },
     Recipe(Arc<dyn Rows>),
-    /// Some of those of a recipe.
+    /// A selection from the commitments of a recipe.
     Picked(Arc<dyn Rows>, Arc<Selection>),
 }
 
-/// Some items of a row, in an order of their own. Each item has equally many commitments.
+/// A selection of a row's items, in any order. All items have the same number of commitments.
 pub struct Selection {
     each: usize,
     items: Vec<u32>,
-    /// Places in `items`, by item.
+    /// The indices of `items`, sorted by item.
     order: Vec<u32>,
 }
 
 impl Selection {
-    /// Selects these items, of `each` commitments.
+    /// Selects these items, each with `each` commitments.
     ///
     /// # Panics
     /// If there are 2^32 items or more.
@@ -66,7 +66,7 @@ impl Selection {
         self.items.len() * self.each
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the selection is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -76,13 +76,13 @@ impl Selection {
         (0..self.len()).map(|k| self.place(k))
     }
 
-    /// The place in the row of commitment `k`.
+    /// Returns the place in the row of commitment `k` of the selection.
     fn place(&self, k: usize) -> usize {
         self.items[k / self.each] as usize * self.each + k % self.each
     }
 
-    /// Runs of commitments among these places of the row, in their order: the first place, the number of the
-    /// commitment there, and how many follow each other.
+    /// Finds the selected commitments within a range of the row, in the order of the row. Returns runs: the
+    /// first place, the number of its commitment in the selection, and the length.
     pub fn runs(&self, places: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let each = self.each;
         let first =
@@ -110,22 +110,23 @@ impl Drop for Form {
     }
 }
 
-/// Adds a share to a sum, or nothing if `mask` is 0. Lengths known to the compiler keep this in registers.
+/// Adds a share to a sum, or nothing if `mask` is 0. A fixed number of words lets the compiler keep the sum
+/// in registers.
 #[inline(always)]
 fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
-    let column: &[u64; WORDS] = column.try_into().expect("a column of these words");
+    let column: &[u64; WORDS] = column.try_into().expect("a column of WORDS words");
     for (s, c) in sum.iter_mut().zip(column) {
         *s ^= c & mask;
     }
 }
 
 impl Shares {
-    /// Takes shares given as columns of `words` words.
+    /// Returns shares that are given as columns of `words` words.
     pub fn of_columns(words: usize, columns: Vec<u64>) -> Shares {
         Shares(Form::Columns { words, columns })
     }
 
-    /// Takes shares to be made by a recipe: at once if they are few.
+    /// Returns shares that a recipe computes. A short list is computed at once.
     pub(super) fn of_recipe(recipe: Arc<dyn Rows>) -> Shares {
         if recipe.count() > CHUNK {
             return Shares(Form::Recipe(recipe));
@@ -138,7 +139,7 @@ impl Shares {
         Shares::of_columns(words, columns)
     }
 
-    /// Returns the recipe, where there are no columns.
+    /// Returns the recipe, if there are no columns.
     pub(super) fn recipe(&self) -> Option<&dyn Rows> {
         match &self.0 {
             Form::Recipe(recipe) => Some(&**recipe),
@@ -146,7 +147,7 @@ impl Shares {
         }
     }
 
-    /// Returns the same ones, by reference where they are many.
+    /// Returns a copy of these shares. A recipe is shared, columns are copied.
     pub fn same(&self) -> Shares {
         match &self.0 {
             Form::Columns { words, columns } => Shares::of_columns(*words, columns.clone()),
@@ -155,8 +156,9 @@ impl Shares {
         }
     }
 
-    /// Returns some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are
-    /// added up sooner than the recipe is followed once more; many stay in the recipe, if these are one.
+    /// Returns a selection of these shares, for [weighted](super::Claims::weighted) claims. Few shares become
+    /// columns, because adding them up is faster than running the recipe again. Many shares of a recipe stay
+    /// in the recipe.
     pub fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe)
@@ -169,7 +171,7 @@ impl Shares {
         }
     }
 
-    /// Returns some of these, which stay in the recipe however few they are.
+    /// Returns a selection of these shares. Shares of a recipe stay in the recipe, however few they are.
     pub(super) fn in_place(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
@@ -177,7 +179,7 @@ impl Shares {
         }
     }
 
-    /// Returns all of them as columns, of which some can be had quickly.
+    /// Returns all shares as columns, for quick access to single commitments.
     pub fn gathered(self) -> Shares {
         match &self.0 {
             Form::Columns { .. } => self,
@@ -185,11 +187,11 @@ impl Shares {
         }
     }
 
-    /// Returns the words of a column, and all columns.
+    /// Returns the number of words of a column, and all columns.
     pub(super) fn columns(&self) -> (usize, &[u64]) {
         match &self.0 {
             Form::Columns { words, columns } => (*words, columns),
-            Form::Recipe(_) | Form::Picked(..) => unreachable!("few shares, or parts"),
+            Form::Recipe(_) | Form::Picked(..) => unreachable!("these shares are columns"),
         }
     }
 
@@ -202,7 +204,7 @@ impl Shares {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -213,8 +215,8 @@ impl Shares {
         self.add_if(1, index, sum);
     }
 
-    /// Adds commitment `index` to a sum if `bit` is 1, nothing if it is 0. Slow before
-    /// [`Shares::select_each`].
+    /// Adds commitment `index` to a sum if `bit` is 1, and nothing if it is 0. A recipe computes a whole
+    /// block for this, so it is slow before [`Shares::select_each`].
     #[inline(always)]
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();
@@ -241,8 +243,8 @@ impl Shares {
         }
     }
 
-    /// Writes the rows of a chunk, one for each coordinate that fits; bits after the last commitment are
-    /// arbitrary.
+    /// Writes the rows of a chunk, one for each coordinate, as many as `rows` has room for. Bits after the
+    /// last commitment are arbitrary.
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
@@ -267,8 +269,8 @@ impl Shares {
         }
     }
 
-    /// The row in which claims about these are weighted: of several claims about the same commitments one
-    /// pass is enough.
+    /// Identifies the row of these shares, so that several lists of claims about the same row need only one
+    /// pass.
     fn row(&self) -> *const () {
         match &self.0 {
             Form::Columns { columns, .. } => columns.as_ptr().cast(),
@@ -276,9 +278,9 @@ impl Shares {
         }
     }
 
-    /// Adds up commitments, each times a weight in GF(2^128), and adds bit `m` of the sum's coordinate `i` to
-    /// bit `m` of `sums[i]`. Each list has a function that adds the weights of some of its commitments,
-    /// starting with this number, to the existing weights.
+    /// Adds up commitments, each multiplied by a weight in GF(2^128). Bit `m` of the sum's coordinate `i` is
+    /// added to bit `m` of `sums[i]`. The function of each list adds the weights of its commitments from this
+    /// number on to the given weights.
     pub(super) fn weighted<W: Fn(usize, &mut [u128]) + Sync>(lists: &[(&Shares, W)], sums: &mut [u128]) {
         let mut rows: Vec<Vec<&(&Shares, W)>> = Vec::new();
         for list in lists.iter().filter(|(shares, _)| !shares.is_empty()) {
@@ -291,7 +293,7 @@ impl Shares {
             let shares = row[0].0;
             let mut lists: Vec<Listed<W>> = Vec::new();
             for (shares, weigh) in row {
-                // Several lists of the same commitments need room for one.
+                // Lists of the same selection share one list of weights.
                 if !lists.iter_mut().any(|list| list.also(shares, weigh)) {
                     lists.push(Listed::of(shares, weigh));
                 }
@@ -312,7 +314,7 @@ impl Shares {
         }
     }
 
-    /// Places of the row that these are in.
+    /// Returns the number of places of the underlying row.
     fn places(&self) -> usize {
         match &self.0 {
             Form::Columns { .. } => self.len(),
@@ -320,18 +322,19 @@ impl Shares {
         }
     }
 
-    /// Returns all words, share after share, where they are not a recipe.
+    /// Returns all words, share after share. The shares must be columns.
     pub fn words(&self) -> &[u64] {
         self.columns().1
     }
 
-    /// Returns the shares that belong to some of `all` items, which have equally many each.
+    /// Returns the shares of a range of items. The list has the same number of shares for each of `all`
+    /// items.
     pub fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
         let each = self.len().checked_div(all).unwrap_or(0);
         self.slice(items.start * each..items.end * each)
     }
 
-    /// Returns the shares at the places `first..end`.
+    /// Returns the shares at a range of places.
     pub fn slice(&self, places: Range<usize>) -> Shares {
         match &self.0 {
             _ if places.is_empty() => Shares::default(),
@@ -344,10 +347,11 @@ impl Shares {
         }
     }
 
-    /// Appends those shares. Room grows twofold, so that a long row may come in many pieces.
+    /// Appends other shares. The capacity doubles when it grows, so that appending many small pieces is
+    /// cheap.
     ///
     /// # Panics
-    /// If they are shares under different codes.
+    /// If the shares belong to different codes.
     pub fn append(&mut self, others: &Shares) {
         if self.is_empty() {
             *self = others.slice(0..others.len());
@@ -359,7 +363,8 @@ impl Shares {
             assert_eq!(*words, other_words, "shares under different codes");
             let all = columns.len() + theirs.len();
             if columns.capacity() < all {
-                // A list that grows leaves a copy behind.
+                // A `Vec` that grows leaves a copy behind, so a larger one is allocated here and the old one
+                // is erased.
                 let mut larger = Vec::with_capacity(2 * all);
                 larger.extend_from_slice(columns);
                 columns.zeroize();
@@ -374,7 +379,7 @@ impl Shares {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// Returns the shares at the places of each list, in its order. No position may occur twice.
+    /// Returns, for each list, the shares at its places, in its order. No place may occur twice.
     ///
     /// # Panics
     /// If there are 2^32 places or more.
@@ -399,23 +404,23 @@ impl Shares {
     }
 }
 
-/// Blocks of 128 bits of a column.
+/// The number of 128-bit blocks of a column.
 const COLUMN_BLOCKS: usize = COLUMN_WORDS / 2;
 
-/// Columns one after the other, with zeros behind each.
+/// Copies packed columns into padded ones, with zeros after each column.
 fn pad<const WORDS: usize>(packed: &[u64], padded: &mut [Column]) {
     for (to, from) in padded.iter_mut().zip(packed.as_chunks::<WORDS>().0) {
         to[..WORDS].copy_from_slice(from);
     }
 }
 
-/// A sum of columns times weights: for each bit of the weights the sum of the columns in whose weight it is
-/// set.
+/// A sum of columns, each multiplied by a weight: for each bit of the weights, the sum of the columns whose
+/// weight has this bit.
 struct Weighted {
     total: Vec<u128>,
     rows: Vec<u128>,
     packed: Vec<u64>,
-    /// A block of columns, each padded to whole blocks of bits.
+    /// A block of columns, each padded to whole 128-bit blocks.
     columns: Vec<u128>,
     product: Vec<u128>,
 }
@@ -443,7 +448,7 @@ impl Drop for Weighted {
 }
 
 impl Weighted {
-    /// Adds the commitments of a chunk of the row that all lists are about.
+    /// Adds the weighted commitments of one chunk of the row to which all lists refer.
     fn add<W: Fn(usize, &mut [u128])>(&mut self, shares: &Shares, lists: &[Listed<W>], chunk: usize) {
         let first = chunk * CHUNK;
         let here = CHUNK.min(shares.places() - first);
@@ -475,7 +480,8 @@ impl Weighted {
                     .zip(packed.chunks_exact(words))
                     .for_each(|(to, from)| to[..words].copy_from_slice(from)),
             }
-            // For each sum, the columns that are in it. Weights behind the last commitment are 0.
+            // For each bit of the weights, the mask of the columns whose weight has this bit. Weights after
+            // the last commitment are 0.
             let mut masks = [0; BLOCK];
             kernels::transpose(weights, 1, bytemuck::cast_slice_mut(&mut masks));
             kernels::parity_rows(&masks, &self.columns, &mut self.product, COLUMN_BLOCKS);
@@ -484,15 +490,15 @@ impl Weighted {
     }
 }
 
-/// A reader that adds the weights of a list of commitments, place after place of the row that they are in.
+/// The weights of a list of commitments, read in the order of the row's places.
 enum Listed<'a, W> {
-    /// That follow the row, or of which every item has many that do.
+    /// Commitments in the order of the row, or items of several consecutive commitments.
     Runs(&'a W, Option<&'a Selection>),
-    /// Single ones, whose weights come in their own order.
+    /// Single commitments in any order, whose weights are computed ahead.
     Made(Vec<u128>, &'a Selection),
 }
 
-/// Weights that a task makes.
+/// The number of weights that one task computes.
 const WEIGHTS_A_TASK: usize = 1 << 14;
 
 impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
@@ -508,7 +514,8 @@ impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
         }
     }
 
-    /// Adds the weights of another list, if it is about the same single commitments.
+    /// Adds the weights of another list, if it refers to the same selection of single commitments. Returns
+    /// whether it does.
     fn also(&mut self, shares: &Shares, weigh: &W) -> bool {
         let (Listed::Made(made, mine), Form::Picked(_, theirs)) = (self, &shares.0) else { return false };
         let same = std::ptr::eq(*mine, &**theirs);
@@ -522,7 +529,7 @@ impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
 }
 
 impl<W: Fn(usize, &mut [u128])> Listed<'_, W> {
-    /// Adds the weights of those commitments that are among some places of the row.
+    /// Adds the weights of the commitments within a range of the row.
     fn weigh(&self, places: Range<usize>, weights: &mut [u128]) {
         let first = places.start;
         match self {
@@ -542,18 +549,18 @@ impl<W: Fn(usize, &mut [u128])> Listed<'_, W> {
     }
 }
 
-/// Nowhere.
+/// Marks a place of the row that no list contains.
 const NOT_WANTED: u32 = u32::MAX;
 
 #[cfg(test)]
 impl Shares {
-    /// Loses the corrections that lie in a file; there must be some.
+    /// Truncates the file of corrections, which must exist, for tests of read errors.
     pub(super) fn lose_file(&self) {
         self.recipe().expect("no file").lose_file();
     }
 }
 
-/// [`SelectEach`] for each number of words that a column may have: lengths known to the compiler.
+/// [`SelectEach`] for each possible number of words of a column, so that the compiler knows the length.
 const SELECT_EACH: [SelectEach; COLUMN_WORDS] = [
     select_each::<1>,
     select_each::<2>,
@@ -565,16 +572,17 @@ const SELECT_EACH: [SelectEach; COLUMN_WORDS] = [
     select_each::<8>,
 ];
 
-/// [`Shares::select_each`] of a recipe.
+/// [`Shares::select_each`] for a recipe.
 type SelectEach = fn(&dyn Rows, &[&[usize]]) -> Vec<Shares>;
 
-/// [`SelectEach`]: while some chunks are made, the columns of those before go to their places.
+/// Implements [`SelectEach`]: copies the columns of one group of chunks to their places while it computes the
+/// next group.
 fn select_each<const WORDS: usize>(recipe: &dyn Rows, lists: &[&[usize]]) -> Vec<Shares> {
     let wanted: usize = lists.iter().map(|list| list.len()).sum();
-    assert!(wanted < NOT_WANTED as usize, "places are counted in 32 bits");
+    assert!(wanted < NOT_WANTED as usize, "fewer than 2^32 places");
     let mut places = vec![NOT_WANTED; recipe.count()];
     for (&index, place) in lists.iter().copied().flatten().zip(0..) {
-        assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place comes twice");
+        assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place occurs twice");
     }
     let mut parts: Vec<Vec<u64>> = lists.iter().map(|list| vec![0; list.len() * WORDS]).collect();
     let chunks: Vec<usize> = (0..recipe.count().div_ceil(CHUNK))

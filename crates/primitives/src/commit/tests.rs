@@ -1,4 +1,4 @@
-//! The properties of every scheme: each test runs against all of them, through one function.
+//! Properties that every scheme must have: each test runs against all schemes through one function.
 
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use brickwork_base::random::Rng;
 use brickwork_stock::Ranges;
 use brickwork_wire::{Channel, Tag, Tamper, memory_pair};
 
-/// The parties of a scheme, set up with ideal OTs. Each party keeps this many bytes of values or corrections.
+/// Sets up both parties of a scheme with ideal OTs. Each party keeps at most `memory` bytes of values or
+/// corrections in memory.
 fn begin<S: Scheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
     let (mut left, mut right) = memory_pair();
     let (mut sender, mut receiver) = ots::deal();
@@ -29,10 +30,10 @@ fn begin<S: Scheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
     })
 }
 
-/// The result of a script of commitments and claims: the same script runs against every scheme.
+/// A script of commitments and claims that runs against every scheme.
 pub(super) struct Script {
     pub security: u32,
-    /// Sizes of the rows: random, ending in 0, ending in 1, chosen.
+    /// The sizes of the rows: random, ending in 0, ending in 1, chosen.
     pub random: [usize; 3],
     pub chosen: Vec<Label>,
     /// Changes to the sender's claims: (claim, bits to flip).
@@ -54,7 +55,7 @@ impl Script {
         }
     }
 
-    /// Against both schemes: they come to the same.
+    /// Runs the script against both schemes, and checks that the results agree.
     fn run(self) -> Result<Vec<Label>, Error> {
         let again = Script { chosen: self.chosen.clone(), tamper: None, ..self };
         let (split, ideal) = (self.against::<Split>(), again.against::<Ideal>());
@@ -85,7 +86,7 @@ impl Script {
                     .map(|(lsb, n)| sender.commit_random(&mut left, n, lsb))
                     .collect::<Result<Vec<_>, _>>()?;
                 made.push(sender.commit(&mut left, chosen)?);
-                // Claims: chosen[i] + random[0][i] + one[i], as a value and by its lowest bit.
+                // Claims chosen[i] + random[0][i] + one[i], as a value and by its lowest bit.
                 let sum = |i: usize| made[3].values[i] ^ made[0].values[i] ^ made[2].values[i];
                 let values: Vec<Label> = (0..count).map(sum).collect();
                 let mut received = values.clone();
@@ -143,7 +144,7 @@ impl Script {
             })();
             drop(right);
             let committed = committer.join().unwrap();
-            // The ideal scheme: a claim is accepted exactly if it is true.
+            // In the ideal scheme, a claim is accepted exactly if it is true.
             if let (Ok(committed), Ok(received)) = (&committed, &verdict) {
                 assert_eq!(committed, received, "a lie was accepted");
             }
@@ -155,7 +156,7 @@ impl Script {
 pub(super) fn cheat(result: &Result<Vec<Label>, Error>) -> Option<Cheat> {
     match result {
         Ok(_) => None,
-        Err(Error::Peer(cheat)) => Some(Cheat::of(*cheat).expect("a check of commitments")),
+        Err(Error::Peer(cheat)) => Some(Cheat::of(*cheat).expect("a cheat with commitments")),
         Err(other) => panic!("{other}"),
     }
 }
@@ -188,7 +189,7 @@ fn row_07_wrong_indicator_bit() {
     }
 }
 
-/// Claims follow each other item after item, wherever some of them begin and end.
+/// Claims are numbered item after item, wherever a range begins or ends.
 #[test]
 fn claims_are_counted_item_after_item() {
     for wires in [1, 2, 3, 128, CHUNK + 1] {
@@ -203,8 +204,8 @@ fn claims_are_counted_item_after_item() {
     }
 }
 
-/// Returns a sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as
-/// they were made. The first of `heads` are part of many claims.
+/// Returns a sum of commitments for each of `count` claims, in two ways: by adding up columns, and in the
+/// order of the commitments. The first of `heads` are part of many claims.
 pub(super) fn two_ways<'a>(
     [wires, offsets, heads, ka]: [&'a Shares; 4],
     values: &'a [Label],
@@ -214,7 +215,7 @@ pub(super) fn two_ways<'a>(
 ) -> [Claims<'a>; 2] {
     let [mut sums, mut each] = [Claims::new(), Claims::new()];
     let count = values.len();
-    // So that the others are not the first group.
+    // Another group comes first, so that the following group does not have number 0.
     for claims in [&mut sums, &mut each] {
         claims.known(3, move |_, sum| {
             ka.add(0, sum);
@@ -228,7 +229,7 @@ pub(super) fn two_ways<'a>(
         heads.add(k % heads.len(), sum);
         values[k]
     });
-    // The values of even claims with them, those of odd ones in an order of their own.
+    // The values of even claims are given with the claims, the values of odd claims in another order.
     let even = move |item: usize, wires: std::ops::Range<usize>, received: &mut [Label]| {
         let all = 3 * item + wires.start..3 * item + wires.end;
         received
@@ -253,7 +254,7 @@ pub(super) fn two_ways<'a>(
     });
     each.weighted(heads, move |weights, first, sums| {
         for (sum, head) in sums.iter_mut().zip(first..) {
-            // Some one by one, some in a row.
+            // `weigh` uses both ways to read the weights.
             for k in (head..count).step_by(heads.len()) {
                 *sum ^= if k % 3 == 0 {
                     weights.of(group, k)
@@ -267,8 +268,8 @@ pub(super) fn two_ways<'a>(
 }
 
 /// An opened value can be read with the proof of the claims about it, from the receiver to which it was
-/// opened. It is not had for a proof before or after that, of other claims, or of another receiver's; and no
-/// receiver verifies another's values.
+/// opened. Any other proof is refused: an earlier or later one, one of other claims, or one of another
+/// receiver. No receiver verifies values that another received.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -284,7 +285,7 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
     let shares = receiver.receive_random(&mut right, 1, Lsb::Random).unwrap();
     let others = another.receive_random(&mut right, 1, Lsb::Random).unwrap();
     let received = [(); 4].map(|()| receiver.claimed(value));
-    // Named like the first one, but for the receiver.
+    // This name has the same number as the first one, but belongs to another receiver.
     let foreign = another.claimed(value);
     let about = |of: &[&Claimed<Label>],
                  new: &[&Pending],
@@ -312,7 +313,7 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
     for (claimed, wrong) in
         [(first, &proof), (third, &before), (never, &before), (receiver.claimed(value), &theirs)]
     {
-        // Further values that rest on it change nothing.
+        // Further values that depend on the opening change nothing.
         let mut claimed = Some(claimed.map(|value| (value, "more")));
         assert!(refused(&mut || _ = claimed.take().unwrap().proven(wrong)));
     }
@@ -322,8 +323,8 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
     }
 }
 
-/// Claims that follow rows of commitments, weighted ones and values in an order of their own among them, are
-/// accepted if they are true, and each of them counts.
+/// Claims in the order of commitments, with weighted commitments and values in another order, are accepted if
+/// they are true. Each wrong claim is detected.
 fn claims_that_follow<S: Scheme>(count: usize, lies: &[usize]) {
     let (mut sender, mut receiver) = begin::<S>(40, 0);
     let (mut left, mut right) = memory_pair();
@@ -387,7 +388,7 @@ fn row_11_every_claim_that_follows_its_commitments_counts() {
     }
 }
 
-/// All words of shares.
+/// Returns all words of shares.
 fn words(shares: &Shares) -> Vec<u64> {
     if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() }
 }
@@ -395,8 +396,8 @@ fn words(shares: &Shares) -> Vec<u64> {
 /// Checks the values that a sender computes again.
 type MadeAgain<S> = Box<dyn Fn(&<S as Scheme>::Sender)>;
 
-/// A row is the commitments that came at its place in the stream. Their values can be had in any way, and
-/// made again from the state that a stock keeps.
+/// A row contains the same commitments as those sent at its place in the stream. Its values can be read in
+/// any way, and recomputed from the state that a stock keeps.
 fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
     let (mut sender, mut receiver) = begin::<S>(40, memory);
     let (mut left, mut right) = memory_pair();
@@ -444,7 +445,7 @@ fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
         agree::<S>((&mut sender, &mut left), (&mut receiver, &mut right), &row, &got);
     }
     keep.iter().for_each(|made_again| made_again(&sender));
-    // From a stock, and further in another range.
+    // Restores both parties from a stock, and commits in another range.
     let [state, receivers] =
         [postcard::to_stdvec(&sender.state()).unwrap(), postcard::to_stdvec(&receiver.state()).unwrap()];
     let mut sender = S::Sender::restored(&postcard::from_bytes(&state).unwrap(), 40, memory).unwrap();
@@ -460,7 +461,7 @@ fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
     agree::<S>((&mut sender, &mut left), (&mut receiver, &mut right), &row, &got);
 }
 
-/// The commitments that came are those that were sent: they open to the values, and to no others.
+/// The received commitments open to the sender's values, and to no others.
 fn agree<S: Scheme>(
     (sender, left): (&mut S::Sender, &mut Channel),
     (receiver, right): (&mut S::Receiver, &mut Channel),

@@ -1,8 +1,8 @@
-//! Commitments made again. A sender's data about random commitments, and its shares of any, follow from its
-//! seeds and the positions in the streams; so a store keeps only the positions.
+//! Recomputed commitments. A sender's shares, and its random values, follow from its seeds and the positions
+//! in the streams. So a store keeps only the positions.
 //!
-//! Those of a stock are scattered, one in a block of 128: all bits of a coordinate's block cost one AES call,
-//! however many of them are needed.
+//! The commitments of a stock are scattered, often one in a block of 128. One AES call computes all bits of a
+//! coordinate's block, however many of them are needed.
 
 use brickwork_kernels as kernels;
 use zeroize::Zeroizing;
@@ -15,19 +15,20 @@ use crate::commit::shares::Shares;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 
-/// Blocks that are made together: their rows fit the second-level cache.
+/// The number of blocks that are computed together; their rows fit into the second-level cache.
 const BLOCKS_IN_HAND: usize = 16;
 
 /// Some commitments of a row, in the order of their numbers.
 struct Group {
-    /// The blocks that they lie in.
+    /// The blocks that contain these commitments.
     blocks: Vec<u64>,
-    /// For each commitment its index among the requested ones, and among the commitments of these blocks.
+    /// For each commitment, its index among the requested ones, and its index among all commitments of these
+    /// blocks.
     places: Vec<(usize, usize)>,
 }
 
 impl Group {
-    /// Puts numbers into groups of a few blocks.
+    /// Splits numbers into groups of a few blocks.
     fn groups(numbers: &[u64]) -> Vec<Group> {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_unstable_by_key(|&k| numbers[k]);
@@ -47,20 +48,20 @@ impl Group {
     }
 }
 
-/// The streams of both shares.
+/// The streams of both shares of a sender.
 pub(super) struct Streams<'a> {
     pub first: &'a Source,
     pub second: &'a [kernels::Aes128],
 }
 
 impl Streams<'_> {
-    /// Words of a column.
+    /// Returns the number of words of a column.
     fn words(&self) -> usize {
         self.first.seeds.len().div_ceil(64)
     }
 
-    /// Makes, of the row that began at this block, the commitments with these numbers: their values, if these
-    /// are random ones, and their shares.
+    /// Recomputes the commitments with these numbers, of the row that began at block `row`: their shares, and
+    /// their values if they are random commitments.
     pub fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
         let words = self.words();
         let groups = Group::groups(numbers);
@@ -88,7 +89,7 @@ impl Streams<'_> {
     }
 }
 
-/// Room for all commitments of some blocks. It is used for group after group, and erased at the end.
+/// Buffers for all commitments of some blocks, reused for every group and erased at the end.
 #[derive(Default)]
 struct Room {
     first: Zeroizing<Vec<u128>>,
@@ -98,7 +99,7 @@ struct Room {
 }
 
 impl Room {
-    /// Makes all commitments of some blocks.
+    /// Computes all commitments of some blocks.
     fn make(&mut self, streams: &Streams, row: u64, lsb: Lsb, blocks: &[u64], with_values: bool) {
         let mut counters = [0; BLOCKS_IN_HAND];
         counters

@@ -1,11 +1,11 @@
 //! The commitments of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively
 //! Homomorphic UC Commitments" (TCC 2016-A, FJNT16).
 //!
-//! A codeword of the committed value is split into two shares, v = v0 + v1. Both come from seeds, one pair
-//! for each coordinate of the code; of each pair the receiver got one by oblivious transfer, its *watch bit*
-//! w_i says which. It thus watches one share of each coordinate, and the sender does not know which one. To
-//! lie about a value the sender must change a share in at least d coordinates and guesses every watch bit
-//! with probability 1/2.
+//! A codeword of the committed value is split into two shares, v = v0 + v1. Both shares are expanded from
+//! seeds, one pair of seeds for each coordinate of the code. The receiver gets one seed of each pair by
+//! oblivious transfer; its *watch bit* w_i is the choice. So it can check one share of each coordinate, and
+//! the sender does not know which one. To lie about a value, the sender must change a share in at least d
+//! coordinates, and guesses each watch bit with probability 1/2.
 //!
 //! ```text
 //!   random value:    the first 128 coordinates are what the seeds give;
@@ -17,13 +17,13 @@
 //!                                hidden parts also the values
 //! ```
 //!
-//! A proof combines with 128 random linear functions at once: the bits of a coordinate, over all claims, are
-//! blocks of GF(2^128) and each block is multiplied by its own random element. That hash is F_2-linear, so it
-//! commutes with the code. A false statement survives it with probability 2^-128.
+//! A proof combines with 128 random linear functions at once. The bits of a coordinate, over all claims, are
+//! blocks of GF(2^128), and each block is multiplied by its own random element. This hash is F_2-linear, so
+//! it commutes with the code. A false statement passes with probability 2^-128.
 //!
-//! Without the check of the combinations, the sender could "commit" to words off the code and later open them
-//! in several ways. If the check combined values that the receiver does not know without a mask, the receiver
-//! would learn relations of hidden labels, among them an offset.
+//! If the combinations were not checked, the sender could "commit" to words that are no codewords and later
+//! open them in several ways. If combinations of hidden values were sent without a mask, the receiver would
+//! learn relations between hidden labels, among them an offset.
 
 mod again;
 mod origin;
@@ -54,7 +54,7 @@ pub mod msg {
     pub const ANSWER: Tag = Tag(34);
 }
 
-/// The code of a level.
+/// Returns the code of a security level.
 fn code(security: u32) -> Result<&'static Code, Error> {
     Code::for_security(security).ok_or_else(|| {
         Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
@@ -65,11 +65,11 @@ fn malformed() -> Error {
     Error::Stock("the state of the commitments is malformed or of another version".into())
 }
 
-/// The counter of blocks of 128 commitments: seeds that are used for several entries of a log draw those of
-/// each from its own range.
+/// The counter of blocks of 128 commitments. A log uses the same seeds for several entries, and each entry
+/// draws from its own range.
 const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
-/// The range of blocks for seeds that are new.
+/// The range of blocks for new seeds.
 fn of_setup() -> Range {
     Ranges::of_setup().take(&BLOCKS).expect("nothing is taken")
 }

@@ -1,6 +1,6 @@
-//! Values made again. Random ones follow from the seeds like the shares, for a few nanoseconds each.
-//! Commitments to chosen values also need the corrections, which are in a temporary file. The corrections
-//! were sent, and hide the values from everybody who does not know the seeds.
+//! Recomputed values. Random values follow from the seeds, like the shares, in a few nanoseconds each. Chosen
+//! values also need the corrections, which are in a temporary file. The sender has already sent these
+//! corrections, and they reveal nothing to a party without the seeds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::commit::rows::{CHUNK, CHUNK_BLOCKS, DIMENSION, Room, Rows, ValueRows,
 use crate::spill::{Fault, SpillFile};
 use brickwork_base::Error;
 
-/// The source of the values of a row.
+/// The source that recomputes the values of a row.
 pub(super) struct Origin {
     pub recipe: Arc<Recipe>,
     pub second: Arc<Vec<kernels::Aes128>>,
-    /// For chosen values: the corrections of the first coordinates, chunk after chunk, one row of blocks
-    /// each.
+    /// For chosen values, the corrections of the first 128 coordinates: for each chunk, a row of blocks per
+    /// coordinate.
     pub corrections: Option<SpillFile>,
     pub fault: Arc<Fault>,
 }
 
 impl Origin {
-    /// Returns where the corrections of a chunk lie.
+    /// Returns the position of a chunk's corrections in the file.
     pub fn offset(chunk: usize) -> u64 {
         (chunk * CHUNK * DIMENSION / 8) as u64
     }

@@ -1,4 +1,4 @@
-//! The party that verifies the openings.
+//! The receiver of commitments: the party that verifies openings.
 
 use std::sync::Arc;
 
@@ -24,16 +24,16 @@ use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_stock::{Range, Ranges};
 use brickwork_wire::Channel;
 
-/// The party that verifies the openings: the evaluator.
+/// The receiver of commitments.
 pub struct Receiver {
     code: &'static Code,
-    /// The seeds of the keys, for a store.
+    /// The received seeds, for a store.
     chosen: Vec<Seed>,
     source: Arc<Source>,
     blocks: Range,
     names: Names,
     challenge: Rng,
-    /// Memory for corrections.
+    /// The memory budget for corrections.
     budget: MemoryBudget,
     fault: Arc<Fault>,
 }
@@ -46,20 +46,20 @@ pub struct ReceiverState {
 }
 
 impl Receiver {
-    /// Goes on with these blocks.
+    /// Continues with these blocks.
     #[cfg(test)]
     pub(super) fn set_blocks(&mut self, blocks: Range) {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// Makes a receiver from the seeds that this party got, one for each coordinate of `code`, and its
-    /// choices among each pair, its watch bits (0 or 1).
+    /// Makes a receiver from its seeds, one for each coordinate of `code`, and its watch bits (0 or 1): its
+    /// choice in each pair.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of seeds or bits is not the length of the code.
     pub fn new(code: &'static Code, seeds: &[Seed], watch_bits: &[u8], memory: u64) -> Result<Self, Error> {
         assert_eq!(
             (seeds.len(), watch_bits.len()),
@@ -81,7 +81,7 @@ impl Receiver {
         })
     }
 
-    /// Returns the memory for corrections.
+    /// Returns the memory budget for corrections.
     #[cfg(test)]
     pub(super) fn budget(&self) -> &MemoryBudget {
         &self.budget
@@ -110,8 +110,7 @@ impl Receiver {
         Ok(self.names.pending(Shares::of_recipe(Arc::new(recipe))))
     }
 
-    /// Returns whether the sender's combined shares and the values' codeword agree with the shares that were
-    /// watched.
+    /// Returns whether the sender's combined shares and the values' codeword agree with the watched shares.
     fn agrees(&self, mine: &[u128], theirs: &[u128], values: &[u128]) -> Choice {
         let mut codeword = values.to_vec();
         codeword.resize(self.code.length(), 0);
@@ -182,7 +181,7 @@ impl scheme::Receiver for Receiver {
         let n = self.code.length();
         let hidden = masks.iter().flatten().count();
         let known = usize::from(!claims.known.is_empty());
-        // Combining does not wait for the answer.
+        // The combinations are computed before the receiver waits for the answer.
         let consistency: Vec<Group> = new.iter().map(|pending| Group::New(pending.shares(), None)).collect();
         let bits: Vec<Group> =
             claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
@@ -206,11 +205,12 @@ impl scheme::Receiver for Receiver {
         for (part, sums) in parts {
             let values = if part == 2 { &sums.values[..] } else { split(&mut rest, DIMENSION) };
             let shares = split(&mut rest, n);
-            // The mask's lowest bits are 0, so those of the combined values follow from the claimed bits
-            // alone.
+            // The mask's lowest bits are 0, so the lowest bits of the combined values follow from the claimed
+            // bits.
             let bits_agree = if part == 1 { values[0].ct_eq(&sums.values[0]) } else { Choice::from(1) };
             if !bool::from(bits_agree & self.agrees(&sums.shares, shares, values)) {
-                // A lie about a value is often one about a bit, too; the value is the more informative one.
+                // One lie often makes a value and a bit wrong. The report names the value, which is more
+                // informative.
                 cheat = match part {
                     0 => Some(Cheat::Commitment),
                     1 => cheat.or(Some(Cheat::Indicator)),
@@ -218,7 +218,7 @@ impl scheme::Receiver for Receiver {
                 };
             }
         }
-        // Before anybody is accused.
+        // A read error takes precedence over an accusation.
         self.fault.check()?;
         if let Some(cheat) = cheat {
             return Err(cheat.into());

@@ -1,4 +1,4 @@
-//! The scheme as a whole.
+//! The FJNT16 commitments as a [`Scheme`](crate::commit::Scheme).
 
 use super::{Receiver, Sender};
 use crate::commit::code::Code;

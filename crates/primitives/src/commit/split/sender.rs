@@ -1,4 +1,4 @@
-//! The party that commits.
+//! The sender of commitments: the party that commits.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_stock::{Range, Ranges};
 use brickwork_wire::Channel;
 
-/// The committing party: the garbler.
+/// The sender of commitments.
 pub struct Sender {
     code: &'static Code,
-    /// The seeds of the keys, for a store.
+    /// Both seeds of each pair, for a store.
     pairs: Vec<[Seed; 2]>,
     first: Arc<Source>,
     second: Arc<Vec<Aes128>>,
     blocks: Range,
-    /// Memory for values.
+    /// The memory budget for values.
     budget: MemoryBudget,
     fault: Arc<Fault>,
 }
@@ -50,7 +50,7 @@ pub struct SenderState {
     pairs: Vec<[[u8; SEED_BYTES]; 2]>,
 }
 
-/// A row of commitments to values that come one after the other.
+/// A row of commitments that is still being filled.
 pub struct Committing {
     recipe: Recipe,
     /// Values that do not fill a message yet.
@@ -65,21 +65,21 @@ enum Storage {
     File(SpillFile),
 }
 
-/// Commitments whose corrections are one message.
+/// The number of commitments whose corrections are one message.
 const MESSAGE: usize = CHUNK * CHUNKS_IN_HAND;
 
 impl Sender {
-    /// Goes on with these blocks.
+    /// Continues with these blocks.
     #[cfg(test)]
     pub(super) fn set_blocks(&mut self, blocks: Range) {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// Makes a sender from the seeds of which the other party knows one of each pair, a pair for each
-    /// coordinate of `code`.
+    /// Makes a sender from pairs of seeds, one pair for each coordinate of `code`. The receiver knows one
+    /// seed of each pair.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of pairs is not the length of the code.
     pub fn new(code: &'static Code, seeds: &[[Seed; 2]], memory: u64) -> Self {
         assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
         let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
@@ -116,8 +116,8 @@ impl Sender {
         Ok(Committed { values, shares: Shares::of_recipe(Arc::new(recipe)) })
     }
 
-    /// Sends message `m` of the corrections of a row, which are in `corrections` afterwards. `values` become
-    /// those of the commitments: from the seeds, or of the target.
+    /// Computes and sends message `m` of a row's corrections, and leaves it in `corrections`. If there is a
+    /// `target`, the commitments are to its values. Writes the committed values into `values`.
     fn send_message(
         &self,
         channel: &mut Channel,
@@ -144,7 +144,7 @@ impl Sender {
         channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))
     }
 
-    /// Values and corrections of a chunk.
+    /// Computes the values and corrections of a chunk.
     fn commit_chunk(
         &self,
         recipe: &Recipe,
@@ -168,7 +168,8 @@ impl Sender {
             Lsb::Zero => second[..blocks].fill(0),
             Lsb::One => second[..blocks].fill(u128::MAX),
         }
-        // `second` becomes the sum of the shares, and then the difference to the codeword.
+        // `second` becomes the sum of the shares. Its message part becomes the value, and the corrections are
+        // the differences between the sum and the codeword.
         second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
         let (message, tail) = second.split_at_mut(DIMENSION * blocks);
         let fix = match target {
@@ -209,7 +210,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Many commitments that were made.
+    /// Returns a row of many commitments.
     fn made(&self, recipe: Recipe, corrections: Option<SpillFile>) -> Row {
         let recipe = Arc::new(recipe);
         let shares = Shares::of_recipe(recipe.clone());
@@ -243,7 +244,7 @@ impl scheme::Sender for Sender {
             return Err(malformed());
         }
         let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
-        // Nothing is drawn under seeds that are not new before a range is entered.
+        // The seeds of a store are used before, so the sender can draw nothing until it enters a range.
         Ok(Sender { blocks: BLOCKS.none(), ..Sender::new(code, &pairs, memory) })
     }
 

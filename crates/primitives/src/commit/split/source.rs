@@ -1,4 +1,4 @@
-//! Shares made from seeds and corrections.
+//! Shares computed from seeds and corrections.
 
 use std::sync::Arc;
 
@@ -11,45 +11,45 @@ use crate::commit::rows::{BLOCK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Column, Rows};
 use crate::spill::{Fault, Held, MemoryBudget, SpillFile};
 use brickwork_base::Error;
 
-/// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the
-/// receiver watches the second share. The sender's own shares are the first ones: zeros.
+/// The source of a party's shares: for each coordinate, a seed and a watch bit, which is all ones where the
+/// receiver watches the second share. The sender uses it for its first shares, with all watch bits 0.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Source {
     pub seeds: Vec<Aes128>,
     pub watch: Vec<u128>,
 }
 
-/// How the shares of a row of commitments are made.
+/// The recipe that computes the shares of a row of commitments.
 pub(super) struct Recipe {
     pub source: Arc<Source>,
-    /// Number of the first block.
+    /// The number of the first block.
     pub start: u64,
     pub count: usize,
     pub lsb: Lsb,
-    /// None at the sender.
+    /// `None` at the sender.
     pub corrections: Option<Corrections>,
 }
 
-/// The corrections that the sender sent, chunk after chunk, for the last coordinates: one row of blocks each.
-/// They reveal nothing to anybody but the two parties, since both shares hide the value.
+/// The received corrections of the last coordinates: for each chunk, a row of blocks per coordinate. They
+/// reveal nothing to third parties, because both shares hide the value.
 pub(super) struct Corrections {
     storage: Storage,
-    /// Coordinates that are corrected.
+    /// The number of corrected coordinates.
     corrected: usize,
     fault: Arc<Fault>,
 }
 
 enum Storage {
-    Memory(Vec<u128>, #[expect(dead_code, reason = "goes back with the corrections")] Held),
+    Memory(Vec<u128>, #[expect(dead_code, reason = "returned to the budget with the corrections")] Held),
     File(SpillFile),
 }
 
 impl Corrections {
-    /// Receives the corrections of this many blocks, in messages of several chunks, into memory if there is
-    /// room for them.
+    /// Receives the corrections of this many blocks, in messages of several chunks. They are kept in memory
+    /// if the budget has room, and in a file otherwise.
     ///
     /// # Errors
-    /// Those of `receive`; [`Error::Resource`] if a file has no room.
+    /// The errors of `receive`, and [`Error::Resource`] if a file cannot be written.
     pub fn receive(
         corrected: usize,
         blocks: usize,
@@ -77,7 +77,7 @@ impl Corrections {
         Ok(Corrections { storage, corrected, fault: fault.clone() })
     }
 
-    /// Those of some blocks, of one chunk and from its first one on; `buffer` is for those in a file.
+    /// Returns the corrections of the first blocks of a chunk. `buffer` receives them if they are in a file.
     fn of<'a>(&'a self, first: usize, blocks: usize, buffer: &'a mut Vec<u128>) -> &'a [u128] {
         let (start, count) = (self.corrected * first, self.corrected * blocks);
         match &self.storage {

@@ -16,7 +16,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_wire::{Tag, Tamper, memory_pair};
 
-/// Seeds as ideal OTs would deal them.
+/// Returns both parties, with seeds from ideal OTs.
 fn deal(s: u32) -> (Sender, Receiver) {
     let code = Code::for_security(s).unwrap();
     let mut rng = Rng::replayable("test dealer");
@@ -26,7 +26,7 @@ fn deal(s: u32) -> (Sender, Receiver) {
     (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &chosen, &watch, u64::MAX).unwrap())
 }
 
-/// A lie about a value and one about a bit are distinguished; the value is the more informative one.
+/// A lie about a value and a lie about a bit are distinguished. If both are wrong, the value is reported.
 #[test]
 fn row_11_a_value_and_a_bit_that_are_wrong() {
     let (sender, receiver) = deal(40);
@@ -34,8 +34,8 @@ fn row_11_a_value_and_a_bit_that_are_wrong() {
     assert_eq!(cheat(&script.with(sender, receiver)), Some(Cheat::Opening));
 }
 
-/// A correction of weight 1 is seen if the receiver watches the second share of that coordinate: half the
-/// time.
+/// A correction with one wrong bit is noticed if the receiver watches the second share of this coordinate,
+/// which has probability 1/2.
 #[test]
 fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
     for weight in [1usize, 2, 3] {
@@ -47,13 +47,14 @@ fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
                 if tag == msg::CORRECTIONS && first {
                     first = false;
                     for w in 0..weight {
-                        // Row of a coordinate: one block of 16 bytes here; the first commitment's bit.
+                        // The row of a coordinate is one block of 16 bytes here; this flips the bit of the
+                        // first commitment.
                         bytes[16 * (5 + (7 * w + trial) % 140)] ^= 1;
                     }
                 }
             });
             match cheat(&Script { tamper: Some(tamper), ..Script::new(40, 100) }.against::<Split>()) {
-                // Where both checks fail the first one speaks.
+                // If both checks fail, the commitment is reported.
                 Some(Cheat::Commitment) => caught += 1,
                 None => {}
                 other => panic!("{other:?}"),
@@ -82,8 +83,8 @@ fn row_03_answers_are_checked_on_every_coordinate_and_value() {
     }
 }
 
-/// Row 27: the information in a proof about hidden values is masked. Two proofs over the same commitments
-/// give unrelated answers, and an answer never is the combination itself.
+/// Row 27: a proof masks all information about hidden values. Two proofs over the same commitments give
+/// unrelated answers, and neither is the unmasked combination.
 #[test]
 fn row_27_hidden_values_are_combined_under_fresh_masks() {
     let (mut sender, mut receiver) = deal(40);
@@ -108,15 +109,15 @@ fn row_27_hidden_values_are_combined_under_fresh_masks() {
             receiver.verify(&mut right, &[&got], &Claims::new()).unwrap();
         }
         let answers = answers.join().unwrap();
-        // All committed values are 0, so unmasked combinations would be 0 too.
+        // All committed values are 0, so unmasked combinations would be 0.
         let combined = |answer: &[u8]| answer[..16 * DIMENSION].to_vec();
         assert!(combined(&answers[0]).iter().any(|b| *b != 0));
         assert_ne!(combined(&answers[0]), combined(&answers[1]));
     });
 }
 
-/// Bytes of commitments and proofs, exactly: 147 bits of correction a random commitment at s = 40, 275 a
-/// chosen one.
+/// Checks the bytes of commitments and proofs exactly: at s = 40, a random commitment has 147 bits of
+/// corrections, and a chosen one 275.
 #[test]
 fn traffic_is_what_the_documentation_says() {
     let (mut sender, mut receiver) = deal(40);
@@ -153,7 +154,8 @@ fn traffic_is_what_the_documentation_says() {
     });
 }
 
-/// Extracted columns are those that single claims see, at either side and in any form of storage.
+/// Selected columns are the same as the columns that single claims read, at both parties and in every form of
+/// storage.
 #[test]
 fn parts_are_the_columns() {
     let (mut sender, mut receiver) = deal(40);
@@ -197,13 +199,13 @@ fn parts_are_the_columns() {
     }
 }
 
-/// Chunks of which something is wanted may lie apart, and be more than are made at a time.
+/// The selected chunks may be apart, and may be more than are computed at a time.
 #[test]
 fn parts_are_taken_from_chunks_that_lie_apart() {
     let (mut sender, _) = deal(40);
     let (mut left, _right) = memory_pair();
     let made = sender.commit_random(&mut left, 20 * CHUNK + 5, Lsb::Random).unwrap();
-    // Something of every chunk but the second.
+    // One commitment of every chunk but the second.
     let list: Vec<usize> =
         (0..=20).rev().filter(|&chunk| chunk != 1).map(|chunk| chunk * CHUNK + chunk % 5).collect();
     let part = made.select(list.iter().copied());
@@ -215,8 +217,7 @@ fn parts_are_taken_from_chunks_that_lie_apart() {
     assert!(list.iter().enumerate().all(|(k, &i)| column(&part.shares, k) == column(&made.shares, i)));
 }
 
-/// Corrections in memory take their part of the budget; those for which nothing is left lie in a file, all
-/// messages of them.
+/// Corrections in memory use up the budget. When it is used up, all messages of a row go to a file.
 #[test]
 fn corrections_are_kept_in_memory_or_in_a_file() {
     const COUNT: usize = CHUNKS_IN_HAND * CHUNK + 1;
@@ -240,7 +241,7 @@ fn corrections_are_kept_in_memory_or_in_a_file() {
     });
 }
 
-/// Each row, also an empty one, has its own number, so that a proof is about exactly its rows.
+/// Each row has its own number, even an empty one, so that a proof covers exactly its rows.
 #[test]
 fn row_03_every_row_has_a_number_of_its_own() {
     let (mut sender, mut receiver) = deal(40);
@@ -256,7 +257,7 @@ fn row_03_every_row_has_a_number_of_its_own() {
 }
 
 #[test]
-#[should_panic(expected = "no place comes twice")]
+#[should_panic(expected = "no place occurs twice")]
 fn no_commitment_is_taken_twice() {
     let (mut sender, _) = deal(40);
     let (mut left, _right) = memory_pair();
@@ -294,7 +295,7 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
                 let claims = two_ways(shares, &values, Label::from_bits(5), part, flip);
                 left.send(Tag(201), &[]).unwrap();
                 for claims in &claims {
-                    // The three first claims are wrong: both ways say so.
+                    // The first group's claims are wrong, and both forms of the claims are refused.
                     sender.prove(&mut left, &[], claims).unwrap();
                 }
             });
@@ -317,7 +318,7 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
     }
 }
 
-/// Every claim and every commitment of a row counts.
+/// A wrong value of any claim in a row is detected.
 #[test]
 fn row_11_claims_that_follow_their_commitments() {
     const COUNT: usize = 2 * CHUNK + 5;
@@ -348,11 +349,11 @@ fn row_11_claims_that_follow_their_commitments() {
     }
 }
 
-/// Claims or commitments that one task combines.
+/// The number of claims or commitments that one task combines.
 const TASK: usize = COMBINE_BLOCKS * BLOCK;
 
-/// Each claim counts, also if there are enough for several tasks; columns are added up, or the claims follow
-/// their commitments.
+/// Each wrong claim is detected among enough claims for several tasks, in both forms: added columns, and
+/// claims in the order of commitments.
 #[test]
 fn row_11_each_of_many_claims() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -394,7 +395,7 @@ fn row_11_each_of_many_claims() {
     }
 }
 
-/// Each commitment is checked, also if there are enough for several tasks.
+/// Each wrong commitment is detected among enough commitments for several tasks.
 #[test]
 fn row_03_each_of_many_commitments() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -404,7 +405,7 @@ fn row_03_each_of_many_commitments() {
         let mut first = true;
         left.set_tamper(Box::new(move |tag, bytes| {
             if tag == msg::CORRECTIONS && std::mem::take(&mut first) {
-                // All coordinates of one commitment: 147 rows of blocks a chunk.
+                // Flips all coordinates of one commitment: 147 rows of blocks a chunk.
                 let (chunk, block, bit) = (bad / CHUNK, bad % CHUNK / BLOCK, bad % BLOCK);
                 let blocks = (COUNT.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS);
                 let words = (0..147).map(|row| 147 * CHUNK_BLOCKS * chunk + row * blocks + block);
@@ -423,7 +424,7 @@ fn row_03_each_of_many_commitments() {
     }
 }
 
-/// Corrections that cannot be read are nobody's cheating, and nothing is accepted.
+/// If corrections cannot be read, the verification fails without an accusation.
 #[test]
 fn a_lost_file_ends_the_proof_and_accuses_nobody() {
     let (mut sender, mut receiver) = deal(40);
@@ -440,7 +441,7 @@ fn a_lost_file_ends_the_proof_and_accuses_nobody() {
     });
 }
 
-/// Nor are values of claims.
+/// The same holds for values of claims.
 #[test]
 fn lost_values_end_the_proof_and_accuse_nobody() {
     for lost in [false, true] {
@@ -478,8 +479,8 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
     }
 }
 
-/// A sender that cannot read its claimed values does not answer, because the receiver would take it for a
-/// cheater.
+/// A sender that cannot read its claimed values does not answer, because a wrong answer would look like
+/// cheating.
 #[test]
 fn nothing_is_proven_from_lost_values() {
     for lost in [false, true] {
@@ -500,8 +501,8 @@ fn nothing_is_proven_from_lost_values() {
     }
 }
 
-/// Row 16: a party without a range, or with a used one, commits to nothing and sends nothing; both parties
-/// reach the end at the same time.
+/// Row 16: a party without a range, or with a used one, commits to nothing and sends nothing. Both parties
+/// reach the end of a range at the same time.
 #[test]
 fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     let (mut sender, mut receiver) = deal(40);
@@ -535,12 +536,12 @@ fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     assert_eq!(left.sent_bytes(), sent);
 }
 
-/// Returns the source that makes the values of a row again.
+/// Returns the source that recomputes the values of a row.
 fn origin(row: &Row) -> &Origin {
-    row.origin().and_then(|origin| origin.as_any().downcast_ref()).expect("they are many")
+    row.origin().and_then(|origin| origin.as_any().downcast_ref()).expect("the values are recomputed")
 }
 
-/// Makes two senders with the same seeds; the second keeps this many bytes of chosen values.
+/// Makes two senders with the same seeds. The second keeps at most `memory` bytes of values.
 fn twins(s: u32, memory: u64) -> [Sender; 2] {
     let code = Code::for_security(s).unwrap();
     let mut rng = Rng::replayable("test dealer");
@@ -548,7 +549,7 @@ fn twins(s: u32, memory: u64) -> [Sender; 2] {
     [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory))
 }
 
-/// A row has the same values and shares as commitments that are kept in memory, whichever are read.
+/// A row has the same values and shares as commitments in memory, for any selection.
 fn assert_same(row: &Row, made: &Committed) {
     let count = made.values.len();
     let columns = |shares: &Shares| {
@@ -564,7 +565,8 @@ fn assert_same(row: &Row, made: &Committed) {
     }
     for each in [1, 3] {
         let items = count / each;
-        // Every fourth item, in an order of its own: 7 has no factor in common with the number of them.
+        // Selects every fourth item in a scattered order. `kept` is one more than a multiple of 7, so
+        // multiplying by 7 permutes the items.
         let kept = (items / 4).max(1) / 7 * 7 + 1;
         let chosen: Vec<u32> =
             (0..kept).map(|k| (k * 7 % kept * 4) as u32).filter(|&item| (item as usize) < items).collect();
@@ -613,7 +615,7 @@ fn values_made_again_are_those_that_were_committed_to() {
     }
 }
 
-/// A file that has lost bytes is told as that, before anything is proven of it.
+/// A lost file is reported as such before anything is proven about its row.
 #[test]
 fn lost_corrections_are_an_error() {
     let [_, mut sender] = twins(40, 0);
@@ -629,7 +631,8 @@ fn lost_corrections_are_an_error() {
     assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
 }
 
-/// This also holds if later data is lost: all chunks of a message, which are made together, must exist.
+/// The same holds for a file that lost only its end: all chunks of a message are computed together and must
+/// exist.
 #[test]
 fn corrections_lost_further_on_are_an_error() {
     let [_, mut sender] = twins(40, 0);
@@ -637,7 +640,7 @@ fn corrections_lost_further_on_are_an_error() {
     let mut row = sender.begin_row((CHUNK * CHUNKS_IN_HAND) + 1).unwrap();
     sender.push(&mut left, &mut row, &vec![Label::from_bits(9); (CHUNK * CHUNKS_IN_HAND) + 1]).unwrap();
     let row = sender.finish(row);
-    // The first message of corrections, and no more.
+    // The file contains only the first message of corrections.
     let whole = origin(&row);
     let (file, mut bytes) = (SpillFile::new().unwrap(), vec![0; Origin::offset(CHUNKS_IN_HAND) as usize]);
     whole.corrections.as_ref().unwrap().read(&mut bytes, 0).unwrap();
@@ -648,7 +651,7 @@ fn corrections_lost_further_on_are_an_error() {
     assert!(matches!(each_chunk(&short, |_| true, |_, _| {}), Err(Error::Resource(_))));
 }
 
-/// An item may lie in two chunks.
+/// An item may cross the end of a chunk.
 #[test]
 fn items_are_scattered_across_chunks() {
     let [mut plain, mut sender] = twins(40, 0);
@@ -662,7 +665,7 @@ fn items_are_scattered_across_chunks() {
     assert!(values.chunks(each).eq(made.values.chunks(each).rev()));
 }
 
-/// Values that are held take their part of the budget; those for which nothing is left are made again.
+/// Values in memory use up the budget. When it is used up, values are recomputed.
 #[test]
 fn held_values_take_their_part_of_the_budget() {
     const COUNT: usize = CHUNK + 1;
@@ -679,7 +682,7 @@ fn held_values_take_their_part_of_the_budget() {
     assert_eq!(held(chosen), [true, false]);
 }
 
-/// The rows of a chunk are the same in any form of the shares.
+/// The rows of a chunk are the same in every form of the shares.
 #[test]
 fn every_form_of_shares_has_the_same_rows() {
     let [_, mut sender] = twins(40, 0);
@@ -692,7 +695,7 @@ fn every_form_of_shares_has_the_same_rows() {
         let rows = |shares: &Shares| {
             let mut rows = vec![0; 275 * recipe.blocks(chunk)];
             shares.rows(chunk, &mut rows);
-            // The bits there are arbitrary.
+            // The bits after the last commitment are arbitrary.
             clear_behind_the_last(count, chunk, &mut rows);
             rows
         };
@@ -707,7 +710,7 @@ fn every_form_of_shares_has_the_same_rows() {
 
 type List<'a> = (&'a Shares, Box<dyn Fn(usize, &mut [u128]) + Sync>);
 
-/// Picked commitments are weighted like columns, by themselves and together with all of their row.
+/// Picked commitments have the same weighted sum as columns, by themselves and together with their whole row.
 #[test]
 fn picked_commitments_are_weighted_where_they_lie() {
     let [mut sender, _] = twins(40, 0);
@@ -723,12 +726,12 @@ fn picked_commitments_are_weighted_where_they_lie() {
         Shares::weighted(lists, &mut sums);
         sums
     };
-    // Enough single ones that several tasks make their weights.
+    // There are enough single commitments that several tasks compute their weights.
     for (each, count) in [(1, 17_000), (5, 700)] {
         let items = (0..count).map(|k| k * 3 % count).collect();
         let picked = row.shares().in_place(&Arc::new(Selection::new(items, each)));
         let (columns, all) = (picked.same().gathered(), row.shares().same().gathered());
-        // Weights of a commitment have bits in common.
+        // The three weights of a commitment have bits in common.
         let (first, second, third) =
             (0x1234_5678_9abc_def1 << 50, 0x9e37_79b9_7f4a_7c15 << 45, 0xffff_0001 << 64);
         let where_they_lie: Vec<u128> = sums(&[
@@ -742,7 +745,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
             (&columns, Box::new(weigh(third))),
         ]);
         assert!(where_they_lie == apart && where_they_lie.iter().any(|&sum| sum != 0));
-        // A single one is the same as in the columns.
+        // A single commitment equals the one in the columns.
         let column = |shares: &Shares, k: usize| {
             let mut sum = Column::default();
             shares.add(k, &mut sum);
@@ -752,7 +755,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
     }
 }
 
-/// Values and shares that are computed again are the same as before, at any position.
+/// Recomputed values and shares are the same as before, at any position.
 #[test]
 fn commitments_made_again_are_the_same() {
     for s in [40, 80] {
