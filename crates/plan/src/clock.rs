@@ -8,7 +8,7 @@ use crate::rounds::Turn;
 use crate::script::Action;
 use brickwork_base::Party;
 
-/// Tracks the time of both parties, of the cores that they share, and of the link.
+/// The clocks of both parties, of the cores that they share, and of the link.
 #[derive(Clone)]
 pub(crate) struct Clock<'m> {
     machine: &'m Machine,
@@ -16,14 +16,14 @@ pub(crate) struct Clock<'m> {
     /// The time of the garbler and of the evaluator.
     parties: [f64; 2],
     turn: Turn<f64>,
-    /// The times when each party worked, and the part of the cores it used; without times that the other
-    /// party can no longer overlap.
+    /// The times when each party worked, and the share of the cores that it used. Times that the other party
+    /// cannot overlap any more are removed.
     busy: [VecDeque<Busy>; 2],
     /// For each message posted to a party: its arrival time, and the work of receiving it.
     posted: [VecDeque<(f64, f64)>; 2],
-    /// All work so far.
+    /// The CPU seconds of all work so far.
     pub cpu: f64,
-    /// The time when each direction of the link has nothing left to send: garbler to evaluator, and back.
+    /// For each direction of the link, the time when its last byte is sent: garbler to evaluator, and back.
     line: [f64; 2],
 }
 
@@ -38,8 +38,8 @@ struct Busy {
 impl<'m> Clock<'m> {
     /// Makes the clocks of both parties at the start.
     pub fn new(machine: &'m Machine, link: &'m Link) -> Self {
-        // As in a real run, the garbler listens: it has sent its greeting when the evaluator's connection is
-        // ready.
+        // As in a real run, the garbler listens, and has already sent its greeting when the evaluator's
+        // connection is ready.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
         let turn = Turn::new(parties);
         Clock {

@@ -36,7 +36,7 @@ pub struct Lanes {
     pub fill: Stretch,
     /// The time for a partition that runs from stock.
     pub run: Stretch,
-    /// The number of lost stocks that may be made again.
+    /// A piece of a worker's work, with the time that it takes on a link and a core of its own.
     pub retries: u32,
 }
 
@@ -70,8 +70,8 @@ pub struct Makespan {
 const SAMPLES: usize = 199;
 
 impl Lanes {
-    /// Returns the times of jobs in these surroundings. The result is always the same for the same job,
-    /// because the random numbers are.
+    /// Returns the times of jobs in these surroundings. The result is the same each time, because the random
+    /// numbers are.
     pub fn makespan(&self, surroundings: &Surroundings) -> Makespan {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let mut all: Vec<Simulated> =
@@ -87,7 +87,7 @@ impl Lanes {
         }
     }
 
-    /// Returns the number of partitions for which each worker makes stock: all workers take equal parts.
+    /// Returns the number of partitions for which each worker makes stock. All workers take equal parts.
     pub fn part(&self) -> u32 {
         self.partitions.div_ceil(self.workers.max(1))
     }
@@ -100,18 +100,18 @@ struct Simulated {
     in_doubt: u32,
 }
 
-/// A stretch that is in progress.
+/// A stretch that a worker is working on.
 #[derive(Clone, Copy)]
 struct Under {
     fills: bool,
-    /// The bits and the CPU seconds that it uses each second, if nothing slows it down.
+    /// The bits and the CPU seconds that the stretch uses each second, if nothing slows it down.
     rates: [f64; 2],
     /// True if its worker is lost at its end.
     fails: bool,
 }
 
-/// A job in progress. If a resource is scarce, all stretches slow down equally. So each one ends at a time of
-/// a common clock that slows down with them.
+/// A job that is being simulated. If a resource is scarce, all stretches slow down equally. So the ends of
+/// stretches are times of a common clock, which slows down with them.
 struct Simulation<'s> {
     lanes: &'s Lanes,
     surroundings: &'s Surroundings,
@@ -120,7 +120,7 @@ struct Simulation<'s> {
     /// The common clock.
     slow: f64,
     demand: [f64; 2],
-    /// The time of that clock when each worker's stretch ends.
+    /// For each worker, the time of the common clock when its stretch ends.
     ends: BinaryHeap<Reverse<(Instant, u32)>>,
     under: Vec<Under>,
     /// For each worker, the partitions for which its stock is still enough.
@@ -184,7 +184,7 @@ impl<'s> Simulation<'s> {
     fn begin(&mut self, worker: u32, fills: bool) {
         let Stretch { seconds, cpu_seconds, bytes } = if fills { self.lanes.fill } else { self.lanes.run };
         let seconds = (seconds * (self.surroundings.spread * self.draws.normal()).exp()).max(1e-9);
-        // A lost worker is lost at a random moment of its stretch.
+        // A worker fails at a random moment of its stretch.
         let until = self.draws.exponential() * 3600.0 / self.surroundings.failures_an_hour.max(1e-12);
         let fails = until < seconds;
         let under = Under { fills, rates: [8.0 * bytes as f64 / seconds, cpu_seconds / seconds], fails };
@@ -200,7 +200,8 @@ impl<'s> Simulation<'s> {
             let Under { fills, rates, fails } = self.under[worker as usize];
             self.demand.iter_mut().zip(rates).for_each(|(all, rate)| *all = (*all - rate).max(0.0));
             if fails {
-                // Its partition is in doubt and does not run again, and its stock is lost.
+                // A partition that was running is in doubt and does not run again. The worker's stock is
+                // lost.
                 self.in_doubt += u32::from(!fills);
                 self.stocked[worker as usize] = 0;
                 if self.waiting > 0 {
@@ -282,7 +283,8 @@ mod tests {
         }
     }
 
-    /// Scarce resources are never used beyond their limit, and fully as long as all workers are busy.
+    /// All stretches together never use more than a resource offers, and use all of it as long as all workers
+    /// are busy.
     #[test]
     fn what_is_scarce_is_shared() {
         let cpu = 16.0 * 8.0 + 64.0;
@@ -295,8 +297,8 @@ mod tests {
         assert_eq!(seconds(16, both), seconds(16, ALONE));
     }
 
-    /// If times vary, the slowest worker decides. If workers are lost, their stock is made again, as long as
-    /// this is allowed.
+    /// If times vary, the job takes as long as the slowest worker. The stock of a lost worker is made again,
+    /// as often as this is allowed.
     #[test]
     fn chance_is_counted() {
         let spread = lanes(16).makespan(&Surroundings { spread: 0.2, ..ALONE });

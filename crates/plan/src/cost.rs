@@ -12,7 +12,7 @@ use brickwork_base::Party;
 /// The predicted cost of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseCost {
-    /// Its name, one of the protocol's.
+    /// The phase's name in the protocol.
     pub name: &'static str,
     /// Wall time at the evaluator, estimated.
     pub seconds: f64,
@@ -99,7 +99,8 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     }
 }
 
-/// Repetitions that are evaluated step by step; after these, each takes as long as the previous one.
+/// The number of repetitions that are evaluated step by step. Each further repetition counts as long as the
+/// last of them.
 const FOLLOWED: u64 = 32;
 
 /// The state of the evaluation of a script.
@@ -145,7 +146,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// Repeats steps that were already evaluated.
+    /// Repeats steps that have been evaluated once.
     fn again(&mut self, steps: &[Action], times: u64) {
         let followed = times.min(FOLLOWED);
         let mut before = None;
@@ -173,12 +174,12 @@ impl<'m> Reading<'m> {
     }
 }
 
-/// The largest part of the given cut's time that another cut may be predicted to take if it is to replace it.
-/// Two predictions for one program err by less against each other (`docs/concepts/cost-model.md` has the
-/// table), so a run is hardly ever slower than it would be without any choice.
+/// The given cut is replaced only by a cut whose predicted time is at most this part of the given cut's. The
+/// difference of two predictions for one program has a smaller error (`docs/concepts/cost-model.md` has the
+/// table), so a run is hardly ever slower than with the given cut.
 pub const WORTH_ANOTHER_CUT: f64 = 0.85;
 
-/// Returns the index of the cut that a run takes. That is the first cut, which the program has, unless the
+/// Returns the index of the cut that a run takes. This is the first cut, which the program has, unless the
 /// fastest cut is faster by more than the error of predictions.
 pub fn best_cut<'a>(costs: impl IntoIterator<Item = &'a Cost>) -> Option<usize> {
     let seconds: Vec<f64> = costs.into_iter().map(Cost::seconds).collect();
@@ -199,7 +200,7 @@ mod tests {
     fn what_is_repeated_is_what_is_written_out() {
         let machine = Machine::known(KNOWN_KERNELS[0], 2);
         let stretches: [fn(&mut Script); 3] = [
-            // A question and an answer, with work at both parties.
+            // A message and its answer, with work at both parties.
             |script| {
                 script.phase("first");
                 script.message(Evaluator, 1000);

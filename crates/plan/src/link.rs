@@ -9,7 +9,7 @@ pub struct Link {
     pub bits_per_second: Option<f64>,
     /// The time of a message and its answer.
     pub rtt_seconds: f64,
-    /// Connections that carry bulk data in parallel.
+    /// The number of connections that carry bulk data in parallel.
     pub lanes: u8,
 }
 

@@ -12,10 +12,10 @@ pub struct Machine {
     kernel: String,
     /// Seconds of one thread per unit, for each kind of work that was measured here.
     seconds: Measured,
-    /// Seconds of one thread for a short garbling, which compares machines with the same kernel. An
-    /// unmeasured kind of work is scaled from the reference machine by the same factor.
+    /// Seconds of one thread for a short garbling, which compares machines with the same kernel. Work that
+    /// was not measured is scaled from the reference machine by the same factor.
     probe_seconds: f64,
-    /// Threads of each party; both share the cores.
+    /// Threads of each party. Both parties share the cores.
     pub threads: u32,
     /// The time from sending a short message until it is read, over loopback.
     pub message_seconds: f64,
@@ -34,7 +34,7 @@ static SEND: Work = Work { name: "send", known: [2.71e-10, 2.72e-10, 2.46e-10, 2
 /// A byte that is received.
 static RECEIVE: Work = Work { name: "receive", known: [7.34e-10, 4.26e-10, 7.12e-10, 7.40e-10] };
 
-/// Machines with the same kernel differ by at most this factor.
+/// The largest factor by which a machine may differ from the reference machine with the same kernel.
 const MOST_SCALED: f64 = 16.0;
 
 impl Machine {
@@ -85,8 +85,8 @@ impl Machine {
         &self.kernel
     }
 
-    /// Returns whether the constants belong to this process's kernel and are sensible: they may come from a
-    /// file.
+    /// Returns whether the constants are for this process's kernel and have sensible values. They may come
+    /// from a file.
     pub fn is_sound(&self) -> bool {
         let sensible = |seconds: f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
         let rest =
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::work::{READ_BACK, SPILL, TOUCH};
 
-    /// A machine that takes no time is also valid, and a slower one is slower in everything.
+    /// A machine that takes no time is valid, and a slower machine is slower in every kind of work.
     #[test]
     fn a_machine_is_estimated() {
         for kernel in Kernel::all_available() {
@@ -178,7 +178,7 @@ mod tests {
         assert!(free.is_sound() && free.seconds(&TOUCH, 1e9) == 0.0);
     }
 
-    /// A kind of work that is missing in a file gets its estimate, and one that is there is used.
+    /// A kind of work that is missing in a file gets an estimate, and a measured one keeps its value.
     #[test]
     fn what_was_measured_counts() {
         let known = Machine::known(Kernel::best().name(), 2);

@@ -13,19 +13,20 @@ use brickwork_base::{Error, Party, stop};
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Channel, Tag};
 
-/// A protocol, or a part of one, that has its own kinds of work and measures them.
+/// A protocol, or a building block of protocols, that measures its own kinds of work.
 pub trait Measure: Sync {
-    /// Returns all kinds of work that are measured here.
+    /// Returns all kinds of work that this part measures.
     fn kinds(&self) -> &'static [&'static Work];
 
-    /// Measures them on one thread, while the other cores do the same. Kinds of work that need both parties
-    /// are left to [`Measure::runs`].
+    /// Measures the kinds of work that need one party only, on one thread, while the other cores do the same.
+    /// [`Measure::runs`] measures the others.
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
     fn work(&self, measured: &mut Measured) -> Result<(), Error>;
 
-    /// Measures by small runs of both parties, on a machine of which everything else is known.
+    /// Measures the kinds of work that need both parties, by small runs on a machine whose other constants
+    /// are known.
     ///
     /// # Errors
     /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
@@ -34,8 +35,8 @@ pub trait Measure: Sync {
     }
 }
 
-/// Each measurement is repeated and the fastest counts: everything else that the machine does only slows it
-/// down.
+/// The number of repetitions of a measurement, of which the fastest counts: other programs can only make it
+/// slower.
 pub const REPEATS: usize = 5;
 
 /// The largest number of cores that measure at the same time.
@@ -45,10 +46,10 @@ const MEASURED_AT_ONCE: u32 = 8;
 /// that other programs were running.
 const MOST_BUSY: f64 = 3.0;
 
-/// Returns the CPU seconds of this thread for one of `units` of work: the minimum of some repetitions.
+/// Returns the CPU seconds of this thread for each of `units` of work: the minimum of several repetitions.
 ///
 /// # Errors
-/// Those of the work.
+/// Those of `work`.
 pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
     for _ in 0..REPEATS {
@@ -60,7 +61,7 @@ pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Resul
     Ok(best / units)
 }
 
-/// Returns the CPU time of this thread, so other programs on the same cores do not count.
+/// Returns the CPU time of this thread, which other programs on the same cores do not change.
 #[cfg(unix)]
 pub fn thread_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -76,13 +77,13 @@ pub fn thread_seconds() -> f64 {
 }
 
 /// Measures this machine, which takes a second or two. `probe` does a little garbling and returns the seconds
-/// of one thread. The kinds of work are those of memory and files, and of all parts.
+/// of one thread. It measures the kinds of work of memory, of files and of all `parts`.
 ///
 /// # Errors
 /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
 pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure]) -> Result<Machine, Error> {
-    // All cores work while each one measures. They do so in a run too, where they share caches and memory
-    // bandwidth.
+    // All cores measure at the same time. In a run they also work at the same time, and share caches and
+    // memory bandwidth.
     let cores = threads_here().min(MEASURED_AT_ONCE);
     let all = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(stop::carried(|| one_core(parts)))).collect();
@@ -114,8 +115,8 @@ fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
     }))
 }
 
-/// Only one thread at a time allocates memory or writes tables. If there is no room for a file, file work is
-/// not measured.
+/// Measures memory and temporary files, which only one thread at a time uses in a run. If there is no room
+/// for a file, the work on files is not measured.
 fn memory(measured: &mut Measured) -> Result<(), Error> {
     const FRESH: usize = 48 << 20;
     let touch = fastest(FRESH as f64, || {
@@ -132,13 +133,13 @@ fn memory(measured: &mut Measured) -> Result<(), Error> {
         let good = bytes.chunks_mut(of).enumerate().all(|(k, chunk)| access(chunk, (k * of) as u64).is_ok());
         if good { (thread_seconds() - start) / FRESH as f64 } else { 0.0 }
     };
-    // Only once, because then the file exists.
+    // Writing is measured only once, because then the file exists.
     measured.set(&SPILL, chunks(1 << 20, &|chunk, at| write_at(&file, chunk, at)));
     measured.set(&READ_BACK, chunks(16 << 10, &|chunk, at| read_at(&file, chunk, at)));
     Ok(())
 }
 
-/// Returns the seconds of a message to a thread that answers, and of a byte at its sender and at its
+/// Returns the seconds of a message to a thread that answers, and of a byte for its sender and for its
 /// receiver.
 fn loopback() -> Result<[f64; 3], Error> {
     const PING: Tag = Tag(200);
@@ -165,7 +166,7 @@ fn loopback() -> Result<[f64; 3], Error> {
         let (mut ping, mut bulk) = (f64::INFINITY, f64::INFINITY);
         let bytes = vec![0; BYTES];
         for _ in 0..REPEATS {
-            // The median, because on a busy machine some messages wait for a core.
+            // The median counts, because on a busy machine some messages wait for a core.
             let mut pings = Vec::with_capacity(PINGS);
             for _ in 0..PINGS {
                 let start = Instant::now();
@@ -187,8 +188,8 @@ fn loopback() -> Result<[f64; 3], Error> {
     Ok([ping, sent, received])
 }
 
-/// Runs both parties over TLS on loopback, the garbler in this thread. Each gets its end of the connection
-/// and both public keys.
+/// Runs both parties over TLS on loopback, with the garbler in this thread. Each party gets its end of the
+/// connection and both public keys.
 ///
 /// # Errors
 /// [`Error::Io`] without loopback connections, and those of the parties.
@@ -213,13 +214,13 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// Measures the overhead of each phase of a small run beyond the sum of its parts: starting threads, memory
-/// in small pages, parties that wait for a core. `kinds` has a kind of work for each phase of the script, in
-/// order; this sets its time per unit. `run` executes the script, and returns the name and the seconds of
-/// each phase.
+/// Measures how much longer each phase of a small run takes than its work and messages: starting threads,
+/// memory in small pages, waiting for a core. For each phase of the script, in order, `kinds` has the kind of
+/// work whose time per unit is set. The function `run` executes the script, and returns the name and the
+/// seconds of each phase.
 ///
 /// # Errors
-/// Those of the run.
+/// Those of `run`.
 pub fn beyond(
     machine: &Machine,
     script: &Script,
@@ -239,8 +240,7 @@ pub fn beyond(
             }
         }
     }
-    // These are wall-clock times, which other programs make longer, so they are limited by those of the
-    // reference machine.
+    // Other programs make these wall-clock times longer, so the times of the reference machine limit them.
     for (work, least) in kinds.iter().zip(least) {
         let unit = least / script.units_beyond(work).max(1.0);
         measured.set(work, unit.min(MOST_BUSY * machine.usual_seconds(work)));
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// All kinds of work of a part are measured, and the overhead of a run is the time that the parts do not
-    /// explain.
+    /// All kinds of work of a part are measured. The time of a run that its work and messages do not explain
+    /// becomes its overhead.
     #[test]
     fn a_machine_is_measured() {
         let machine = measure(|| Ok(2e-3), &[&Part]).unwrap();

@@ -5,17 +5,16 @@ use std::collections::VecDeque;
 use crate::script::Action;
 use brickwork_base::Party;
 
-/// Tracks the longest chain of messages that wait for each other.
 #[derive(Clone, Default)]
 pub(crate) struct Hops {
     garbler: u64,
     pub evaluator: u64,
     turn: Turn<u64>,
-    /// For each message posted to a party: how many messages wait for each other up to its arrival.
+    /// For each message posted to a party, the length of the longest chain of messages that ends with it.
     posted: [VecDeque<u64>; 2],
 }
 
-/// The states of both parties before the current messages of one of them began.
+/// The states of both parties at the time when the current sender's messages began.
 #[derive(Clone, Default)]
 pub(crate) struct Turn<T> {
     of: Option<Party>,
@@ -23,16 +22,16 @@ pub(crate) struct Turn<T> {
 }
 
 impl<T: Copy> Turn<T> {
-    /// Makes a turn in which no party has sent anything, and both are at `before`.
+    /// Makes a turn in which no party has sent anything. Both are at `before`.
     pub fn new(before: [T; 2]) -> Self {
         Turn { of: None, before }
     }
 
-    /// Returns the states at which a message leaves. This is the current state, or for a crossing message the
-    /// one before the other party's last messages.
+    /// Returns the states with which a message leaves. These are the current states, or for a crossing
+    /// message the states before the other party's last messages.
     pub fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
-            // The next message of the other party comes after it and begins a new turn.
+            // The other party's next message comes after this one and begins a new turn.
             self.of = None;
             return self.before;
         }
@@ -66,7 +65,7 @@ impl Hops {
         }
     }
 
-    /// Updates both counters for this step.
+    /// Updates both chains for this step.
     pub fn step(&mut self, step: &Action) {
         let (from, crossing) = match *step {
             Action::Message { from, posted: true, .. } => {

@@ -4,46 +4,46 @@ use crate::work::Work;
 use brickwork_base::Party;
 use brickwork_wire as wire;
 
-/// One step.
+/// A step of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     /// A phase begins or continues.
     Phase(&'static str),
     /// Work of this many units, which at most `tasks` threads can share.
     Work {
-        /// The party that does it.
+        /// The party that does the work.
         by: Party,
-        /// Its kind.
+        /// The kind of the work.
         work: &'static Work,
-        /// How much of it.
+        /// The number of units.
         units: f64,
         /// The number of parts that can be done side by side, at least 1.
         tasks: u64,
     },
     /// Messages of one length, one after another.
     Message {
-        /// The party that sends them.
+        /// The sender.
         from: Party,
-        /// Bytes of each, without frames.
+        /// Bytes of each message, without frames.
         payload: u64,
         /// The number of messages.
         times: u64,
-        /// True if they use all connections.
+        /// True if the messages use all connections.
         bulk: bool,
-        /// True if they do not wait for the peer's last messages.
+        /// True if the messages do not wait for the peer's last messages.
         crossing: bool,
-        /// True if the peer does something else first, and receives them with an [`Action::Read`].
+        /// True if the peer does something else first, and reads the messages with an [`Action::Read`].
         posted: bool,
     },
-    /// A party reads messages that were posted to it: the oldest ones.
+    /// A party reads the oldest messages that were posted to it.
     Read {
         /// The party that reads.
         by: Party,
         /// The number of [`Action::Message`]s.
         messages: usize,
     },
-    /// The phase takes this many units longer than its work and its messages explain; neither party's clock
-    /// shows them.
+    /// The phase takes this many units longer than its work and its messages explain. The clocks of the
+    /// parties do not count them.
     Beyond {
         /// The kind of the units.
         work: &'static Work,
@@ -59,10 +59,10 @@ pub enum Action {
     },
 }
 
-/// The number of slices into which a long stretch is cut in which both parties work and the link is busy.
+/// The number of slices of a long stretch in which both parties work and the link is busy at the same time.
 pub const SLICES: u64 = 16;
 
-/// At least as many tasks as there could be threads.
+/// A number of tasks for work that any number of threads can share.
 pub const MANY: u64 = 1 << 20;
 
 /// Memory of an idle process, in bytes: code, stacks, buffers of TLS.
@@ -73,7 +73,7 @@ pub fn share(whole: u64, k: u64, parts: u64) -> u64 {
     (k + 1) * whole / parts - k * whole / parts
 }
 
-/// The plan of a run of a protocol: its steps, in an order in which both parties execute them, and the memory
+/// A run of a protocol as a list of steps, in an order in which both parties execute them, and the memory
 /// that they need. It depends only on public values.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -146,14 +146,14 @@ impl Script {
         }
     }
 
-    /// Adds messages of these lengths that both send at the same time: the garbler's and the evaluator's.
+    /// Adds messages of these lengths that both parties send at the same time.
     pub fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
         let messages = |from: Party, payloads: &[u64], crossing| -> Vec<Action> {
             let one =
                 |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing, posted: false };
             payloads.iter().map(one).collect()
         };
-        // The party that sent last waits for nothing, so the messages of the other party cross its own.
+        // The party that sent last does not wait, so the other party's messages cross its own.
         let last = self.steps.iter().rev().find_map(|step| match step {
             Action::Message { from, .. } => Some(*from),
             _ => None,
@@ -188,7 +188,8 @@ impl Script {
     }
 
     /// Adds the steps of `steps` this many times, one after another. Repetitions cannot be nested. If both
-    /// send at the same time at its start, the party that sent last before it must also send last at its end.
+    /// parties send at the same time at the beginning of `steps`, the party that sent last before them must
+    /// also send last at their end.
     pub fn repeat(&mut self, times: u64, steps: impl FnOnce(&mut Script)) {
         if times == 0 {
             return;
@@ -211,12 +212,12 @@ impl Script {
         self.steps.iter().zip(often)
     }
 
-    /// Adds this many units by which the phase takes longer than everything else explains.
+    /// Adds this many units by which the phase takes longer than its work and its messages explain.
     pub fn beyond(&mut self, work: &'static Work, units: u64) {
         self.steps.push(Action::Beyond { work, units: units as f64 });
     }
 
-    /// Returns the units of a kind of work that phases take [beyond](Script::beyond) everything else.
+    /// Returns the units of this kind that phases take [beyond](Script::beyond) their work and messages.
     pub(crate) fn units_beyond(&self, kind: &Work) -> f64 {
         let units = self.often().map(|(step, often)| match step {
             Action::Beyond { work, units } if std::ptr::eq(*work, kind) => *units * often as f64,
@@ -226,7 +227,7 @@ impl Script {
     }
 
     /// Returns the bytes that the garbler and the evaluator send over this many connections, including
-    /// frames. Exact.
+    /// frames.
     pub fn sent_bytes(&self, lanes: u8) -> [u64; 2] {
         let mut sent = [0; 2];
         for (step, often) in self.often() {
@@ -239,7 +240,8 @@ impl Script {
 }
 
 impl Action {
-    /// Returns the sender and its bytes over this many connections, including frames.
+    /// Returns the sender of this step and the bytes that it sends over this many connections, including
+    /// frames.
     pub(crate) fn sent_bytes(&self, lanes: u8) -> Option<(Party, u64)> {
         let Action::Message { from, payload, times, bulk, .. } = *self else { return None };
         Some((from, times * message_bytes(payload, if bulk { lanes } else { 1 })))

@@ -4,36 +4,36 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The kernels with which the reference machine was measured, from which others are estimated: two cores (AMD
-/// Zen 4, 2.6 GHz).
+/// The kernels with which the reference machine was measured: two cores (AMD Zen 4, 2.6 GHz).
 pub const KNOWN_KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "portable"];
 
-/// The kernel whose constants stand for unknown kernels: it works with one AES block at a time, as they do.
+/// The index of the kernel whose constants are used for unknown kernels: they also process one AES block at a
+/// time.
 const LIKE_OTHERS: usize = 2;
 
-/// Returns the index in [`KNOWN_KERNELS`] of a kernel, or of the one that is most like it.
+/// Returns the index in [`KNOWN_KERNELS`] of a kernel, or of the most similar one.
 pub(crate) fn known_as(kernel: &str) -> usize {
     KNOWN_KERNELS.iter().position(|known| *known == kernel).unwrap_or(LIKE_OTHERS)
 }
 
-/// A kind of work, for which a machine has a constant. Each is a static of the part that does the work.
+/// A kind of work, for which a machine has a constant. The part that does the work declares it as a static.
 #[derive(Debug)]
 pub struct Work {
     /// Its unique name in files, `part.unit`.
     pub name: &'static str,
     /// Seconds of one thread for a unit, measured once with each of [`KNOWN_KERNELS`]. `brickwork plan FILE
-    /// --calibrate --json` prints those of any machine.
+    /// --calibrate --json` prints the constants of any machine.
     pub known: [f64; KNOWN_KERNELS.len()],
 }
 
-/// A byte of memory that the system has just given, written for the first time.
+/// The first write to a byte of memory that the system has just given.
 pub static TOUCH: Work = Work { name: "memory.touch", known: [8.94e-11, 8.33e-11, 9.05e-11, 9.05e-11] };
 /// A byte that is written to a temporary file.
 pub static SPILL: Work = Work { name: "file.write", known: [2.45e-10, 2.13e-10, 2.22e-10, 1.98e-10] };
-/// A byte that is read from there.
+/// A byte that is read from a temporary file.
 pub static READ_BACK: Work = Work { name: "file.read", known: [1.39e-10, 1.28e-10, 1.26e-10, 1.31e-10] };
 
-/// Seconds of one thread for a unit of each kind of work that was measured, by name.
+/// The measured seconds of one thread for a unit of work, by the name of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Measured(BTreeMap<String, f64>);
@@ -49,7 +49,7 @@ impl Measured {
         self.0.get(work.name).copied()
     }
 
-    /// Returns all kinds of work.
+    /// Returns the measured kinds of work with their seconds.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, &seconds)| (&**name, seconds))
     }

@@ -1,5 +1,5 @@
-//! The first message of each party: everything that both must agree on. The session's identifier is derived
-//! from both.
+//! The first message of each party contains everything on which both must agree. The session's identifier is
+//! derived from both messages.
 
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party, Security};
@@ -17,7 +17,7 @@ pub struct Digests {
     pub stock: bool,
     /// Digest of the program, or of the purpose if there is no program yet.
     pub program: [u8; 32],
-    /// Digest of the garbler's proposal; zeros if it proposes nothing, and from the evaluator.
+    /// Digest of the garbler's proposal. It is zero if there is no proposal, and in the evaluator's greeting.
     pub parameters: [u8; 32],
 }
 
@@ -26,10 +26,10 @@ pub const OTHER_PROGRAM: &str = "the peer's program is another one; compare `bri
                                  (also --executions, --map and --cut)";
 
 /// The message if parties with stock have different purposes; they have no program yet.
-const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, with another number of \
-                             workers, or for none; compare what both sides were started for";
+const OTHER_PURPOSE: &str = "the peer was started for another lane or attempt of a job, or another number of \
+                             workers; compare the commands of both sides";
 
-/// Compares a digest of the next action of both parties. Rounds: half of one, in both directions at the same
+/// Compares the digests of the parties' next actions. Rounds: half of one, because both send at the same
 /// time.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub(crate) fn exchange(channel: &mut Channel, digest: &[u8; 32]) -> Result<[u8; 
 }
 
 /// Sends a digest of this party's next action: the first half of [`agree`]. Other messages may follow before
-/// the peer's digest has arrived, if they are worthless to a peer that does something else.
+/// the peer's digest has arrived, if a peer with another next action cannot use them.
 ///
 /// # Errors
 /// [`Error::Io`] if the peer has gone away.
@@ -71,7 +71,7 @@ fn received(channel: &mut Channel) -> Result<[u8; 32], Error> {
     Ok(theirs)
 }
 
-/// Fixed layout of 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 + 4 bytes.
+/// The greeting in its fixed layout of 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 + 4 bytes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Hello {
@@ -88,16 +88,16 @@ struct Hello {
     shares: [u8; 4],
 }
 
-/// The bits of `modes`.
+/// The bits of `modes`: stock, and post-quantum base OTs.
 const STOCK: u8 = 1;
 const POST_QUANTUM: u8 = 2;
 
 /// Bytes of a greeting.
 pub const GREETING_BYTES: usize = size_of::<Hello>();
 
-/// This party's greeting, after it was sent. Every difference is refused, so no version or parameter can be
-/// negotiated down. The garbler's proposal is not compared here: the evaluator computes its security bound
-/// instead.
+/// This party's greeting, after it was sent. A party refuses any difference, so no attacker can make the
+/// parties use a weaker version or parameter. The garbler's proposal is not compared here: the evaluator
+/// computes its security bound instead.
 pub struct Greeting {
     role: Party,
     security: Security,
@@ -151,7 +151,7 @@ impl Greeting {
         let mut theirs = mine;
         channel.receive_first_into(msg::HELLO, bytemuck::bytes_of_mut(&mut theirs))?;
         let differs = [
-            (theirs.magic != mine.magic, "the peer is no Brickwork".to_string()),
+            (theirs.magic != mine.magic, "the peer does not run Brickwork".to_string()),
             (
                 theirs.version != mine.version,
                 format!(
@@ -217,7 +217,7 @@ impl Greeting {
                 }
                 .to_string(),
             ),
-            (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
+            (theirs.identities != mine.identities, "the peer expects other identities".to_string()),
         ];
         if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
             return Err(Error::Mismatch(why));

@@ -1,4 +1,4 @@
-//! The agreement of two parties before they start, and the report of a run. All protocols share them.
+//! The agreement of two parties before they start, and the report of a run.
 #![forbid(unsafe_code)]
 
 mod greeting;
@@ -24,14 +24,14 @@ pub use greeting::{
 pub use metered::{BeforeExposing, Metered};
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span};
 
-/// Version of everything that two parties must have in common to understand each other.
+/// The version of all messages. Two parties must have the same.
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Bytes of tables that an evaluator keeps in memory, unless the user chooses another limit
 /// ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;
 
-/// The computation that both parties must agree on. A peer with a different one is refused before any secret
+/// The computation that both parties must agree on. A peer with a different job is refused before any secret
 /// is used.
 #[derive(Clone)]
 pub struct Job {
@@ -44,8 +44,8 @@ pub struct Job {
     /// agreement.
     pub threads: usize,
     /// The largest number of bytes of tables that the evaluator keeps in memory; more go to temporary files.
-    /// Other data that grows with the program is limited in proportion, as each protocol describes. Not part
-    /// of the agreement.
+    /// Each protocol limits its other data that grows with the program in proportion. Not part of the
+    /// agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -74,15 +74,15 @@ impl Job {
 /// Everything that both parties must agree on before they know which program they will run.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Statistical security: all of 2^-s with s = 40, 64 or 80, or a part of it.
+    /// Statistical security: 2^-s with s = 40, 64 or 80, or a share of it.
     pub security: Security,
     /// Threads that compute for this party, at least 1, besides the thread that communicates. If a
     /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads compute instead. Not part of the
     /// agreement.
     pub threads: usize,
     /// The largest number of bytes of tables that the evaluator keeps in memory; more go to temporary files.
-    /// Other data that grows with the program is limited in proportion, as each protocol describes. Not part
-    /// of the agreement.
+    /// Each protocol limits its other data that grows with the program in proportion. Not part of the
+    /// agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],

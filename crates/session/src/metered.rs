@@ -8,10 +8,9 @@ use brickwork_wire::{Channel, Departures};
 use crate::Observer;
 use crate::protocol::{Flight, PhaseReport, Protocol, Span};
 
-/// The largest number of spans and flights that are kept of a session, all phases together.
+/// The largest number of spans and flights that are kept for one session, all phases together.
 const MAX_MARKS: usize = 1 << 10;
 
-/// A connection that measures the phases of a run.
 pub struct Metered {
     /// The connection.
     pub channel: Channel,
@@ -20,7 +19,7 @@ pub struct Metered {
     observer: Box<dyn Observer>,
     /// All phases of the protocol, in their order.
     order: &'static [&'static str],
-    /// The messages with which something of a program leaves this party.
+    /// The messages that tell how far a program's values have left this party.
     departures: Departures,
     phases: Vec<PhaseReport>,
     /// The index of the running phase.
@@ -28,17 +27,17 @@ pub struct Metered {
     /// The times when the measurement started, and when the running phase was entered.
     born: Instant,
     started: Instant,
-    /// Spans and flights that are kept so far.
+    /// The number of spans and flights that are kept so far.
     marks: usize,
     bytes: [u64; 2],
     /// Bytes of tables that have passed, and the expected total.
     passed: u64,
     expected: u64,
-    /// Called before the first message that gives the peer something to act on.
+    /// The action before a message that the peer can use to cheat.
     before_exposing: Option<BeforeExposing>,
 }
 
-/// An action before something is exposed.
+/// An action before a message that the peer can use to cheat.
 pub type BeforeExposing = Box<dyn FnMut() -> Result<(), Error> + Send>;
 
 impl Metered {
@@ -68,14 +67,14 @@ impl Metered {
         }
     }
 
-    /// Sets the action that is done before anything is exposed from now on; `None` for no action.
+    /// Sets the action before each message that the peer can use to cheat; `None` for no action.
     pub fn before_exposing(&mut self, act: Option<BeforeExposing>) {
         self.before_exposing = act;
     }
 
-    /// Prepares for a message that this party cannot take back and that the peer can act on: a challenge, or
-    /// the result of a comparison. If stock is being made, the step counts from here on as an attempt of the
-    /// peer, durably. Otherwise, an end of the connection is [deniable](Error::is_deniable) until
+    /// Prepares for a message after which the peer can know whether a cheat will be detected: a challenge, or
+    /// the result of a comparison. If stock is being made, this records on disk that the step counts as an
+    /// attempt of the peer. Otherwise, an end of the connection is [deniable](Error::is_deniable) until
     /// [`Metered::cover`].
     ///
     /// # Errors
@@ -85,9 +84,8 @@ impl Metered {
         self.exposed()
     }
 
-    /// Notes that the peer has exposed itself in this way by the message that was received last. That message
-    /// tells this party nothing about a check of the peer. But if stock is being made, the logs of both
-    /// parties must have the entry.
+    /// Notes that the message received last was such a message of the peer's. It tells this party nothing
+    /// about a check of the peer, but the logs of both parties must have the same entries.
     ///
     /// # Errors
     /// As [`Metered::expose`].
@@ -95,8 +93,8 @@ impl Metered {
         self.before_exposing.as_mut().map_or(Ok(()), |act| act())
     }
 
-    /// Notes that the peer can gain nothing any more by breaking off: it has passed the check, or has done
-    /// all that it can do.
+    /// Notes that the peer gains nothing any more by breaking off: it has passed the check, or can do nothing
+    /// more.
     pub fn cover(&mut self) {
         self.channel.set_deniable(false);
     }
@@ -106,13 +104,13 @@ impl Metered {
         self.channel.look_for(self.departures);
     }
 
-    /// Notes that stock is made, or compared: nothing that leaves is of a program.
+    /// Notes that stock is made or compared, so no message depends on a program.
     pub fn no_program(&mut self) {
         self.channel.look_for(Departures::default());
     }
 
-    /// Begins or resumes a phase, to which everything that follows belongs. The phase may have run before,
-    /// because flights hold messages of several phases.
+    /// Begins or resumes a phase, to which all following messages and work belong. The phase may have run
+    /// before, because a flight can hold messages of several phases.
     pub fn phase(&mut self, name: &'static str) {
         self.end_phase();
         self.channel.set_phase(name);
@@ -148,7 +146,7 @@ impl Metered {
         self.started = ended;
     }
 
-    /// Returns the span since the running phase was entered, if it is still to be kept.
+    /// Returns the span since the running phase was entered, unless enough spans are kept already.
     fn span(&mut self, ended: Instant, flights: &[brickwork_wire::Flight]) -> Option<Span> {
         self.marks += 1 + flights.len();
         if self.marks > MAX_MARKS {
@@ -173,7 +171,7 @@ impl Metered {
         })
     }
 
-    /// Expects this many more bytes to pass. A part of something that was announced as a whole does not count
+    /// Expects this many more bytes to pass. Bytes that belong to an earlier announcement are not counted
     /// again.
     pub fn expect(&mut self, bytes: u64) {
         if self.passed >= self.expected {

@@ -18,7 +18,8 @@ pub trait Protocol: Sized + 'static {
     const CODE: [u8; 2];
     /// The phases of a run, in their order. Their messages alternate if phases share flights.
     const PHASES: &'static [&'static str];
-    /// The messages with which something of a program leaves the garbler, and those of the evaluator.
+    /// The messages that tell how far a program's values have left: those of the garbler, and those of the
+    /// evaluator.
     const DEPARTURES: [Departures; 2];
     /// The garbler's proposal besides the job, which the evaluator accepted.
     type Proposal;
@@ -27,7 +28,7 @@ pub trait Protocol: Sized + 'static {
     /// A result beside the outputs that the party must not reveal by its behaviour.
     type Aside: Default;
 
-    /// Returns the index of a phase in the order; an unknown phase is behind all others.
+    /// Returns the index of a phase in the order. An unknown phase comes after all others.
     fn phase_order(name: &str) -> usize {
         Self::PHASES.iter().position(|phase| *phase == name).unwrap_or(Self::PHASES.len())
     }
@@ -69,19 +70,19 @@ pub struct PhaseReport {
     pub garbler_sent_bytes: u64,
     /// Bytes that the evaluator sent.
     pub evaluator_sent_bytes: u64,
-    /// The stretches of time in which it ran, in order: phases alternate. Only the first spans of a long
-    /// session are kept.
+    /// The stretches of time in which the phase ran, in order. Only the first spans of a long session are
+    /// kept.
     pub spans: Vec<Span>,
 }
 
 /// A stretch of time in which one phase ran. Times are seconds since the measurement started.
 #[derive(Clone, Debug, Serialize)]
 pub struct Span {
-    /// The time when it began.
+    /// The time when the phase began or resumed.
     pub began_seconds: f64,
-    /// The time when it ended.
+    /// The time when the phase ended or paused.
     pub ended_seconds: f64,
-    /// The messages that passed during it, in order.
+    /// The messages that passed in this time, in order.
     pub flights: Vec<Flight>,
 }
 
@@ -90,9 +91,9 @@ pub struct Span {
 pub struct Flight {
     /// The sender: `garbler` or `evaluator`.
     pub from: &'static str,
-    /// The time when this party began to send, or to wait for the first of them.
+    /// The time when this party began to send the first message, or to wait for it.
     pub began_seconds: f64,
-    /// The time when it had handed over or received the last of them.
+    /// The time when this party had handed over or received the last message.
     pub ended_seconds: f64,
     /// Seconds in which the communicating thread only waited for bytes; 0 for messages that this party sent.
     pub waited_seconds: f64,
@@ -110,11 +111,11 @@ pub struct Report<P: Protocol> {
     pub promise: Promise,
     /// The garbler's proposal, which the evaluator accepted.
     pub proposal: P::Proposal,
-    /// The result that must not be revealed.
+    /// The result that the party must not reveal.
     pub aside: P::Aside,
 }
 
-/// Leaves out the outputs, which are private, and the result that must not be revealed.
+/// Leaves out the outputs, which are private, and the result that the party must not reveal.
 impl<P: Protocol> Debug for Report<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Report { outputs, phases, promise, proposal: _, aside: _ } = self;

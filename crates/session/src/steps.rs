@@ -1,6 +1,6 @@
-//! Steps of a session. Later inputs and programs may depend on outputs that were decoded before. Outputs that
-//! were not decoded stay garbled, and later steps can use them. Both parties derive the same names of steps
-//! and secrets, in every protocol.
+//! Steps of a session: programs that can use values of earlier steps. Later inputs and programs may depend on
+//! outputs that were decoded before. Outputs that were not decoded stay garbled, and later steps can use
+//! them. Both parties derive the same names of steps and secrets, in every protocol.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use brickwork_stock::{Counter, Range, Ranges};
 
 use crate::SessionId;
 
-/// Wires that a step kept: they stay garbled, and later steps of the same session can use them. Both parties
-/// know their name, and neither can read their values. It is useless in another session, and after the end of
-/// its own.
+/// A value that a step kept: its wires stay garbled, and later steps of the same session can use them. Both
+/// parties know its name, and neither can read its value. It cannot be used in another session, or after the
+/// end of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     session: SessionId,
@@ -28,7 +28,8 @@ impl Secret {
         Secret { session: *session, number, ty: ty.clone() }
     }
 
-    /// Returns its number, which is unique among all sessions that share the same secrets.
+    /// Returns the number of this secret, which is unique among all sessions that share the same key
+    /// material.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -108,9 +109,9 @@ impl Step {
         Ok(Step { program: Arc::new(program), carried, purpose: None })
     }
 
-    /// Joins independent steps into one, in which they run side by side. They need only the messages of one
-    /// step, and one proof before the first output of any. Its inputs, outputs and kept secrets are those of
-    /// the steps one after another ([`Step::input_width`], [`Step::output_width`]).
+    /// Joins independent steps into one, in which they run side by side. All steps together need only the
+    /// messages of one, and one proof before the first output. Its inputs, outputs and kept secrets are those
+    /// of the steps one after another ([`Step::input_width`], [`Step::output_width`]).
     ///
     /// # Errors
     /// [`Error::Input`] if there is no step, or if one has a purpose, which the joined step could not name;
@@ -124,7 +125,7 @@ impl Step {
         Ok(Step { program: Arc::new(Program::beside(&programs)?), carried, purpose: None })
     }
 
-    /// Gives the step a purpose. Both parties must give the same, and the log of the stock records it
+    /// Gives the step a purpose. Both parties must give the same purpose, and the log of the stock records it
     /// ([`Step::entered_as`]).
     #[must_use]
     pub fn for_purpose(self, purpose: [u8; 32]) -> Self {
@@ -203,8 +204,7 @@ impl Step {
         match self.secrets().all(|secret| Some(&secret.session) == session) {
             true => Ok(()),
             false => Err(Error::Usage(
-                "a secret of another session cannot be used: what is not decoded ends with its session"
-                    .into(),
+                "a secret of another session cannot be used: a kept value ends with its session".into(),
             )),
         }
     }
@@ -240,7 +240,7 @@ impl Step {
     }
 }
 
-/// Finds the only index of a name.
+/// Returns the index of a name that must occur exactly once.
 fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) -> Result<usize, Error> {
     let places: Vec<usize> =
         names.enumerate().filter(|(_, other)| *other == name).map(|(place, _)| place).collect();
@@ -251,20 +251,20 @@ fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) ->
     }
 }
 
-/// Returns the kept outputs of a step: those that no party learns.
+/// Returns the kept outputs of a step, which no party learns.
 pub fn kept(program: &Program) -> impl Iterator<Item = &OutputPort> {
     program.outputs().iter().filter(|output| output.to == Recipient::Nobody)
 }
 
-/// The counter of secrets' numbers. Each log entry has a range of it, so a secret left over from one program
-/// of an epoch is unknown in another.
+/// The counter of secrets' numbers. Each log entry has a range of its own, so a secret that one program of an
+/// epoch has kept is unknown in another.
 const NUMBERS: Counter = Counter::new("numbers of what is kept", 40);
 
-/// The secrets that the steps of a session have kept: for each one, `W` holds this party's data about its
+/// The secrets that the steps of a session have kept. For each of them, `W` holds this party's data about its
 /// wires.
 pub struct Kept<W> {
     wires: BTreeMap<u64, (Secret, W)>,
-    /// Both parties draw the same numbers.
+    /// The numbers for new secrets; both parties use the same.
     numbers: Range,
     /// The secrets of the last step.
     last: Vec<Secret>,
@@ -278,10 +278,10 @@ impl<W> Default for Kept<W> {
 }
 
 impl<W> Kept<W> {
-    /// Continues with the numbers of a log entry.
+    /// Takes new numbers from the ranges of a log entry.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they are taken already.
+    /// [`Error::Usage`] if these numbers were taken before.
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.numbers = ranges.take(&NUMBERS)?;
         Ok(())
@@ -315,7 +315,7 @@ impl<W> Kept<W> {
     }
 
     /// Keeps the outputs of a program that no party learns; `wires` returns this party's data about the wires
-    /// of each.
+    /// of each output.
     ///
     /// # Errors
     /// [`Error::Limit`] if there are no numbers left.

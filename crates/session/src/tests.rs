@@ -5,7 +5,7 @@ use brickwork_wire::{Channel, Departures, FRAME_HEADER_BYTES, Tag, memory_pair};
 
 use crate::*;
 
-/// A protocol that nobody runs.
+/// A protocol for tests that nobody runs.
 pub(crate) struct Empty;
 
 impl Protocol for Empty {
@@ -32,7 +32,7 @@ impl Protocol for Empty {
     }
 }
 
-/// Flights hold messages of several phases; the report adds up each phase, at either party.
+/// A flight can hold messages of several phases. The report adds up each phase, at either party.
 #[test]
 fn a_report_counts_each_phase_once_and_in_order() {
     const TAG: Tag = Tag(7);
@@ -68,7 +68,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
             })
         );
         assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
-        // The spans contain the same seconds and bytes, in order.
+        // The spans have the same sums of seconds and bytes, and are in order.
         let mut spans: Vec<_> =
             reports.iter().flat_map(|r| r.spans.iter().map(|span| (r.name, span))).collect();
         spans.sort_by(|(_, one), (_, other)| one.began_seconds.total_cmp(&other.began_seconds));
@@ -101,7 +101,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
     }
 }
 
-/// The kept spans of a session are bounded, however long it lasts; the sums continue.
+/// A session keeps a limited number of spans, however long it lasts. The sums still count everything.
 #[test]
 fn a_long_session_keeps_few_spans() {
     let (left, _peer) = memory_pair();
@@ -155,7 +155,7 @@ const TERMS: Terms = Terms {
 /// The greeting that a party sent, its digest, and the result of reading the peer's greeting.
 type Greeted = (Vec<u8>, [u8; 32], Result<Answer, Error>);
 
-/// Lets a garbler and an evaluator greet each other; one of the greetings may be altered on its way.
+/// Runs the greeting between a garbler and an evaluator. One of the messages may be altered on its way.
 fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Greeted; 2] {
     let (mut left, mut right) = memory_pair();
     let greet = |channel: &mut Channel, role: Party| {
@@ -179,8 +179,8 @@ fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Gree
         .map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
 }
 
-/// A session's secrets are bound to both greetings, the garbler's first, each with its nonce. The value is
-/// fixed: changing it changes the protocol.
+/// Row 16: a session's identifier depends on both greetings, the garbler's first, each with its nonce. The
+/// expected value is fixed: if it changes, the protocol has changed.
 #[test]
 fn row_16_the_session_is_named_after_both_greetings() {
     let [(garbler, mine, at_garbler), (evaluator, other, at_evaluator)] = greeted(|_, _| ());
@@ -197,7 +197,7 @@ fn row_16_the_session_is_named_after_both_greetings() {
     assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
 }
 
-/// If only one party has a store, both are told which party it is.
+/// Row 19: if only one party has a store, both users are told which party it is.
 #[test]
 fn row_19_a_store_on_one_side_only_is_named() {
     for liar in [Party::Garbler, Party::Evaluator] {
@@ -209,7 +209,7 @@ fn row_19_a_store_on_one_side_only_is_named() {
     }
 }
 
-/// If only one party wants base OTs from lattices, both are told which party it is.
+/// Row 19: if only one party wants base OTs from lattices, both users are told which party it is.
 #[test]
 fn row_19_post_quantum_on_one_side_only_is_named() {
     for liar in [Party::Garbler, Party::Evaluator] {

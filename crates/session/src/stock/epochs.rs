@@ -1,5 +1,5 @@
-//! The epochs that both parties may use: which of them has enough for a program, and which one a session
-//! holds.
+//! The epochs that both parties may use: the search for one that has enough for a program, and the lease of
+//! one by a session.
 
 use super::intent::{Action, Intent};
 use super::meeting::{Owner, is_over, living, other_levels, room_for_one_more};
@@ -12,27 +12,28 @@ use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
 use brickwork_stock::{Checked, Counted, Entry, EpochId, Lease, PeerLock, Serial, Store};
 
-/// The data that a connection has while a session holds it.
+/// A connection's store, its owner, and its epochs, while a session uses the connection.
 pub(super) struct Epochs {
     pub store: Store,
     pub terms: Terms,
-    /// The epochs that both parties may use, oldest first; another session may hold one of them meanwhile.
+    /// The epochs that both parties may use, oldest first. Another session may hold one of them.
     pub epochs: Vec<EpochId>,
-    /// True if other sessions held some epochs when this session began; it does not use those.
+    /// True if other sessions held some epochs when this session began. This session does not use them.
     pub busy: bool,
-    /// Seconds for which a new epoch may be used, on which both parties agree.
+    /// The seconds for which a new epoch may be used; both parties agree on them.
     pub max_age: u64,
     /// The epoch that this session holds.
     pub lease: Option<Lease>,
-    /// No step begins once this stop is requested.
+    /// The stop after which no step begins.
     pub between: Stop,
 }
 
 /// The result of a party's search for a program's items.
 pub(super) enum Found {
-    /// This session holds an epoch with enough: the items to take, and the intent that proposes them.
+    /// This session holds an epoch with enough items: the entry that takes them, and the intent that proposes
+    /// it.
     Enough(Entry, Intent),
-    /// An epoch has enough, and another session holds it.
+    /// An epoch has enough items, but another session holds it.
     Busy,
     /// An error that names the missing items.
     Lacks(Error),
@@ -45,7 +46,8 @@ impl Epochs {
     /// Returns whether stock may be added to an epoch.
     pub fn may_be_filled<S: Side>(&self, id: &EpochId) -> Result<bool, Error> {
         let state = self.store.state(id)?;
-        // The peer may say that it has begun one more step; then this party has begun it, too.
+        // The protocol's check includes one step more, because the peer may have begun a step that this party
+        // has not recorded.
         Ok(state.burned().is_none()
             && state.entries_left() >= ENTRIES_FOR_A_STEP
             && S::may_begin(&state, &self.terms)?)
@@ -71,9 +73,10 @@ impl Epochs {
     /// names its whole batch. The records of the two parties hold different numbers of items, so no smaller
     /// bound fits.
     ///
-    /// This party cannot verify it. A lie costs this party stock, and so does a peer that claims that it has
-    /// burned the epoch. It teaches the peer nothing, because no message of the run depends on an input yet.
-    /// A step whose items are thrown away like this counts as an attempt (`State::give_up`).
+    /// This party cannot verify the list. A false list costs this party stock, but so would a false claim
+    /// that the peer has burned the epoch. The peer learns nothing from it, because no message of the run
+    /// depends on an input yet. A step whose items are lost like this counts as an attempt
+    /// (`State::give_up`).
     pub fn hear_damaged(
         &self,
         run: &mut Metered,
@@ -95,8 +98,8 @@ impl Epochs {
         Ok(damaged)
     }
 
-    /// Checks that the peer may make an attempt of this risk, in units of 2^-128. The sum of the risks of all
-    /// its unused attempts must stay within the promise of a run. (If a session has a part of a promise, the
+    /// Checks that the peer may make an attempt of this risk, in units of 2^-128. The risks of all its failed
+    /// attempts together must stay within the promise of a run. (If a session has a share of a promise, the
     /// caller that divided the promise counts the attempts.)
     ///
     /// # Errors
@@ -124,7 +127,7 @@ impl Epochs {
         self.may_try::<S>(S::early_risk(&self.terms)?)
     }
 
-    /// Counts a setup in which the peer failed a check.
+    /// Counts an attempt for a setup in which the peer failed a check.
     pub fn failed_setup<S: Side>(&self, why: &Error, fixed: u128) {
         if matches!(why, Error::Peer(_))
             && S::COUNTED != Counted::Nothing
@@ -138,8 +141,8 @@ impl Epochs {
         Owner { protocol: S::PROTOCOL, role: S::ROLE, terms: &self.terms }
     }
 
-    /// Leases an epoch, and releases the one that this session held. Returns whether the session holds it
-    /// now.
+    /// Leases an epoch, and releases the one that this session held. Returns whether the session now holds
+    /// the new one.
     fn lease(&mut self, lock: &PeerLock, id: &EpochId) -> bool {
         if self.lease.as_ref().is_some_and(|lease| lease.epoch() == id) {
             return true;
@@ -158,7 +161,7 @@ impl Epochs {
         Ok(self.epochs.contains(id) && self.lease(&lock, id))
     }
 
-    /// Leases the newest epoch that fits and that no session holds.
+    /// Leases the newest epoch that fits and that no other session holds.
     pub fn claim_first<S: Side, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
         &mut self,
         fits: F,
@@ -172,9 +175,9 @@ impl Epochs {
         Ok(None)
     }
 
-    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator for which no
-    /// epoch is named only looks, without a lease. If the program uses secrets of earlier steps, it must use
-    /// the epoch `only`.
+    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator without a
+    /// named epoch only looks for one. If the program uses secrets of earlier steps, it must use the epoch
+    /// `only`.
     pub fn find<S: Side>(
         &mut self,
         job: &S::Execution<'_>,
@@ -199,7 +202,7 @@ impl Epochs {
                 _ => continue,
             };
             match S::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
-                // The evaluator takes from the epoch that the garbler names.
+                // The evaluator takes no lease here, because the garbler names the epoch.
                 Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.lease(&lock, &id) => {
                     let entry = Entry::Use { program: S::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
@@ -214,16 +217,16 @@ impl Epochs {
     }
 }
 
-/// Hashes the next action of both parties, for a comparison. The number of parts must follow from the domain
-/// or from one of the first parts.
+/// Hashes the parties' next action, for a comparison. The number of parts must follow from the domain or from
+/// one of the first parts.
 pub(super) fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     let mut digest = Digest::of(domain);
     parts.iter().for_each(|part| _ = digest.digest(part));
     digest.done()
 }
 
-/// Returns whether a store has enough for a program: whether `choose` finds the items among those that belong
-/// to this owner and that both parties may still use.
+/// Returns whether a store has enough for a program. `choose` looks for the items among all that belong to
+/// this owner and that both parties may use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

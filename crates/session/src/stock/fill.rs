@@ -28,8 +28,8 @@ impl<S: Side> Stocked<S> {
         })
     }
 
-    /// Does the same as [`Stocked::fill`], with steps of one share or several. `make` is called when both
-    /// parties have begun a step; when it returns, all shares of the step are durable here.
+    /// Does the same as [`Stocked::fill`], for steps that may have several shares. `make` is called when both
+    /// parties have begun a step. When it returns, this party has all shares of the step on disk.
     pub(super) fn fill_shares<'s>(
         self,
         epoch: Option<EpochId>,
@@ -55,7 +55,8 @@ impl<S: Side> Stocked<S> {
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
         }
-        // After the entry of a program, this entry would mean that the program has ended.
+        // If no step was made, this entry would follow a program's and wrongly mean that the program has
+        // ended.
         if resumed < of {
             let _ = held.store.append(&epoch, &Entry::Confirmed)?;
         }
@@ -91,7 +92,7 @@ impl<S: Side> Making<'_, S> {
     }
 }
 
-/// Makes a share of a step, in number ranges of its own, and stores it.
+/// Makes one share of a step, with number ranges of its own, and stores it.
 pub(super) fn make_share<S: Side>(
     shelf: &Shelf<'_>,
     session: &mut S,
@@ -105,15 +106,15 @@ pub(super) fn make_share<S: Side>(
     session.keep(asked, &mut Keeper::new(shelf))
 }
 
-/// Sent instead of the digest of the next step: this party begins no more steps.
+/// Returns the message that replaces the digest of the next step if this party begins no more steps.
 fn refusal() -> [u8; 32] {
     digest("brickwork 2026-11 stock refusal of a step", &[])
 }
 
-/// Tells the peer, which is about to begin a step, that this party begins none, and returns the reason to
-/// this party's user.
+/// Tells the peer that this party begins no step, and returns the reason to this party's user.
 fn refuses(run: &mut Metered, why: Error) -> Result<(), Error> {
-    // If a connection closes with unread bytes, the peer may lose bytes that it has not read yet.
+    // The peer's digest is read before this connection closes, because closing with unread bytes can destroy
+    // the refusal.
     exchange(&mut run.channel, &refusal())?;
     Err(why)
 }
@@ -121,7 +122,7 @@ fn refuses(run: &mut Metered, why: Error) -> Result<(), Error> {
 /// Agrees with the peer on a step.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer means another step, [`Error::Stock`] if it begins none.
+/// [`Error::Mismatch`] if the peer names another step, [`Error::Stock`] if the peer refuses to begin one.
 fn begins(run: &mut Metered, next: &[u8; 32]) -> Result<(), Error> {
     let theirs = exchange(&mut run.channel, next)?;
     if theirs == refusal() {

@@ -6,8 +6,7 @@ use brickwork_base::promise::Promise;
 
 use crate::steps::Secret;
 
-/// The result of a program that ran on stock; `R` is the protocol's description of stock that was made for
-/// it.
+/// The result of a program that ran on stock. `R` is the protocol's list of stock that was made for it.
 pub struct FromStock<R> {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
@@ -18,11 +17,11 @@ pub struct FromStock<R> {
     pub recovered: bool,
     /// The promise for the batches that were used.
     pub promise: Promise,
-    /// The items that the stock lacked and that were made immediately.
+    /// The items that were missing in the stock and were made during the run.
     pub made: Option<R>,
 }
 
-/// Leaves out the outputs, which are private, and whether they were recovered, which depends on them.
+/// Leaves out the outputs, which are private, and the flag `recovered`, which can depend on them.
 impl<R: fmt::Debug> fmt::Debug for FromStock<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FromStock { outputs, kept: _, recovered: _, promise, made } = self;

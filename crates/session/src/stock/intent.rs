@@ -9,17 +9,17 @@ use brickwork_stock::{Entry, EpochId};
 /// The next action.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Nothing is taken or made.
+    /// Nothing, because the sender refuses to take or make items.
     Refuse,
     /// A program takes items from the epoch.
     Use,
     /// The items that a program lacks are made.
     Make,
-    /// Stock is added to the epoch, or to a new one.
+    /// More stock is made in the epoch, or in a new one.
     Add,
     /// Other sessions hold the epochs with the program's items, and nothing is made.
     Busy,
-    /// Items of the epoch that the program would have taken cannot be read; both parties remove them.
+    /// Both parties remove items of the epoch that the program would take and that one party cannot read.
     Damaged,
 }
 
@@ -27,14 +27,14 @@ impl Action {
     const ALL: [Self; 6] = [Self::Refuse, Self::Use, Self::Make, Self::Add, Self::Busy, Self::Damaged];
 }
 
-/// The next action, and the epoch for it. The garbler sends it, and the evaluator answers with the same if it
-/// agrees. Several sessions between the same stores use different epochs, in any order of their start.
+/// The next action, and the epoch for it. The garbler sends it, and the evaluator sends the same back if it
+/// agrees. So sessions that run side by side between the same stores use different epochs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Intent {
     pub what: Action,
-    /// The epoch; zeros for none.
+    /// The epoch, or zeros for none.
     pub epoch: EpochId,
-    /// A digest of the action and of the log's position before it; or zeros.
+    /// A digest of the action and of the log's position before it, or zeros.
     pub next: [u8; 32],
 }
 
@@ -59,14 +59,14 @@ impl Intent {
         Some(Intent { what, epoch: *epoch, next: next.try_into().ok()? })
     }
 
-    /// Sends it, after the peer's message if the peer sent first.
+    /// Sends the intent, after the peer's message if the peer sent first.
     pub fn send(&self, run: &mut Metered) -> Result<(), Error> {
         run.channel.send(msg::INTENT, &self.to_bytes())?;
         run.channel.flush()?;
         Ok(())
     }
 
-    /// Sends the list of items that cannot be read: those of this entry.
+    /// Sends the list of unreadable items in this entry.
     pub fn send_damaged(&self, run: &mut Metered, damaged: &Entry) -> Result<(), Error> {
         let Entry::Damaged(items) = damaged else { return Err(different()) };
         let items = postcard::to_stdvec(items).map_err(|_| Error::Stock("items cannot be named".into()))?;
@@ -106,7 +106,7 @@ pub(super) fn busy() -> Error {
 
 pub(super) fn different() -> Error {
     Error::Stock(
-        "this store and the peer's do not hold the same; `brickwork stock ls` on both sides tells".into(),
+        "this store and the peer's do not hold the same; compare `brickwork stock ls` on both sides".into(),
     )
 }
 

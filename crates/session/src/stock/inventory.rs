@@ -8,21 +8,21 @@ use brickwork_stock::{Batch, Entry, Epoch, EpochId, GivenUp, PairId, Serial, Sta
 /// An epoch of a store.
 #[derive(Clone, Debug)]
 pub struct Inventory {
-    /// Its identifier, the same at both parties.
+    /// The epoch's identifier, which is the same at both parties.
     pub id: EpochId,
-    /// The purpose of the epoch.
+    /// The protocol, the parties and the options for which the epoch was made.
     pub epoch: Epoch,
-    /// The pair of stores to which it belongs.
+    /// The pair of stores to which the epoch belongs.
     pub pair: Option<PairId>,
-    /// The position of its log, which is the same at both parties between two runs.
+    /// The state of the epoch's log, which is the same at both parties between two runs.
     pub state: State,
     /// The steps that were begun in it and not completed.
     pub given_up: GivenUpInventory,
-    /// The number of programs that took items from it.
+    /// The number of programs that took items from the epoch.
     pub uses: u64,
     /// The completed steps of the last preprocessing, and the number of all its steps.
     pub progress: Option<(u32, u32)>,
-    /// The batches that it holds or held.
+    /// The batches that were made in the epoch, including used ones.
     pub batches: Vec<BatchInventory>,
     /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
     /// it; none if it is burned.
@@ -42,7 +42,7 @@ pub struct GivenUpInventory {
 /// A batch of an epoch.
 #[derive(Clone, Debug, Serialize)]
 pub struct BatchInventory {
-    /// Its number in the epoch.
+    /// The batch's number in the epoch.
     pub serial: Serial,
     /// The name of the component or of another kind of item.
     pub name: String,
@@ -51,21 +51,22 @@ pub struct BatchInventory {
     /// Digest of the component; zeros for other kinds.
     #[serde(skip)]
     pub component: [u8; 32],
-    /// The number of items (slots, wires or OTs) that it was made with.
+    /// The number of items (slots, wires or OTs) that were made in the batch.
     pub items: u64,
     /// The number of items that are left.
     pub left: u64,
-    /// The number of items that cannot be read at this party or at the peer. Items that the peer does not
-    /// know to be damaged yet count as left.
+    /// The number of items that cannot be read at this party or at the peer. Damage that the peer has not
+    /// reported yet is not counted.
     pub damaged: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// The fault of its segment, if it is missing or has the wrong length: then no program can use the store.
+    /// The fault of the batch's segment, if the segment is missing or has the wrong length. Then no program
+    /// can use the store.
     pub missing: Option<String>,
-    /// The cut-and-choose runs that made it; empty without cut-and-choose.
+    /// The cut-and-choose runs that checked the batch; empty without cut-and-choose.
     pub cuts: Vec<CutInventory>,
-    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without the steps that
-    /// were given up before it was made; none without cut-and-choose.
+    /// Base-2 logarithm of the bound on a cheating garbler's success with this batch; none without
+    /// cut-and-choose. It does not include steps that were given up before.
     pub bound_log2: Option<f64>,
 }
 
@@ -90,7 +91,7 @@ pub trait Kinds {
     /// Names the items of a batch.
     fn kind(batch: &Batch) -> &'static str;
 
-    /// Returns the cuts of a batch, and the base-2 logarithm of the bound on them.
+    /// Returns the cut-and-choose runs of a batch, and the base-2 logarithm of the bound on them.
     ///
     /// # Errors
     /// [`Error::Stock`] if the batch's header is malformed.
@@ -159,7 +160,7 @@ fn of_epoch<K: Kinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Invent
 }
 
 impl Inventory {
-    /// Returns whether nothing can be taken from it, because it is burned or a part of it is missing.
+    /// Returns whether nothing can be taken from the epoch, because it is burned or a segment is missing.
     pub fn is_lost(&self) -> bool {
         self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some())
     }

@@ -11,23 +11,23 @@
 //!
 //! Before that, no message depends on an input or on stock. Stores that do not belong together are a user's
 //! mistake: they are refused and stay unchanged. Stores of a pair may differ by a crash between two writes.
-//! Any other difference means that somebody restored an old copy or lies. Then the differing epochs are
+//! Any other difference means that one party has restored an old copy or lies. Then the differing epochs are
 //! burned, and the run is refused.
 //!
 //! A pair's identifier is a hash over the identifier of the session in which the stores first met. Both
-//! parties contribute to that. A party makes the identifier durable before it reports the position of its
-//! logs. So nothing is ever made in a pair that only one of them knows.
+//! parties contribute to that. A party stores the identifier on disk before it reports the positions of its
+//! logs. So nothing is ever made for a pair that only one party knows.
 //!
 //! **Several sessions.** Another session of either party may lease an epoch. This connection then treats it
 //! as busy: it does not compare, change or use it, and draws no conclusion about old copies from it. An epoch
 //! that neither party calls busy does not change during the comparison; this follows from the order. The
-//! garbler reads its logs while it holds its [`PeerLock`](brickwork_stock::PeerLock), and keeps the lock
-//! until it has the evaluator's answer. So none of its sessions starts to write in that time. No session of
-//! the evaluator writes either, because the garbler must first name the epoch. The evaluator reads its logs
-//! under its own lock, after it has the garbler's message. It judges them only after the garbler has
-//! answered, because the message of a garbler that has gone away is no evidence. If both sent at the same
-//! time, one could report a log before a program, and the other the same log after it. Only the garbler waits
-//! for the peer with its lock held, so the two cannot wait for each other.
+//! garbler holds its [`PeerLock`](brickwork_stock::PeerLock) while it reads its logs, and until it has the
+//! evaluator's answer. So none of its sessions begins to write in that time. No session of the evaluator
+//! writes either, because the garbler must first name the epoch. The evaluator reads its logs under its own
+//! lock, after it has the garbler's message. It judges them only after the garbler has answered, because the
+//! message of a garbler that has gone away is no evidence. If both sent at the same time, one party could
+//! report a log before a program, and the other party the same log after it. Only the garbler holds its lock
+//! while it waits for the peer, so the two cannot wait for each other.
 
 use std::collections::HashSet;
 use std::num::NonZeroU64;
@@ -52,17 +52,17 @@ pub struct Owner<'t> {
     pub protocol: &'static str,
     /// This party's role.
     pub role: Party,
-    /// Level and identities.
+    /// The security level, and the keys of both parties.
     pub terms: &'t Terms,
 }
 
 impl Owner<'_> {
-    /// Returns the relation whose stores meet.
+    /// Returns the relation between the parties to which a pair of stores belongs.
     pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
     }
 
-    /// Returns the account that counts attempts of the peer.
+    /// Returns the account in which attempts of the peer are counted.
     pub fn account(&self) -> Account {
         let (relation, protocol) = (self.relation(), self.protocol.into());
         Account { relation, protocol, security: self.terms.security }
@@ -72,16 +72,16 @@ impl Owner<'_> {
 /// The largest number of epochs that may be in use between two parties.
 const MAX_EPOCHS: usize = 1024;
 
-/// Burned epochs that are kept for `stock ls`.
+/// The number of burned epochs that are kept for `stock ls`.
 const KEPT: usize = 8;
 
-/// The reason to burn an epoch of which nothing is left.
+/// The reason to burn an epoch that has no items left.
 const USED_UP: &str = "it is used up";
 
 /// The reason to burn an epoch that is too old.
 const OVER: &str = "its maximum age is over";
 
-/// The reason if this party's user has burned an epoch. The peer gets a message about this.
+/// The reason if this party's user has burned an epoch. The peer gets a message with this reason.
 pub const BY_USER: &str = brickwork_stock::BY_USER;
 
 /// The reason if the peer's user has burned an epoch.
@@ -99,12 +99,12 @@ struct EpochStanding {
 /// A party's report about an epoch.
 #[derive(Serialize, Deserialize)]
 enum Stands {
-    /// The number of shared entries and the position of its log. The number is only for people. It has a
-    /// fixed width, so that the length of the message is known before a run.
+    /// The number of shared entries, for people, and the position of the epoch's log. The number has a fixed
+    /// width, so that the length of the message is known before a run.
     At(#[serde(with = "postcard::fixint::le")] u64, Standing),
-    /// Another session has leased it.
+    /// Another session has leased the epoch.
     Busy,
-    /// Its user has burned it.
+    /// The party's user has burned the epoch.
     Burned,
 }
 
@@ -118,8 +118,8 @@ pub(super) fn is_over(store: &Store, id: &EpochId) -> Result<bool, Error> {
     Ok(store.epochs()?.iter().any(|(other, epoch)| other == id && epoch.is_over(now())))
 }
 
-/// Burns the epochs of a peer that are too old, except those that a session holds. The peer does the same by
-/// its own clock.
+/// Burns the epochs shared with a peer that are too old, except those that a session holds. The peer does the
+/// same by its own clock.
 fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
     for (id, epoch, state) in of_relation(store, owner)? {
         if state.burned().is_none() && epoch.is_over(now()) && !store.is_busy(&id) {
@@ -133,7 +133,7 @@ fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
 }
 
 /// Burns an epoch that is too old. If the peer asked for a shorter age than this party, steps that no program
-/// has used count as unused attempts. Otherwise a cheater could let them expire early when its cheat did not
+/// has used count as failed attempts. Otherwise a cheater could let a step expire when its cheat did not
 /// succeed.
 fn end(store: &Store, id: &EpochId) -> Result<(), Error> {
     let all = store.epochs()?;
@@ -151,7 +151,7 @@ fn ours(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Error> {
     Ok(ours.filter(|(_, epoch, _)| is_ours(epoch)).map(|(id, _, state)| (id, state)).collect())
 }
 
-/// Returns all epochs that were made with a peer, oldest first.
+/// Returns all epochs that were made with the peer, oldest first.
 fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, State)>, Error> {
     let all = store.epochs()?.into_iter();
     all.filter(|(_, epoch)| epoch.protocol == owner.protocol && epoch.relation() == owner.relation())
@@ -162,8 +162,8 @@ fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, Stat
         .collect()
 }
 
-/// Returns the epochs made with a peer that are neither burned nor used up; those that were never begun do
-/// not count.
+/// Returns the epochs made with the peer that are neither burned nor used up, without those in which nothing
+/// was ever begun.
 fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     let mut held = Vec::new();
     for (id, epoch, state) in of_relation(store, owner)? {
@@ -174,8 +174,8 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     Ok(held)
 }
 
-/// Returns whether a store is the peer's own: whether it has stock of these two parties in the other role. If
-/// both parties' folders were exchanged, neither would find a pair, and new stock would be made in the wrong
+/// Returns whether a store is the peer's own: it has stock of these two parties in the other role. If the
+/// parties' folders were exchanged, neither store would have a pair, and new stock would be made in the wrong
 /// folders.
 fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
     for (id, epoch) in store.epochs()? {
@@ -189,8 +189,8 @@ fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Describes what exists instead of the requested stock: other levels of stock with this peer, or stock of
-/// other owners.
+/// Describes the stock that exists instead of the requested stock: other levels of stock with this peer, or
+/// stock of other owners.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -211,8 +211,8 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
 }
 
 /// Refuses a store with stock that another protocol made with this peer. A pair belongs to both stores with
-/// all their contents. With a store that seems empty here, a new pair would be made. The stock of the other
-/// protocol would then be taken for an old copy when it meets its counterpart.
+/// all their contents. This protocol would not see the other one's stock, and would make a new pair. When the
+/// other protocol is used next, its stock would be mistaken for an old copy.
 fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.relation() != owner.relation() || epoch.protocol == owner.protocol {
@@ -232,7 +232,7 @@ fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses stock that another release made, because this release does not know its meaning and its bounds.
+/// Refuses stock that another release made, because this release does not know its format and its bounds.
 fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
         None => Ok(()),
@@ -246,8 +246,8 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     }
 }
 
-/// Registers a new peer, if neither store has anything to lose: epochs that were never begun are forgotten,
-/// and used ones are burned.
+/// Makes the two stores a new pair, if neither has anything to lose. Epochs in which nothing was ever begun
+/// are forgotten, and used ones are burned.
 fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), Error> {
     for (id, _, state) in of_relation(store, owner)? {
         match state.burned() {
@@ -259,7 +259,7 @@ fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), 
     store.set_pair(&owner.relation(), &blake3::derive_key("brickwork 2026-11 pair of stores", session))
 }
 
-/// Returns the epochs from which something can still be used, oldest first.
+/// Returns the epochs in which something is left to use, oldest first.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or there are too many.
@@ -287,8 +287,8 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
     if living < MAX_EPOCHS { Ok(()) } else { Err(too_many(living)) }
 }
 
-/// Removes the records of burned epochs that the peer does not name either, except for the last ones. If an
-/// old copy names one of them again, it is refused like any unknown epoch.
+/// Forgets burned epochs that the peer does not report either, except for the last ones. If an old copy
+/// reports one of them later, it is refused like any unknown epoch.
 fn forget_burned(store: &Store, owner: &Owner, theirs: &[EpochStanding]) -> Result<(), Error> {
     let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
@@ -301,15 +301,15 @@ fn is_used_up(store: &Store, id: &EpochId, state: &State) -> Result<bool, Error>
     Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
 }
 
-/// Returns whether this party has burned an epoch because nothing was left, it was too old, or a user
-/// requested it.
+/// Returns whether this party has burned an epoch because it was used up or too old, or because a user wanted
+/// it.
 fn was_retired(store: &Store, id: &EpochId) -> bool {
     let reasons = [USED_UP, OVER, BY_USER, BY_PEER].map(Some);
     store.state(id).is_ok_and(|state| reasons.contains(&state.burned()))
 }
 
-/// Returns why the peer may have burned an epoch that it does not name, if this need not mean an old copy:
-/// nothing is left of it, or it is too old.
+/// Returns an innocent reason why the peer may have burned an epoch that it does not report, if there is one:
+/// the epoch is used up or too old.
 fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&'static str>, Error> {
     if is_used_up(store, id, state)? {
         return Ok(Some(USED_UP));
@@ -318,7 +318,7 @@ fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&
     Ok(all.any(|(other, epoch)| other == *id && epoch.is_nearly_over(now())).then_some(OVER))
 }
 
-/// Returns whether the peer's log is at the start of this epoch, or the peer does not mention it.
+/// Returns whether the peer does not report this epoch, or its log is still at the start.
 fn is_nothing(stand: &EpochStanding) -> bool {
     match &stand.stands {
         Stands::At(_, standing) => standing.head == *State::new(&stand.epoch).head(),
@@ -326,15 +326,15 @@ fn is_nothing(stand: &EpochStanding) -> bool {
     }
 }
 
-/// The result of comparing an epoch here with the peer's report.
+/// The result of comparing an epoch of this store with the peer's report.
 enum Compared {
-    /// Another session of one of the parties holds it.
+    /// Another session of one of the parties holds the epoch.
     Busy,
-    /// The peer does not name it.
+    /// The peer does not report the epoch.
     Unnamed,
-    /// The peer's user has burned it.
+    /// The peer's user has burned the epoch.
     Burned,
-    /// No session holds it: the peer's number of entries, and the verdict.
+    /// No session holds the epoch. These are the number of entries in the peer's log, and the verdict.
     Idle(u64, Verdict),
 }
 
@@ -350,7 +350,7 @@ fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[EpochStanding]) ->
     }
 }
 
-/// Reads the peer's report about its logs: not too many epochs, and each one once.
+/// Reads the peer's report about its logs. It must have a limited number of epochs, each of them once.
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] for any other bytes.
@@ -363,10 +363,10 @@ fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
     }
 }
 
-/// Compares a state with each report in a peer's message, for the fuzz targets.
+/// Compares a state with each epoch in a peer's report, for the fuzz targets.
 ///
 /// # Errors
-/// [`Malformed::UnexpectedMessage`] if it is malformed.
+/// [`Malformed::UnexpectedMessage`] if the report is malformed.
 pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
     let compared = |stand: &EpochStanding| match &stand.stands {
         Stands::At(_, standing) => Some(state.compare(standing)),
@@ -378,13 +378,13 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
 /// The peer's report about its store.
 struct Received {
     acquaintance: Acquaintance,
-    /// Seconds for which an epoch may be used that the peer begins.
+    /// The maximum age of new epochs that the peer asks for, in seconds; `None` if its store cannot be used.
     max_age: Option<NonZeroU64>,
     standings: Vec<u8>,
 }
 
 impl Received {
-    /// Returns the seconds for which an epoch may be used that the peer begins.
+    /// Returns the maximum age of new epochs that the peer asks for, in seconds.
     ///
     /// # Errors
     /// [`Error::Stock`] if the peer's store cannot be used.
@@ -400,7 +400,7 @@ impl Received {
     }
 }
 
-/// Sends the pair of this party's store and the positions of its logs. Rounds: half of one.
+/// Sends the pair of this party's store, and the positions of its logs. Rounds: half of one.
 ///
 /// # Errors
 /// [`Error::Stock`] if some stock is of another protocol or version; then nothing is sent.
@@ -415,7 +415,7 @@ fn send(
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
     let exchanged = store.map_or(Ok(false), |store| is_the_peers(store, owner))?;
-    // Stock that another session is about to make must not be lost either.
+    // Stock that another session is about to make must not be lost either, so a busy epoch counts.
     let busy = mine.iter().any(|mine| mine.busy);
     let acquaintance = Acquaintance { pair, holds: !held.is_empty() || busy || exchanged };
     let stand = |Mine { id, state, busy }: &Mine| EpochStanding {
@@ -426,7 +426,7 @@ fn send(
     burned.retain(|(_, state)| state.burned() == Some(BY_USER));
     let last = burned.split_off(burned.len().saturating_sub(KEPT)).into_iter();
     let burned = last.map(|(epoch, _)| EpochStanding { epoch, stands: Stands::Burned });
-    // A party without a store makes nothing.
+    // A party without a store sets no limit, because it makes no stock.
     let max_age = store.map_or(u64::MAX, Store::max_age);
     let stands: Vec<EpochStanding> = mine.iter().map(stand).chain(burned).collect();
     let bytes =
@@ -442,15 +442,14 @@ fn send(
     Ok(acquaintance)
 }
 
-/// Tells the peer that this store cannot be used now, instead of the positions of its logs.
+/// Tells the peer that this store cannot be used now, in a message that replaces the positions of its logs.
 fn refuse(channel: &mut Channel) -> Result<(), Error> {
     channel.send(msg::PAIR, &pair_message(&Acquaintance { pair: None, holds: false }, 0))?;
     channel.send(msg::STANDINGS, &[])?;
     channel.flush()
 }
 
-/// Writes the pair of a store, and the seconds for which an epoch may be used that its party begins: 0 if the
-/// store cannot be used.
+/// Encodes the pair of a store, and its maximum age of new epochs in seconds: 0 if the store cannot be used.
 fn pair_message(acquaintance: &Acquaintance, max_age: u64) -> Vec<u8> {
     [&acquaintance.to_bytes()[..], &max_age.to_le_bytes()].concat()
 }
@@ -461,15 +460,15 @@ fn receive(channel: &mut Channel) -> Result<Received, Error> {
     let (pair, max_age) = pair.split_at(ACQUAINTANCE_BYTES);
     let acquaintance = Acquaintance::from_bytes(pair).ok_or(Malformed::UnexpectedMessage)?;
     let max_age = u64::from_le_bytes(max_age.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
-    // It is read in any case: if bytes are unread when a connection closes, the peer may lose bytes that it
-    // has not read yet.
+    // This message is read in any case, because closing with unread bytes could destroy the refusal that this
+    // party has sent.
     let standings = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
     let max_age = NonZeroU64::new(max_age);
     Ok(Received { acquaintance, max_age, standings })
 }
 
-/// The positions of the peer's logs; `None` if the two have not met before and hold nothing that could be
-/// lost.
+/// Returns the positions of the peer's logs, or `None` if the stores have not met before and hold nothing
+/// that could be lost.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together.
@@ -491,26 +490,26 @@ struct Mine {
 }
 
 impl Mine {
-    /// Returns those of a store, oldest first.
+    /// Returns the usable epochs of a store, oldest first.
     fn all(store: &Store, owner: &Owner) -> Result<Vec<Self>, Error> {
         let all = living(store, owner)?.into_iter();
         Ok(all.map(|(id, state)| Mine { id, state, busy: store.is_busy(&id) }).collect())
     }
 }
 
-/// The agreement of two parties that meet.
+/// The result of the comparison, on which both parties agree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reconciled {
     /// The epochs that both may use, oldest first.
     pub epochs: Vec<EpochId>,
     /// True if other sessions hold further epochs.
     pub busy: bool,
-    /// Seconds for which a new epoch may be used: the smaller wish of both parties.
+    /// The maximum age of new epochs in seconds: the smaller of both parties' limits.
     pub max_age: u64,
 }
 
-/// Compares all epochs that these parties share and that no other session holds. When it returns, both
-/// parties know the same epochs in the same order.
+/// Compares all epochs of these two parties that no other session holds. When it returns, both parties have
+/// the same list of usable epochs.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and then the
@@ -521,33 +520,34 @@ pub(super) fn reconcile(
     owner: &Owner,
     session: &SessionId,
 ) -> Result<Reconciled, Error> {
-    // The evaluator reads its logs after the garbler has read its own.
+    // The evaluator reads its logs after it has the garbler's message.
     let received = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(receive(&mut run.channel)?),
     };
     let _lock = store.lock_peer(&owner.relation())?;
-    // The peer is told that the fault is only here, because its user could not find that out.
+    // The peer is told that the fault is in this store, because its user could not find that out.
     let mut mine = usable(store, owner).inspect_err(|_| {
         if let Err(gone) = refuse(&mut run.channel) {
             tracing::debug!("the peer is not told that this store cannot be used: {gone}");
         }
     })?;
-    // A peer that has refused receives no answer.
+    // If the peer has refused, it gets no answer.
     received.iter().try_for_each(|peer| peer.max_age().map(drop))?;
     let acquaintance = send(&mut run.channel, Some(store), owner, &mine)?;
     let peer = received.map_or_else(|| receive(&mut run.channel), Ok)?;
     let theirs_max_age = peer.max_age()?;
     let met = met(&acquaintance, &peer)?;
-    // The message of a garbler that has gone away may be outdated. It is current only if the garbler has
-    // received the evaluator's message, because it held its lock until then. No decision is made before that.
+    // If a garbler has gone away, its message may be outdated. It is up to date only if the garbler has
+    // received the evaluator's message, because the garbler held its lock until then. So nothing is decided
+    // before the garbler has answered.
     let stands = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),
     };
     let theirs = match met {
         Some(theirs) => theirs,
-        // Nothing is shared, even if either party had stock left over.
+        // The stores now have no epoch in common, even if one of them had old ones.
         None => {
             get_to_know(store, owner, session)?;
             mine.clear();
@@ -555,8 +555,8 @@ pub(super) fn reconcile(
         }
     };
 
-    // New epochs were never begun here. The peer may not know yet that this party knows which epochs are used
-    // up.
+    // In new epochs nothing was ever begun here. For used epochs the peer may not know yet that this party
+    // has burned them.
     let unknown =
         |stand: &EpochStanding| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
     let mut differs = Differences {
@@ -577,9 +577,9 @@ pub(super) fn reconcile(
                 let _ = store.append_named(id, &entry)?;
                 shared.push(*id);
             }
-            // The peer died before it had begun.
+            // The peer crashed before it had this epoch.
             Compared::Unnamed if state.is_new() => store.forget(id)?,
-            // The peer knew it before this party.
+            // The peer has burned this epoch earlier than this party.
             Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => match why {
                 OVER => end(store, id)?,
                 _ => drop(store.append(id, &Entry::Burned(why.into()))?),
@@ -593,7 +593,7 @@ pub(super) fn reconcile(
             }
         }
     }
-    // Both take the garbler's order, because their clocks may differ.
+    // Both parties take the garbler's order, because their clocks may differ.
     if owner.role == Party::Evaluator {
         shared.sort_by_key(|id| theirs.iter().position(|stand| stand.epoch == *id));
     }
@@ -627,12 +627,12 @@ pub(super) fn reconcile(
     }
 }
 
-/// The stores that lack something that the other one has.
+/// Tells which of the two stores lacks something.
 #[derive(Clone, Copy)]
 struct Differences {
-    /// This store.
+    /// This store lacks something.
     here: bool,
-    /// The peer's store.
+    /// The peer's store lacks something.
     there: bool,
 }
 
@@ -641,7 +641,7 @@ impl Differences {
         self.here || self.there
     }
 
-    /// Returns an error that names the outdated store, as far as this party can tell, and gives a hint.
+    /// Returns an error that names the outdated store, as far as this party can tell, with a hint.
     fn error(self) -> Error {
         let who = match (self.here, self.there) {
             (true, false) => "this store lacks what the peer's has: an old copy of it was brought back, or a",
@@ -657,8 +657,8 @@ impl Differences {
     }
 }
 
-/// Burns epochs that are too old. Returns the epochs of a store that is complete and of this protocol and
-/// version.
+/// Burns epochs that are too old. Returns the usable epochs of the store, which must be complete and of this
+/// protocol and version.
 ///
 /// # Errors
 /// [`Error::Stock`] otherwise.
@@ -671,9 +671,9 @@ fn usable(store: &Store, owner: &Owner) -> Result<Vec<Mine>, Error> {
     Ok(mine)
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, as `reconcile` does at its start, but
-/// changes nothing at either party: for a comparison without a run. A party without a store has no pair and
-/// no log. Returns the number of epochs that both may use.
+/// Exchanges the pairs and the positions of the logs with the peer for a comparison without a run. It changes
+/// nothing at either party. A party without a store has no pair and no log. Returns the number of epochs that
+/// both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
@@ -713,7 +713,7 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
     )))
 }
 
-/// Burns those epochs of which nothing is left; both parties know the same about them. Returns the others.
+/// Burns the used epochs, which are the same at both parties. Returns the others.
 fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
     let mut living = Vec::new();
     for id in shared {
@@ -750,7 +750,7 @@ mod tests {
     use brickwork_stock::{Batch, Chain, FillStep, PairId, Secrets, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
-    /// Existing epochs can be used even if no more can be begun.
+    /// The existing epochs can be used even when no more can begin.
     #[test]
     fn as_many_epochs_as_fit_a_message() {
         assert!(room_for_one_more(MAX_EPOCHS - 1).is_ok());
@@ -814,7 +814,7 @@ mod tests {
 
     const BEGUN: [Entry; 1] = [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })];
 
-    /// Makes a batch of one item in the step that has begun.
+    /// Makes a batch of one item in the current step.
     fn make(store: &Store, id: &EpochId) {
         let mut writer = store.writer(id, serial(1, 0)).unwrap();
         writer.record(0, 1, vec![1].into()).unwrap();
@@ -831,7 +831,7 @@ mod tests {
         let _ = store.append(id, &Entry::Use { program: [1; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
     }
 
-    /// Returns the agreement of both parties.
+    /// Returns the results of both parties.
     fn agreed(stores: [&Store; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let ([garblers, evaluators], (left, right)) = (stores, memory_pair());
         let one = |role: Party, channel, store| {
@@ -846,14 +846,14 @@ mod tests {
         })
     }
 
-    /// Returns the agreement of two stores with these epochs, in each of which something has happened.
+    /// Returns the results of two stores with these epochs, in each of which something was made.
     fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &BEGUN);
         let [(_one, garblers), (_other, evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
         agreed([&garblers, &evaluators])
     }
 
-    /// Clocks may differ, and both take the garbler's order.
+    /// If the clocks differ, both parties take the garbler's order.
     #[test]
     fn epochs_have_one_order() {
         for created in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
@@ -864,7 +864,7 @@ mod tests {
         }
     }
 
-    /// Row 25: an epoch that has events and that the peer does not know is refused.
+    /// Row 25: an epoch in which something was made, and that the peer does not know, is refused.
     #[test]
     fn row_25_what_the_peer_does_not_know_is_refused() {
         let (all, some) = ([(1, 1), (2, 2)], [(1, 1)]);
@@ -879,8 +879,8 @@ mod tests {
         }
     }
 
-    /// Row 25: each party learns which of the stores is the old copy. A party names the epochs that its user
-    /// has burned, and both continue with the others.
+    /// Row 25: each party learns which of the stores is the old copy. A party reports the epochs that its
+    /// user has burned, and both continue with the others.
     #[test]
     fn row_25_each_party_hears_what_happened() {
         let both = || [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1), (2, 2)], &BEGUN));
@@ -906,7 +906,7 @@ mod tests {
         }
     }
 
-    /// A party whose store cannot be used says so, and nothing is burned at either side.
+    /// If a party's store cannot be used, the peer is told, and nothing is burned at either party.
     #[test]
     fn a_peer_hears_that_a_store_cannot_be_used() {
         for broken in [0, 1] {
@@ -926,8 +926,9 @@ mod tests {
         }
     }
 
-    /// Row 25: an epoch that the peer still names is remembered, however many were burned after it. If the
-    /// peer dies before it has burned that epoch, it names it again, and nobody must burn anything for that.
+    /// Row 25: this party remembers an epoch as long as the peer reports it, however many were burned after
+    /// it. If the peer crashes before it has burned the epoch, it reports it again, and no user must burn
+    /// anything for that.
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
         let all = || (0..=KEPT as u8).map(|id| (id, id.into()));
@@ -951,7 +952,7 @@ mod tests {
             );
             assert!(was_retired(&garblers, &oldest) && was_retired(evaluators, &oldest));
         }
-        // A party that has lived on does not name it any more.
+        // When the peer has burned the epoch, it does not report it any more, and this party forgets it.
         assert!(agreed([&garblers, &lives]).iter().all(Result::is_ok));
         assert!(garblers.state(&oldest).is_err() && garblers.epochs().unwrap().len() == KEPT);
     }
@@ -966,9 +967,9 @@ mod tests {
         (folder, store)
     }
 
-    /// An epoch ends at both parties when it is too old, although their clocks differ a little: a party that
-    /// does not know it yet learns it from the peer's silence. If the clocks differ more, the peer is taken
-    /// for an old copy.
+    /// An epoch ends at both parties when it is too old. If a party's clock is slightly late, it notices that
+    /// the peer does not report the epoch. If the clocks differ more, the peer's store is mistaken for an old
+    /// copy.
     #[test]
     fn an_epoch_ends_with_its_time() {
         let cases = [
@@ -992,14 +993,15 @@ mod tests {
                 assert_eq!(store.state(&[9; 32]).unwrap().burned().is_none(), left == Some(1), "{ages:?}");
                 assert_eq!(store.secrets(&[9; 32]).is_ok(), left == Some(1), "{ages:?}");
             }
-            // They continue, and have forgotten nothing that the other could still name.
+            // Both continue, and have forgotten no epoch that the other one could still report.
             let met = agreed([&stores[0].1, &stores[1].1]);
             assert!(met.iter().all(Result::is_ok), "{ages:?} {met:?}");
         }
     }
 
-    /// A peer that asks for a shorter age than this party gains no free challenge: steps that no program has
-    /// used count as attempts when the epoch ends. An age that this party asked for costs the peer nothing.
+    /// A peer that asks for a shorter age than this party gets no additional challenge: steps that no program
+    /// has used count as attempts when the epoch ends. If this party asked for the age, the end of the epoch
+    /// costs the peer nothing.
     #[test]
     fn row_04_a_time_that_the_peer_shortened_counts() {
         for (own, vain) in [(800, 0), (801, 7)] {
@@ -1051,17 +1053,17 @@ mod tests {
         }
     }
 
-    /// The events in an epoch.
+    /// The content of an epoch in these tests.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Holds {
         Nothing,
-        /// It was set up, and the peer may not know it.
+        /// The epoch was set up, and the peer may not know it.
         New,
         /// A step has begun.
         Begun,
-        /// There is an item.
+        /// The epoch has an item.
         Stock,
-        /// There was an item, and it is taken.
+        /// The epoch had an item, which was taken.
         UsedUp,
         Burned,
     }
@@ -1088,15 +1090,15 @@ mod tests {
         (folder, store)
     }
 
-    /// Returns all the data that a store reports about itself.
+    /// Returns everything that a store can tell about its content.
     fn contents(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
         let all = store.epochs().unwrap().into_iter();
         all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.fixed.clone())))
             .collect()
     }
 
-    /// Rows 24 and 25: both parties refuse stores that do not belong together, with any contents, and leave
-    /// them unchanged. Only if nothing could be lost they become a pair.
+    /// Rows 24 and 25: stores that do not belong together are refused by both parties and stay unchanged,
+    /// whatever they hold. They become a pair only if nothing could be lost.
     #[test]
     fn rows_24_and_25_strangers_stay_as_they_are() {
         let all = [Holds::Nothing, Holds::New, Holds::Begun, Holds::Stock, Holds::UsedUp, Holds::Burned];
@@ -1130,8 +1132,8 @@ mod tests {
         }
     }
 
-    /// Rows 24 and 25: a party that lies about its pair is refused, and the other one loses nothing. A party
-    /// that names the right pair without having its log is taken for an old copy.
+    /// Rows 24 and 25: a party that lies about its pair is refused, and the other party loses nothing. If a
+    /// party names the right pair without having its log, its store is treated as an old copy.
     #[test]
     fn rows_24_and_25_lies_about_a_pair_gain_nothing() {
         for liar in [Party::Garbler, Party::Evaluator] {
@@ -1147,7 +1149,7 @@ mod tests {
                 let before = contents(&mine);
                 let (channel, mut peer) = memory_pair();
                 let result = std::thread::scope(|scope| {
-                    // The difference also stays until the other party has sent its message.
+                    // The thread keeps the connection open until the other party has sent its message.
                     let _peer = scope.spawn(move || {
                         peer.send(msg::PAIR, &pair_message(&Acquaintance { pair, holds }, 5)).unwrap();
                         peer.send(msg::STANDINGS, &[0]).unwrap();
@@ -1187,7 +1189,7 @@ mod tests {
         assert_eq!(store.pairs().unwrap().len(), 3);
     }
 
-    /// Meets a peer that goes away before it sends anything, with a garbler's store.
+    /// Compares a garbler's store with a peer that goes away before it sends anything.
     fn meet_nobody(store: &Store) -> Result<(), Error> {
         let (channel, peer) = memory_pair();
         drop(peer);
@@ -1195,7 +1197,8 @@ mod tests {
         reconcile(&mut line, store, &owner(Party::Garbler), &SESSION).map(drop)
     }
 
-    /// This is refused before any message: a pair that is made anew would cost the other protocol its stock.
+    /// Stock of another protocol is refused before any message, because a new pair would cost that protocol
+    /// its stock.
     #[test]
     fn row_19_stock_of_another_protocol_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);

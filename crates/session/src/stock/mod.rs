@@ -1,5 +1,5 @@
 //! Sessions with stock on disk: set up once, filled in steps, and resumed over any number of connections.
-//! This module has the parts that all protocols share. A protocol provides its [`Side`]: its setup, the items
+//! This module has the parts that all protocols share. A protocol implements [`Side`]: its setup, the items
 //! it keeps, and the items it takes.
 //!
 //! ```text
@@ -15,15 +15,15 @@
 //! ```
 //!
 //! An *epoch* of the store is one session: its offsets, seeds and watch bits, and everything that was made
-//! with them. Each shared entry of its log has a range of every counter: blocks of streams, indices, hash
-//! keys, serials. A range is given out once, to the process that has just made the entry durable and knows
-//! that the peer has it too. So no stream is ever used twice, even after a crash at any moment
+//! with them. Each shared entry of its log owns a range of every counter: blocks of streams, indices, hash
+//! keys, serials. A range is used only by the process that has just written the entry to disk and knows that
+//! the peer has the entry, too. So no stream is ever used twice, even after a crash at any moment
 //! (`docs/concepts/stock-safety.md`).
 //!
-//! An interrupted action is never continued. The items of a program's entry are burned. The items of an
-//! incomplete step are never used, and the step begins again in other ranges. A peer that cheats costs the
-//! whole epoch, because its failed check gave it information about everything that was made with the same
-//! secrets.
+//! An action that a crash has interrupted is never continued. The items that a program had taken are burned.
+//! The items of an incomplete step are never used, and the step is repeated in other ranges. If a peer
+//! cheats, the whole epoch is burned, because the failed check has told the peer something about the secrets
+//! of the epoch.
 
 mod epochs;
 mod fill;

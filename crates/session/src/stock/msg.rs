@@ -8,10 +8,9 @@ pub const PAIR: Tag = Tag(43);
 pub const STANDINGS: Tag = Tag(40);
 /// Both, at the same time: a hash over the current position of their log.
 pub const STAND: Tag = Tag(41);
-/// Both, at the same time: whether a program runs on stock, more stock is made, or it is refused; and from
-/// which epoch.
+/// Both, at the same time: the next action (run a program on stock, make stock, or refuse) and its epoch.
 pub const INTENT: Tag = Tag(42);
-/// Both: the items of the stock that this party cannot read, after an intent that announces them.
+/// Both: the items of the stock that the sender cannot read, after an intent that announces the list.
 pub const DAMAGED: Tag = Tag(39);
 /// Garbler, after its greeting on a worker's connection: the number of the worker, and of all workers.
 pub const WORKER: Tag = Tag(44);

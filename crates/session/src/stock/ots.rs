@@ -1,5 +1,5 @@
-//! Records of OTs with one offset for a session: the garbler keeps the label for choice 0 of each, the
-//! evaluator its choice and label.
+//! Records of a session's OTs with one offset. For each OT the garbler keeps the label for choice 0, and the
+//! evaluator keeps its choice and its label.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use brickwork_kernels::Secrets;
 
 use crate::stock::records::{In, Out, Records};
 
-/// M of each OT.
+/// The garbler's label M of each OT.
 #[derive(Default)]
 pub struct GarblerOts(pub Secrets<Label>);
 
-/// Of each OT c (0 or 1), and T = M ⊕ cΔ.
+/// The evaluator's choice c (0 or 1) and label T = M ⊕ cΔ of each OT.
 #[derive(Default)]
 pub struct EvaluatorOts {
-    /// c of each OT.
+    /// The choice c of each OT.
     pub choices: Secrets<u8>,
-    /// T of each OT.
+    /// The label T of each OT.
     pub labels: Secrets<Label>,
 }
 
-/// Joins two rows. A vector that grows leaves copies behind, so a new one is allocated.
+/// Joins two lists. A new vector is allocated, because a vector that grows leaves copies of secrets behind.
 fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> Secrets<T> {
     Secrets::new([one, other].concat())
 }
@@ -71,7 +71,7 @@ impl Records for EvaluatorOts {
         let labels = Secrets::new(record.pods(count)?);
         match choices.iter().fold(0, |all, choice| all | choice) {
             0 | 1 => Ok(EvaluatorOts { choices, labels }),
-            _ => Err(Error::Stock("a record holds a choice that is no bit".into())),
+            _ => Err(Error::Stock("a record holds a choice that is neither 0 nor 1".into())),
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;
 
-    /// Records are read as they were written, and a choice that is no bit is refused.
+    /// Row 25: records are read as they were written, and a choice that is neither 0 nor 1 is refused.
     #[test]
     fn row_25_records_are_read_as_they_were_written() {
         let mut rng = Rng::replayable("test OTs");

@@ -1,6 +1,6 @@
-//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened or
-//! given-up step counts against a bound, and there are no levels of security. A protocol implements
-//! [`Member`]; the code that both roles and all such protocols share is here.
+//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so their stock has no
+//! bounds and no levels of security. A protocol implements [`Member`] for each role, and this module
+//! implements the rest.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -17,12 +17,13 @@ use brickwork_stock::{Counted, Forward, Range, Ranges, SERIALS, Secrets, Serial,
 const VERSION: u32 = 1;
 
 /// Returns the terms without statistical security, because nothing is opened and checked in such protocols.
-/// Their stores need not agree on it.
+/// So stores need not agree on a level.
 pub fn without_level(terms: &Terms) -> Terms {
     Terms { security: 0.into(), ..terms.clone() }
 }
 
-/// One role of such a protocol, in a session. The descriptions of [`Side`] apply to members of the same name.
+/// One role of such a protocol, in a session. Methods with the name of a [`Side`] method do what is described
+/// there.
 pub trait Member: Sized {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
@@ -38,13 +39,13 @@ pub trait Member: Sized {
     /// Sets a session up.
     ///
     /// # Errors
-    /// If the peer sends a message that is not of the protocol, or closes the connection.
+    /// If the peer sends an unexpected message, or closes the connection.
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
 
-    /// Restores the session with this offset, which only the garbler has, and with these keys of its OTs.
+    /// Restores the session from these keys of its OTs, and the garbler's session also from its offset.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the number of keys is wrong, or the offset is missing where one must be.
+    /// [`Error::Stock`] if the number of keys is wrong, or the garbler's offset is missing.
     fn restored(
         run: Metered,
         session: SessionId,
@@ -64,7 +65,7 @@ pub trait Member: Sized {
     /// Returns the connection.
     fn run(&mut self) -> &mut Metered;
 
-    /// Returns the connection without the right to change it.
+    /// Returns the connection for reading its state.
     fn line(&self) -> &Metered;
 
     /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
@@ -73,13 +74,13 @@ pub trait Member: Sized {
     /// Continues with these ranges of the OTs' counters.
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is taken twice.
+    /// [`Error::Usage`] if a range is taken twice.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
     /// Makes the stock of a step.
     ///
     /// # Errors
-    /// If the peer sends a message that is not of the protocol, or closes the connection.
+    /// If the peer sends an unexpected message, or closes the connection.
     fn make(&mut self, step: &Self::FillStep) -> Result<Self::Made, Error>;
 
     /// Stores the result of a step under this serial.
@@ -96,11 +97,11 @@ pub trait Member: Sized {
     /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
 
-    /// Describes the needs of a program, for people.
+    /// Describes the items that a program needs, for people.
     fn needs(job: &Self::Execution<'_>) -> String;
 
-    /// Chooses the items that a program takes, at least one: how many of which batch. Both parties choose the
-    /// same.
+    /// Chooses the items that a program takes, at least one: the batches, and the number of items of each.
+    /// Both parties make the same choice.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is not enough.
@@ -109,8 +110,7 @@ pub trait Member: Sized {
     /// Runs a program on the items that it took. Returns this party's outputs.
     ///
     /// # Errors
-    /// If the peer sends a message that is not of the protocol, or closes the connection, or some of the
-    /// stock cannot be read.
+    /// If the peer sends an unexpected message or closes the connection, or some of the stock cannot be read.
     fn take(
         &mut self,
         items: &TakenItems<'_>,
@@ -119,18 +119,18 @@ pub trait Member: Sized {
     ) -> Result<Vec<bool>, Error>;
 }
 
-/// The state from which another process resumes a session, besides the keys of its OTs.
+/// The state from which another process can resume a session, apart from the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct Fixed {
     version: u32,
     session: SessionId,
-    /// The bits of the garbler's offset; none at the evaluator.
+    /// The bits of the garbler's offset; `None` at the evaluator.
     offset: Option<u128>,
 }
 
 /// A role's session, in the form that the stock uses.
 pub struct OnDisk<M: Member> {
-    /// It is in a box because moving it would leave copies of its secrets behind.
+    /// The role's session, in a box because moving it would leave copies of its secrets behind.
     member: Box<M>,
     serials: Range,
     /// The result of the current step.
@@ -147,7 +147,7 @@ impl<M: Member> Side for OnDisk<M> {
     const PROTOCOL: &'static str = M::PROTOCOL;
     const ROLE: Party = M::ROLE;
     const AGREEMENT: &'static str = "prepare";
-    /// Nothing is checked, so no peer breaks off because a check would fail.
+    /// These protocols check nothing, so a peer gains nothing by breaking off before a check.
     const COUNTED: Counted = Counted::Nothing;
     type Carried = ();
     type FillStep<'s> = M::FillStep;
@@ -191,7 +191,7 @@ impl<M: Member> Side for OnDisk<M> {
         (self.member.release(), ())
     }
 
-    /// It may begin as long as there is stock: a program does not change the items of others.
+    /// A step may always begin, because programs do not affect the bounds of other items.
     fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
         Ok(true)
     }
@@ -205,7 +205,7 @@ impl<M: Member> Side for OnDisk<M> {
         self.member.enter(&mut ranges)
     }
 
-    /// Nothing is opened, so there is no chance to escape a check.
+    /// The risk is 0, because nothing is opened and checked.
     fn risk(&self, _: &M::FillStep) -> u128 {
         0
     }

@@ -1,5 +1,5 @@
-//! The storage of a protocol's items: records in batches. The code that makes items writes them, and the code
-//! that takes items reads them.
+//! The storage of a protocol's items: records in batches. The code that makes items writes records, and the
+//! code that takes items reads them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -16,17 +16,17 @@ use brickwork_stock::{
     Writer, Writers,
 };
 
-/// Bytes of items that are stored together in a record, which is the smallest unit that is read. The records
-/// of a small batch are smaller, so that a damaged one costs at most a part of the batch.
+/// Bytes of items that are stored together in a record, which is the smallest unit that is read. A small
+/// batch has smaller records, so that a damaged record costs only a part of the batch.
 const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=128 << 10;
 
-/// The smallest number of records of a batch, as long as they would not become too small.
+/// The smallest number of records in a batch, unless they would be smaller than the limit.
 const RECORDS: usize = 16;
 
 /// Items of one batch that a store can keep: arrays of plain values, side by side. The number of values of an
 /// item follows from the batch's header, never from a record.
 pub trait Records: Sized {
-    /// Data that is needed besides the records to make the items.
+    /// Other data that is needed to restore the items.
     type Context<'c>;
 
     /// Returns the number of items.
@@ -38,13 +38,13 @@ pub trait Records: Sized {
     /// [`Error::Resource`] if they cannot be read from their temporary file.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
 
-    /// Reads `count` items that [`Records::encode`] wrote in one go.
+    /// Reads `count` items that one call of [`Records::encode`] wrote.
     ///
     /// # Errors
     /// [`Error::Stock`] if they are malformed.
     fn decode(context: &Self::Context<'_>, count: usize, record: &mut In) -> Result<Self, Error>;
 
-    /// Selects some of the items: those that were taken from a record.
+    /// Selects the items that a program takes from a record.
     fn some(&self, items: Range<usize>) -> Self;
 
     /// Appends the items of another record of the same batch.
@@ -53,7 +53,7 @@ pub trait Records: Sized {
     /// As [`Records::encode`].
     fn append(&mut self, others: Self) -> Result<(), Error>;
 
-    /// Computes data that follows from seeds, after all items were read.
+    /// Computes the data that follows from seeds, after all items were read.
     ///
     /// # Errors
     /// If the seeds are missing.
@@ -61,22 +61,22 @@ pub trait Records: Sized {
         Ok(())
     }
 
-    /// Returns the segment that already contains a part of the items, if there is one.
+    /// Returns the segment into which a part of the items was already written, if there is one.
     fn take_segment(&mut self) -> Option<Writer> {
         None
     }
 
-    /// Returns the units of the batch's bulk that belong to the items, one after another; empty if there is
-    /// no bulk.
+    /// Returns the units of the batch's bulk data that belong to the items, in order; empty if there is no
+    /// bulk data.
     fn units(&self) -> &[u32] {
         &[]
     }
 
-    /// Sets these units.
+    /// Sets the units of the items.
     fn put_units(&mut self, _: Vec<u8>) {}
 }
 
-/// The store for new items.
+/// The place where new items are stored.
 pub(super) enum Shelf<'a> {
     /// An epoch of a store that this process has.
     Here(&'a Store, &'a EpochId),
@@ -85,7 +85,7 @@ pub(super) enum Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    /// Makes writers for data that is stored as it comes.
+    /// Makes writers for data that is stored while it arrives.
     pub fn writers(&self) -> Writers {
         match self {
             Shelf::Here(store, epoch) => store.writers(epoch),
@@ -93,8 +93,8 @@ impl Shelf<'_> {
         }
     }
 
-    /// Returns the action that exposes the step that has begun. For a maker, its coordinator has done that
-    /// before.
+    /// Returns the action that records the exposure of the current step. A maker has none, because its
+    /// coordinator has recorded the exposure before.
     pub fn before_exposing(&self) -> Option<BeforeExposing> {
         match self {
             Shelf::Here(store, epoch) => {
@@ -116,7 +116,7 @@ impl<'a> Keeper<'a> {
         Keeper { shelf }
     }
 
-    /// Writes a batch durably. `serial` comes from the entry's range of
+    /// Writes a batch to disk. `serial` comes from the entry's range of
     /// [`SERIALS`](brickwork_stock::SERIALS), or is the serial of the items' segment.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// The items of an epoch that programs can use.
+/// The batches of an epoch, whose items programs can use.
 pub struct Batches {
     /// The remaining items of each batch, oldest first.
     left: Vec<Left>,
@@ -178,8 +178,8 @@ impl Batches {
         self.made.iter()
     }
 
-    /// Returns the steps that were begun in the epoch and not completed: they count in the bound of all
-    /// programs that take from it.
+    /// Returns the steps that were begun in the epoch and not completed. They count in the bound of all
+    /// programs from the epoch.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
     }
@@ -189,13 +189,13 @@ impl Batches {
         self.left.iter().filter(move |left| left.batch.kind == kind)
     }
 
-    /// Counts the items of a kind that are left.
+    /// Counts the remaining items of a kind.
     pub fn left(&self, kind: u8) -> usize {
         self.of_kind(kind).map(|left| left.left as usize).sum()
     }
 
-    /// Notes in `taken` that `count` items of a kind and a component are taken, or as many as exist, oldest
-    /// first. Returns the batches that they come from.
+    /// Chooses `count` items of a kind and a component, or as many as exist, oldest first, and adds them to
+    /// `taken`. Returns their batches.
     ///
     /// # Errors
     /// [`Error::Limit`] for more than 2^32 items of one batch.
@@ -233,10 +233,11 @@ impl Batches {
         ours.map(|left| left.left as usize).sum()
     }
 
-    /// Chooses the items for a program that wants all of these, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first: the batches, and the number of items
+    /// of each.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little of something.
+    /// [`Error::Stock`] if there are too few items of a kind.
     pub fn choose(&self, wanted: &[Wanted]) -> Result<Vec<(Serial, u32)>, Error> {
         let mut taken = Vec::new();
         for one in wanted {
@@ -250,12 +251,12 @@ impl Batches {
         Ok(taken)
     }
 
-    /// Returns the missing number of each.
+    /// Returns the missing number of items for each need.
     pub fn lacking(&self, wanted: &[Wanted]) -> Vec<usize> {
         wanted.iter().map(|one| one.count.saturating_sub(self.there(one))).collect()
     }
 
-    /// Returns the number of programs with these needs for which there is enough.
+    /// Returns the number of programs with these needs for which the items are enough.
     pub fn suffices(&self, wanted: &[Wanted]) -> u64 {
         let times = wanted.iter().filter_map(|one| self.there(one).checked_div(one.count));
         times.min().unwrap_or(0) as u64
@@ -275,7 +276,7 @@ pub struct Wanted<'r> {
 }
 
 impl<'r> Wanted<'r> {
-    /// Lists the needed copies of components, with this kind.
+    /// Lists the copies of components that a program needs.
     pub fn copies(kind: u8, components: &'r [(Component, usize)]) -> impl Iterator<Item = Self> {
         components.iter().map(move |(component, count)| Wanted {
             kind,
@@ -286,7 +287,7 @@ impl<'r> Wanted<'r> {
     }
 }
 
-/// The items that a log entry took, as they lie in the store.
+/// The items that a log entry took, still in the store.
 pub struct TakenItems<'a> {
     store: &'a Store,
     taken: &'a Taken,
@@ -310,7 +311,7 @@ impl<'a> TakenItems<'a> {
             Ok(())
         })?;
         for records in records.values_mut() {
-            // A batch may be named twice, and one record may hold items of both times.
+            // An entry may name a batch twice, and one record may hold items of both times.
             records.sort_by_key(|record| record.first);
             records.dedup_by_key(|record| record.first);
         }
@@ -335,10 +336,10 @@ impl<'a> TakenItems<'a> {
     }
 }
 
-/// Taken items of one kind, read one record at a time: for callers with little memory.
+/// Taken items of one kind, read record by record, for callers with little memory.
 pub struct TakenStream<'a, P> {
     items: &'a TakenItems<'a>,
-    /// Batches, and the range of each that is still to be read, in the order of the entry.
+    /// The batches and the range of each that has not been read, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
     /// The keys of the items of the current batch.
     chain: Option<(Serial, Chain)>,
@@ -347,7 +348,7 @@ pub struct TakenStream<'a, P> {
 }
 
 impl<'a> TakenItems<'a> {
-    /// Begins to read all items, which are of one kind, in the order of the entry.
+    /// Begins to read all items, which must be of one kind, in the order of the entry.
     pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
         let ranges = |(serial, items): &TakenOf| {
             items.iter().map(|items| (*serial, items.clone())).collect::<Vec<_>>()
@@ -394,16 +395,16 @@ impl<P: Records> TakenStream<'_, P> {
     }
 }
 
-/// A function that reads units of a batch's bulk.
+/// Reads units of a batch's bulk data.
 type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
 
-/// Items that were taken of one batch, in records that may hold more.
+/// Items that an entry took from one batch. Their records may hold more items.
 pub struct TakenBatch<'a> {
     /// The batch.
     pub batch: &'a Batch,
-    /// The steps that were begun in its epoch and not completed.
+    /// The steps that were begun in the epoch and not completed.
     pub given_up: GivenUp,
-    /// The keys of its items, from the first item of the entry on.
+    /// The keys of the batch's items, from the first taken item on.
     chain: Chain,
     items: Vec<Range<usize>>,
     records: Vec<&'a Record>,
@@ -411,7 +412,8 @@ pub struct TakenBatch<'a> {
 }
 
 impl TakenBatch<'_> {
-    /// Returns the taken items of the batch, in order: one range, or more if damaged items lie between.
+    /// Returns the ranges of taken items of the batch, in order. There are several if damaged items lie
+    /// between.
     pub fn items(&self) -> &[Range<usize>] {
         &self.items
     }
@@ -447,7 +449,7 @@ impl TakenBatch<'_> {
     }
 }
 
-/// Reads some items of a record; `chain` is at their keys.
+/// Reads some items of a record. `chain` must be at the key of the first one.
 fn read<P: Records>(
     context: &P::Context<'_>,
     record: &Record,
@@ -463,7 +465,7 @@ fn read<P: Records>(
     Ok(part)
 }
 
-/// Bytes of a unit's number, after the columns of a record.
+/// Bytes of a unit's number, which stands after the columns of a record.
 const NUMBER_BYTES: usize = 4;
 
 /// A record that is being written: arrays of plain values, one after another, each with the same number of
@@ -473,13 +475,13 @@ const NUMBER_BYTES: usize = 4;
 ///   record = unit:[u8; 4]* column* width:[u8; 4]* columns:[u8; 4]     width: bytes of each item
 /// ```
 ///
-/// The bytes of each item are masked with the key of the item ([`Chain`]), so that a program that takes an
-/// item can erase it alone. The numbers of units are no secret, and the store reads them.
+/// The bytes of each item are masked with the item's own key ([`Chain`]), so a program that takes one item
+/// can erase this item's key alone. The numbers of units are not secret, because the store reads them.
 pub struct Out {
     items: usize,
-    /// Bytes of the units' numbers.
+    /// The bytes of the units' numbers.
     clear: usize,
-    /// Bytes of each item in each column.
+    /// For each column, the bytes of an item.
     widths: Vec<usize>,
     bytes: Zeroizing<Vec<u8>>,
 }
@@ -490,10 +492,10 @@ impl Out {
         Out { items, clear: 0, widths: Vec::new(), bytes: Zeroizing::default() }
     }
 
-    /// Writes plain values, little endian: the same number for each item.
+    /// Writes plain values, little endian, with the same number of values for each item.
     ///
     /// # Panics
-    /// If the number of values is not a multiple of the items.
+    /// If the number of values is not a multiple of the number of items.
     pub fn pods<T: Pod>(&mut self, values: &[T]) {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         assert!(bytes.len().is_multiple_of(self.items.max(1)), "as many values of each item");
@@ -502,10 +504,11 @@ impl Out {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes the numbers of the items' units, before all other data: the same number for each item.
+    /// Writes the numbers of the items' units, the same number for each item. This must come before all other
+    /// data.
     ///
     /// # Panics
-    /// If something was written before, or the number is not a multiple of the items.
+    /// If something was written before, or the number is not a multiple of the number of items.
     pub fn units(&mut self, units: &[u32]) {
         assert!(self.bytes.is_empty(), "the units come first");
         self.pods(units);
@@ -513,7 +516,8 @@ impl Out {
         self.clear = self.bytes.len();
     }
 
-    /// Reserves room. A vector that grows leaves copies behind, so a new one is allocated.
+    /// Reserves room for more bytes. A new vector is allocated, because a vector that grows leaves copies of
+    /// secrets behind.
     fn reserve(&mut self, more: usize) {
         if self.bytes.capacity() < self.bytes.len() + more {
             let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.bytes.len() + more)));
@@ -522,12 +526,12 @@ impl Out {
         }
     }
 
-    /// Returns the values without masks.
+    /// Returns the bytes without masks.
     pub fn plain(self) -> Zeroizing<Vec<u8>> {
         self.bytes
     }
 
-    /// Returns the record, masked with the next keys, with room for the tag that sealing adds.
+    /// Returns the record, masked with the next keys, and with room for the tag that sealing adds.
     fn masked(mut self, chain: &mut Chain) -> Zeroizing<Vec<u8>> {
         mask(&mut self.bytes[self.clear..], &self.widths, self.items, chain);
         self.reserve(NUMBER_BYTES * (self.widths.len() + 1) + TAG_BYTES);
@@ -627,7 +631,7 @@ impl<'a> In<'a> {
 mod tests {
     use super::*;
 
-    /// Writing secrets leaves no copies behind, because no buffer grows in place.
+    /// Writing secrets leaves no copies behind, because a new buffer replaces one that is too small.
     #[test]
     fn a_record_that_outgrows_its_room_is_made_anew() {
         let mut out = Out::of(1);
@@ -637,11 +641,11 @@ mod tests {
             assert_eq!(out.bytes.len(), needed);
             match room >= needed {
                 true => assert_eq!(out.bytes.capacity(), room, "{needed}"),
-                // A vector that grows by itself takes fewer bytes.
+                // A vector that grew by itself would have a smaller capacity.
                 false => assert!(out.bytes.capacity() >= 2 * needed, "{needed}"),
             }
         }
-        // Sealing does not move it either.
+        // Sealing does not move the bytes either.
         let mut full = Out::of(1);
         (0..2).for_each(|_| full.pods(&[7u8; 30]));
         let record = full.masked(&mut Chain::random().unwrap());
@@ -657,7 +661,7 @@ mod tests {
         out.masked(chain)
     }
 
-    /// Each item is read with its own key: later items after a taken one, and no earlier ones.
+    /// Each item is read with its own key. The key after a taken item opens later items and no earlier ones.
     #[test]
     fn items_of_a_record_are_masked_one_by_one() {
         let start = Chain::random().unwrap();
@@ -690,7 +694,7 @@ mod tests {
         assert!(large.iter().zip([6, 7, 8]).all(|(read, item)| *read != item));
     }
 
-    /// A record whose header differs from the index is refused.
+    /// Row 25: a record whose header differs from the index is refused.
     #[test]
     fn row_25_other_columns_are_refused() {
         let whole = record(&mut Chain::random().unwrap());

@@ -13,16 +13,16 @@ use brickwork_stock::{Checked, Entry, EpochId, Opened, Store};
 
 /// The outcome of a program.
 pub enum Ran<S: Side> {
-    /// It ran.
+    /// The program ran.
     Done {
         /// The result of the program.
         outcome: S::Outcome,
-        /// The epoch that it took from.
+        /// The epoch from which the program took items.
         epoch: EpochId,
         /// The connection, for the next action.
         next: Stocked<S>,
     },
-    /// Both parties lack something and want to make it; nothing was taken.
+    /// Stock is missing, and both parties want to make it. Nothing was taken.
     Lacks {
         /// The missing items, in words.
         why: Error,
@@ -31,12 +31,13 @@ pub enum Ran<S: Side> {
     },
 }
 
-/// The result of a program, the epoch that it took from, the stock that was made first, and the connection.
+/// The result of a program, the epoch from which it took items, the stock that was made first, and the
+/// connection.
 pub type Gave<S, M> = (<S as Side>::Outcome, EpochId, Option<M>, Stocked<S>);
 
 impl<S: Side> Stocked<S> {
-    /// Runs a program. If it lacks something and both parties want to make it, `make` makes it and describes
-    /// it.
+    /// Runs a program. If stock is missing and both parties want to make it, `make` makes it and returns a
+    /// description.
     ///
     /// # Errors
     /// As [`Stocked::run`], and those of `make`; [`Error::Stock`] if something is missing even then.
@@ -59,18 +60,18 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Runs a program on stock. Each party reads the items that it is about to take before anything is
-    /// burned. Unreadable items are removed at both parties, and others are taken instead.
+    /// Runs a program on stock. Each party reads the items for the program before anything is burned.
+    /// Unreadable items are removed at both parties, and other items are taken.
     ///
     /// # Errors
-    /// As [`Stocked::fill`]; [`Error::Stock`] if something is missing and one party does not make it.
+    /// As [`Stocked::fill`]; [`Error::Stock`] if stock is missing and one party refuses to make it.
     pub fn run(mut self, job: &S::Execution<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
         run.no_program();
         let mut program = Some(S::program(job));
         announce(&mut run.channel, &S::program(job))?;
-        // This happens while the garbler reads.
+        // The evaluator reads items while the garbler reads its own.
         let mut early = match S::ROLE {
             Party::Garbler => None,
             Party::Evaluator => self.read_early(job)?,
@@ -98,8 +99,8 @@ impl<S: Side> Stocked<S> {
         ))
     }
 
-    /// Sends the items that the program would take, or those that cannot be read, and receives the
-    /// evaluator's answer.
+    /// Sends the garbler's proposal: the items that the program would take, or the items that cannot be read.
+    /// Returns the action on which both parties agree.
     fn propose(
         &mut self,
         job: &S::Execution<'_>,
@@ -116,7 +117,7 @@ impl<S: Side> Stocked<S> {
             done => done,
         };
         let run = self.line.run_mut();
-        // The message names the items and the program; nothing is taken before both agree.
+        // The list names the damaged items of this program. Nothing is taken before both parties agree.
         match &done {
             Done::Loses(intent, damaged) => intent.send_damaged(run, damaged)?,
             _ => mine.send(run)?,
@@ -145,7 +146,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Reads the items that the program will take if the garbler chooses the same.
+    /// Reads the items that the program takes if the garbler makes the same choice.
     fn read_early(&mut self, job: &S::Execution<'_>) -> Result<Option<(Intent, Checked)>, Error> {
         Ok(match self.held.find::<S>(job, self.only(), None)? {
             Found::Enough(entry, intent) => Some((intent, self.held.open(&intent.epoch, &entry)?)),
@@ -166,7 +167,7 @@ impl<S: Side> Stocked<S> {
             confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
         }
         let theirs = Intent::receive(run)?;
-        // Among all items that it may take, it takes those that the garbler names.
+        // The evaluator takes the items that the garbler names, if it may take them.
         let named = [Action::Use, Action::Damaged].contains(&theirs.what).then_some(theirs.epoch);
         let found = self.held.find::<S>(job, self.only(), named)?;
         let run = self.line.run_mut();
@@ -189,7 +190,8 @@ impl<S: Side> Stocked<S> {
                 Err(different())
             }
             (Some(epoch), Found::Enough(entry, mine)) => {
-                // An intent contains the position of the log.
+                // The items were chosen earlier. They are the same if the intents are equal, because an
+                // intent contains the position of the log.
                 let checked = match early.filter(|(intent, _)| *intent == mine) {
                     Some((_, checked)) => checked,
                     None => self.held.open(&epoch, &entry)?,
@@ -211,8 +213,8 @@ impl<S: Side> Stocked<S> {
             }
             (None, found) => {
                 let (mine, done) = intended(found, lacking);
-                // If this party has the stock and the garbler lacks it, another session of the garbler holds
-                // it.
+                // This party has the stock, but another session of the garbler holds it, so the parties make
+                // stock or refuse.
                 let mine = if mine.what == Action::Use { make_or_refuse(lacking) } else { mine };
                 mine.send(run)?;
                 match (theirs.what, done) {
@@ -236,33 +238,33 @@ impl<S: Side> Stocked<S> {
         Ok(Agreed::Damaged)
     }
 
-    /// Returns the outcome if both make the missing items.
+    /// Returns the outcome for the case that both make the missing items.
     fn lacks(mut self, why: Error) -> Ran<S> {
         self.held.lease = None;
         Ran::Lacks { why, next: self }
     }
 }
 
-/// The number of times that items may be removed before a program is given up: a peer that names others again
-/// and again achieves no more.
+/// The number of times that unreadable items may be removed before the program is refused. A peer that
+/// reports damaged items again and again stops here.
 const MOST_AGREEMENTS: u32 = 8;
 
-/// The next action, on which both parties agree.
+/// The action on which both parties agree.
 enum Agreed {
-    /// A program takes this from an epoch.
+    /// The program takes these items from the epoch.
     Use(EpochId, Entry, Opened),
-    /// Both make the missing items.
+    /// Both parties make the missing items.
     Lacks(Error),
     /// Items that one party cannot read are removed.
     Damaged,
 }
 
-/// This party's reaction to the search.
+/// The action that this party proposes.
 enum Done {
     Uses(Entry),
-    /// It takes the items that it has read.
+    /// The program takes these items, which this party has read.
     Takes(Entry, Opened),
-    /// It removes the items that it cannot read, and tells the peer.
+    /// Both parties remove these items, which this party cannot read.
     Loses(Intent, Entry),
     Makes(Error),
     Refuses(Error),

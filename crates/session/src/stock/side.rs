@@ -1,4 +1,5 @@
-//! The interface that a protocol implements to keep stock: its two roles, as sessions with stock on disk.
+//! The interface that a protocol implements to keep stock. Each of its two roles is a session with stock on
+//! disk.
 
 use super::meeting::same_stand;
 use super::msg;
@@ -8,20 +9,21 @@ use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_stock::{Counted, Ranges, Secrets, Serial, State, Writers};
 
-/// The part of 2^-s, after the fixed checks of a session, that one preprocessing with cut-and-choose may use.
+/// The share of 2^-s, after the fixed checks of a session, that one preprocessing with cut-and-choose may
+/// use.
 ///
-/// It is so small that 64 interrupted steps fit into the [other half](GIVEN_UP_SHARE), and that programs may
-/// take from as many steps. Compared with a fourth it costs some five bits, which are few additional copies.
+/// Thus 64 interrupted steps fit into the [other half](GIVEN_UP_SHARE), and a program may take items from as
+/// many steps. Compared with a quarter of 2^-s this costs about five bits, or a few additional copies.
 pub const STOCK_SHARE: f64 = 1.0 / 128.0;
 
-/// The part of it that given-up steps may have used in an epoch in which another step begins. Beyond it, new
-/// stock would soon be useless to programs.
+/// The share that the given-up steps of an epoch may use if another step is to begin in it. With more,
+/// programs could soon not use new stock.
 pub const GIVEN_UP_SHARE: f64 = 0.5;
 
-/// The action if a program lacks stock.
+/// The reaction to stock that a program needs and that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Lacking {
-    /// Make it immediately.
+    /// Make the missing stock immediately.
     Make,
     /// Refuse the program.
     Refuse,
@@ -36,19 +38,19 @@ pub struct Preprocessed {
     pub resumed: u32,
 }
 
-/// A step of preprocessing: the items to make, and the parameters to make them with.
+/// A step of preprocessing: the items to make, and their parameters.
 pub trait Asked {
-    /// Returns a digest of the items, by which a step is recognised after an interruption.
+    /// Returns a digest of the items, by which an interrupted step is recognised.
     fn request(&self) -> [u8; 32];
 
     /// Returns a digest of the parameters, which must be the same at both parties.
     fn parameters(&self) -> [u8; 32];
 
-    /// Returns the approximate number of bytes that will pass, for progress.
+    /// Returns the approximate number of bytes that the step sends, for the progress display.
     fn bytes(&self) -> u64;
 
-    /// Returns a lower bound on the bytes of its items in a role's store: most are tables, which the
-    /// evaluator keeps.
+    /// Returns a lower bound on the bytes of the items in a role's store. Most of these bytes are tables,
+    /// which the evaluator keeps.
     fn stored_bytes(&self, role: Party) -> u64 {
         match role {
             Party::Garbler => 0,
@@ -56,7 +58,7 @@ pub trait Asked {
         }
     }
 
-    /// Encodes it for a maker of this party, which is another process.
+    /// Encodes the step for a maker of this party, which is another process.
     ///
     /// # Errors
     /// [`Error::Usage`] if the protocol has no makers.
@@ -65,16 +67,16 @@ pub trait Asked {
     }
 }
 
-/// One role of a protocol, in a session with stock on disk. After an error it is not used any more, but it
-/// still holds the connection: that must not close before the epoch of a cheat is burned.
+/// One role of a protocol, in a session with stock on disk. After an error the session is not used any more,
+/// but it keeps the connection open until the epoch of a cheat is burned.
 pub trait Side: Sized {
     /// The protocol's name in a store.
     const PROTOCOL: &'static str;
     /// The role.
     const ROLE: Party;
-    /// The phase in which both agree on a program and on its items.
+    /// The phase in which both parties agree on a program and its items.
     const AGREEMENT: &'static str;
-    /// The attempts of the other role that this party counts.
+    /// The kinds of the peer's attempts that this party counts.
     const COUNTED: Counted;
     /// State that passes from one session of a connection to the next, besides the connection itself.
     type Carried;
@@ -94,7 +96,7 @@ pub trait Side: Sized {
     /// Returns the secrets from which [`Side::restore`] resumes in another process.
     fn secrets(&self) -> Secrets;
 
-    /// Restores the session from the secrets of [`Side::secrets`]. It draws from no counter before
+    /// Restores the session from the secrets of [`Side::secrets`]. The session uses no counter before
     /// [`Side::enter`] is called.
     ///
     /// # Errors
@@ -108,10 +110,11 @@ pub trait Side: Sized {
     /// Returns the connection.
     fn run(&mut self) -> &mut Metered;
 
-    /// Returns the connection without the right to change it.
+    /// Returns the connection for reading its state.
     fn line(&self) -> &Metered;
 
-    /// Returns whether this session keeps secrets that later programs may use: then they all run in it.
+    /// Returns whether this session keeps secrets that later programs may use. Then all later programs must
+    /// run in it.
     fn stays(&self) -> bool {
         false
     }
@@ -119,8 +122,8 @@ pub trait Side: Sized {
     /// Ends the session and returns the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
-    /// Returns whether another step may begin in an epoch in this state. It depends on whether a program
-    /// already used it, and on the steps that were given up. Existing items stay usable.
+    /// Returns whether another step may begin in an epoch in this state. This depends on whether a program
+    /// has used the epoch, and on the steps that were given up. Existing items stay usable.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
@@ -133,36 +136,38 @@ pub trait Side: Sized {
     /// Continues with the ranges of all counters that belong to a log entry.
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is taken twice.
+    /// [`Error::Usage`] if a range is taken twice.
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
 
     /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128. If the
-    /// step is given up, this counts in the bounds of everything from its epoch.
+    /// step is given up, this risk counts in the bounds of everything from its epoch.
     fn risk(&self, step: &Self::FillStep<'_>) -> u128;
 
     /// Returns the bound on a cheating peer's success in a session of these terms without its steps, in units
-    /// of 2^-128. If the peer fails a check, this counts as an unused attempt.
+    /// of 2^-128. If the peer fails a check, this risk counts as a failed attempt.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn fixed(terms: &Terms) -> Result<u128, Error>;
 
-    /// Returns a probability in units of 2^-128. A cheating peer may break off early whenever it sees that
-    /// its cheat would be detected. This is the probability that it sees the opposite. It counts for each
-    /// setup that begins, and for each step that is interrupted before it is [exposed](Metered::expose).
+    /// Returns the probability, in units of 2^-128, that a cheat that would be detected early is not
+    /// detected. A cheating peer may break off whenever it sees that its cheat would be detected. So this
+    /// counts for each setup that begins, and for each step that is interrupted before it is
+    /// [exposed](Metered::expose).
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
     fn early_risk(terms: &Terms) -> Result<u128, Error>;
 
-    /// Makes the items of a step; items that can be stored early go into segments as they come. Before a
-    /// message that a cheating peer could act on, it [exposes](Metered::expose) the step.
+    /// Makes the items of a step. Items that can be stored early go into segments while they arrive. Before a
+    /// message that can tell a cheating peer whether it will be caught, this [exposes](Metered::expose) the
+    /// step.
     ///
     /// # Errors
     /// If the peer cheats or goes away, or the disk fails.
     fn fill(&mut self, step: &Self::FillStep<'_>, segments: Writers) -> Result<(), Error>;
 
-    /// Writes the result into the store.
+    /// Writes the items of the step into the store.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -171,11 +176,11 @@ pub trait Side: Sized {
     /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
 
-    /// Describes the needs of a program, for people.
+    /// Describes the items that a program needs, for people.
     fn needs(job: &Self::Execution<'_>) -> String;
 
-    /// Chooses the items that a program takes, at least one: how many of which batch. Both parties choose the
-    /// same.
+    /// Chooses the items that a program takes, at least one: the batches, and the number of items of each.
+    /// Both parties make the same choice.
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few, or their bound is too weak.
@@ -188,7 +193,7 @@ pub trait Side: Sized {
     /// Runs a program on the items that it took.
     ///
     /// # Errors
-    /// If the peer cheats or goes away, or something of the stock cannot be read.
+    /// If the peer cheats or goes away, or a part of the stock cannot be read.
     fn take(
         &mut self,
         items: &TakenItems<'_>,
@@ -197,9 +202,8 @@ pub trait Side: Sized {
     ) -> Result<Self::Outcome, Error>;
 }
 
-/// A proof that this party has burned the items that it takes, and has sent the position of its log. The
-/// peer's position is still to be confirmed, before any message leaves that would help a peer with a
-/// different log.
+/// A proof that this party has burned the items that a program takes, and has sent the position of its log.
+/// Before a message that would help a peer with a different log, the peer's position must be confirmed.
 #[must_use]
 pub struct Stand([u8; 32]);
 

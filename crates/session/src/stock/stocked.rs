@@ -12,8 +12,7 @@ use brickwork_circuit::Party;
 use brickwork_stock::{Epoch, EpochId, Loss, Store};
 use brickwork_wire::Channel;
 
-/// The holder of the connection.
-// There is one for each connection.
+/// A connection between two actions: without a session, or in the session of an epoch.
 pub(super) enum Line<S: Side> {
     /// Boxed so that moving a connection never copies stale stack secrets into unused bytes of the smaller
     /// variant.
@@ -53,11 +52,11 @@ pub struct Stocked<S: Side> {
 }
 
 impl<S: Side> Stocked<S> {
-    /// Greets a peer that also has a store and proposes nothing, and compares both stores. `context` names
-    /// their purpose.
+    /// Greets a peer that also has a store, without a proposal, and compares both stores. `context` is the
+    /// purpose of the connection.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
+    /// [`Error::Mismatch`] if the peer has another purpose; also as [`Stocked::open`].
     pub fn greet<P: Protocol>(
         mut run: Metered,
         carried: S::Carried,
@@ -92,10 +91,10 @@ impl<S: Side> Stocked<S> {
         Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
     }
 
-    /// Compares both stores again, at both parties at the same time, and releases the epoch that this session
-    /// holds. Then this session can use stock that other sessions made meanwhile, and others can use its
-    /// stock. `session` is the identifier from the greeting. Everything that depends on the epoch, such as
-    /// kept secrets, is lost.
+    /// Releases this session's epoch, and compares both stores again. Both parties must call it at the same
+    /// time. Afterwards this session can use stock that other sessions made in the meantime, and other
+    /// sessions can use its stock. `session` is the identifier from the greeting. Everything that depends on
+    /// the epoch, such as kept secrets, is lost.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -106,7 +105,7 @@ impl<S: Side> Stocked<S> {
         let Stocked { line, held } = self;
         let Epochs { store, terms, lease, between, .. } = held;
         let (run, carried) = line.release();
-        // This is done before the stores are compared, because an epoch that a session holds is busy for all.
+        // The lease ends before the stores are compared, because a leased epoch is busy for all sessions.
         drop(lease);
         let mut opened = Self::open(run, carried, &store, &terms, session)?;
         opened.stop_between_steps(&between);
@@ -114,7 +113,7 @@ impl<S: Side> Stocked<S> {
     }
 
     /// Ends fillings before their next step when this stop is requested, at both parties. A step that has
-    /// begun is completed, and nothing counts as an unused attempt.
+    /// begun is completed, and nothing counts as a failed attempt.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         self.held.between = stop.clone();
     }
@@ -137,7 +136,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns the session between two programs, if one holds the connection.
+    /// Returns the session that holds the connection between two programs, if there is one.
     pub fn standing(&self) -> Option<&S> {
         match &self.line {
             Line::Session(session) => Some(session),
@@ -145,7 +144,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns the session between two programs for changes, if one holds the connection.
+    /// Returns the session that holds the connection between two programs, for changes, if there is one.
     pub fn standing_mut(&mut self) -> Option<&mut S> {
         match &mut self.line {
             Line::Session(session) => Some(session),
@@ -163,7 +162,7 @@ impl<S: Side> Stocked<S> {
         &self.held.terms
     }
 
-    /// Closes it. Returns the time and the bytes of each phase.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -171,13 +170,12 @@ impl<S: Side> Stocked<S> {
         self.line.release().0.finish()
     }
 
-    /// Prepares the session from which a program will take, if there is one: everything that depends neither
-    /// on the peer nor on an input.
+    /// Prepares the session for the next program, as far as this depends neither on the peer nor on an input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn expect(self, job: &S::Execution<'_>) -> Result<Self, Error> {
-        // Nothing is leased, because both parties name the epoch when the program begins.
+        // The epoch is not leased, because both parties agree on it only when the program begins.
         let likely = |id: &&EpochId| {
             !self.held.store.is_busy(id)
                 && Batches::of(&self.held.store, id)
@@ -192,9 +190,9 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns whether a program could begin now on the stock within this session's reach. That excludes
-    /// epochs that other sessions hold or have made since this one was opened. The garbler leases the epoch,
-    /// so that no other session takes it first; the evaluator only looks.
+    /// Returns whether a program could begin now on stock that this session can use. Epochs that other
+    /// sessions hold, or have made since this session was opened, do not count. The garbler leases the epoch,
+    /// so that no other session takes it first. The evaluator only looks.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -203,9 +201,9 @@ impl<S: Side> Stocked<S> {
         Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
     }
 
-    /// Returns whether an epoch that both parties may use has all that a program takes, even if another
-    /// session holds it. Nothing is leased, and the peer finds the same items unless another session takes
-    /// some meanwhile.
+    /// Returns whether an epoch that both parties may use has all items for a program, even if another
+    /// session holds it. No epoch is leased. The peer finds the same items unless another session takes some
+    /// in the meantime.
     ///
     /// # Errors
     /// As [`Stocked::has`].
@@ -225,7 +223,7 @@ impl<S: Side> Stocked<S> {
         Ok(false)
     }
 
-    /// Returns the epoch that programs must use because it has secrets that they may need.
+    /// Returns the epoch that programs must use, if its session keeps secrets.
     pub(super) fn only(&self) -> Option<EpochId> {
         match &self.line {
             Line::Session(session) if session.stays() => Some(*session.id()),
@@ -235,8 +233,8 @@ impl<S: Side> Stocked<S> {
 
     /// Leases the newest epoch to which stock may be added, and returns it. The protocol must allow it
     /// ([`Side::may_begin`]), the epoch must not be too old, and no other session may hold it. The garbler
-    /// names the epoch, and the evaluator finds the same. Otherwise, or if there is none, both begin a new
-    /// one. A party that may not begin one does not announce it, so this is no attempt for the peer.
+    /// names the epoch, and the evaluator leases the same. Otherwise the parties begin a new epoch. A party
+    /// that may not begin an epoch tells this first, so it is no attempt of the peer.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Vain`] if no epoch may be begun;
@@ -328,7 +326,7 @@ impl<S: Side> Stocked<S> {
                 held.lease = Some(lock.lease(&id).ok_or_else(busy)?);
                 held.store.begin(&id, &epoch, &session.secrets())?;
                 drop(lock);
-                // No stock is made before both parties have the session.
+                // The parties make stock only when both have stored the session.
                 meet(session.run(), &id)?;
                 held.epochs.push(id);
                 session
@@ -344,8 +342,8 @@ impl Epochs {
     }
 }
 
-/// Burns an epoch if the peer cheated: nothing that was made with its secrets may be used any more. (Among
-/// several workers, the first one that sees it burns, and the others see the burn.)
+/// Burns an epoch if the peer cheated, because nothing that was made with its secrets may be used any more.
+/// (Of several workers, the first one that sees a cheat burns the epoch, and the others find it burned.)
 pub(super) fn burn_if_cheated<T>(
     store: &Store,
     epoch: &EpochId,
@@ -364,7 +362,7 @@ pub(super) fn burn_if_cheated<T>(
     result
 }
 
-/// Erases the items of a program or a step that failed; a successful one erases them with its last entry.
+/// Erases the items of a program or a step that failed. If it succeeded, its last entry has erased them.
 pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     result.inspect_err(|_| {
         if let Err(error) = store.erase_used(epoch) {
@@ -373,7 +371,7 @@ pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
     })
 }
 
-/// An error that says that kept secrets would be lost without notice.
+/// Makes the error for kept secrets that would be lost without notice.
 fn kept() -> Error {
     Error::Usage(
         "something is kept that ends with its session, and another session would begin: forget it first, or \

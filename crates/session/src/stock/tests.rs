@@ -1,5 +1,5 @@
-//! A toy protocol with its own records: both parties derive pads from a key of the session and a number, and
-//! each pad hides one message. It only demonstrates everything that a protocol must provide.
+//! Tests stock with a toy protocol: both parties derive pads from a key of the session and a number, and each
+//! pad hides one message. The toy protocol implements everything that a protocol must provide.
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeSet;
@@ -41,18 +41,18 @@ const NONCE: Tag = Tag(100);
 const FIRST: Tag = Tag(101);
 /// Garbler: its message, hidden by pads.
 const HIDDEN: Tag = Tag(102);
-/// Both, at the same time: everything is fixed.
+/// Both, at the same time: all values of the step are fixed.
 const FIXED: Tag = Tag(104);
-/// Evaluator: the challenge that a cheating garbler would break off for.
+/// Evaluator: the challenge, after which a cheating garbler would break off.
 const CHALLENGE: Tag = Tag(103);
 
-/// The counter of pads: each number is used for one message.
+/// The counter of pads. Each number is used for one message only.
 pub(super) const PADS: Counter = Counter::new("pads", 20);
 
 /// The kind of the items of a batch.
 const KIND: u8 = 7;
 
-/// The point where a party dies, or its way to cheat.
+/// The point where a party crashes, or its way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Lives,
@@ -63,18 +63,18 @@ pub(super) enum Fate {
     DiesBeforeSending,
     DiesAfterSending,
     SendsTooMuch,
-    /// It makes the share of another worker.
+    /// The party makes the share of another worker.
     FillsAnother,
 }
 
-/// State that goes with a connection: a fate, and by role the pads under which anything was ever sent.
+/// State that stays with a connection: a fate, and for each role the pads that were ever used for a message.
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
     pub fate: Fate,
     pub sent: &'static Mutex<BTreeSet<[u8; 32]>>,
 }
 
-/// Pads, by their numbers.
+/// The pads of a batch, by their numbers.
 struct Pads(Vec<u64>);
 
 impl Records for Pads {
@@ -105,7 +105,7 @@ impl Records for Pads {
 
 pub(super) struct Asks(pub usize);
 
-/// More pads than fit on the evaluator's disk.
+/// A number of pads that does not fit on the evaluator's disk.
 const TOO_LARGE: usize = 77;
 
 impl Asked for Asks {
@@ -130,7 +130,7 @@ impl Asked for Asks {
     }
 }
 
-/// The garbler, 0, or the evaluator, 1.
+/// The garbler (role 0) or the evaluator (role 1).
 pub(super) struct Toy<const ROLE: u8> {
     run: Metered,
     id: SessionId,
@@ -159,7 +159,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
     type FillStep<'s> = Asks;
-    /// The garbler's message.
+    /// The execution is the garbler's message.
     type Execution<'j> = &'j [u8];
     type Outcome = Vec<u8>;
 
@@ -203,7 +203,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         (run, carried)
     }
 
-    /// At most this many steps may be given up in an epoch.
+    /// A step may begin while the risk of the given-up steps is less than 6.
     fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && state.given_up().risk < 6)
     }
@@ -231,7 +231,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
         self.dies(Fate::DiesBeforeFilling)?;
-        // When everything is fixed, the evaluator sends the challenge that the garbler can act on.
+        // When all values of the step are fixed, the evaluator sends the challenge.
         self.swap(FIXED, &[])?;
         if ROLE == 1 {
             self.run.expose()?;
@@ -268,7 +268,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     fn choose(job: &&[u8], batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let mut taken = Vec::new();
-        // Pads that are already noted are not taken twice.
+        // The second call does not take pads that are already in `taken`.
         let mut from = batches.take(KIND, &[0; 32], job.len().min(1), &mut taken)?;
         from.extend(batches.take(KIND, &[0; 32], job.len().saturating_sub(1), &mut taken)?);
         match taken.iter().map(|(_, count)| *count as usize).sum::<usize>() == job.len() && !from.is_empty() {
@@ -307,7 +307,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     }
 }
 
-/// The purpose of one connection.
+/// The purpose of a connection.
 #[derive(Clone, Copy)]
 pub(super) enum What<'w> {
     Fill(&'w [usize]),
@@ -352,7 +352,7 @@ fn one<const ROLE: u8>(
     Ok(done)
 }
 
-/// Two folders, and all pads that were ever used.
+/// The two parties' folders, and all pads that were ever used.
 pub(super) struct World {
     pub root: tempfile::TempDir,
     pub sent: &'static Mutex<BTreeSet<[u8; 32]>>,
@@ -395,7 +395,7 @@ impl World {
     }
 }
 
-/// Two parties with one open store each, and connections between them at the same time.
+/// Two parties with an open store each, and any number of connections between them at the same time.
 pub(super) struct Together {
     pub world: World,
     pub stores: [Store; 2],
@@ -429,7 +429,7 @@ impl Together {
         Stocked::<Toy<ROLE>>::open(run, carried, &self.stores[ROLE as usize], &TERMS, &[9; 32])
     }
 
-    /// Opens a new connection including the meeting; returns both parties' ends.
+    /// Opens a new connection and compares the stores; returns both parties' ends.
     pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
         self.try_open(fates).unwrap()
     }
@@ -487,9 +487,9 @@ pub(super) fn runs(
     })
 }
 
-/// Rows 16 and 24: two connections between the same two stores are open at the same time, and both see all
-/// epochs. Each takes from a different one. A third connection finds no free epoch. This burns nothing, and
-/// it may make its own. The epoch of a session is free again when the session ends.
+/// Rows 16 and 24: two connections between the same two stores are open at the same time, and both list all
+/// epochs. Each uses another epoch. A third connection finds no free epoch. This burns nothing, and the third
+/// session may make a new epoch. The epoch of a session is free again when the session has ended.
 #[test]
 fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     let both = Together::new(2, 6);
@@ -502,7 +502,7 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(first[0].1 != second[0].1, "two sessions in one epoch");
     let refused = runs(third, b"x", Lacking::Refuse);
     assert!(refused.iter().all(|met| matches!(met, Err(Error::Busy(_)))), "a session took what another has");
-    // A session that begins now finds nothing that it could use.
+    // A session that begins now finds no free epoch.
     let late = runs(both.open([Fate::Lives; 2]), b"x", Lacking::Refuse);
     let lacks = |met: &Result<_, _>| matches!(met, Err(Error::Stock(why)) if why.contains("another session"));
     assert!(late.iter().all(lacks), "a session took what another has");
@@ -518,8 +518,8 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(both.left(0).iter().all(innocent), "{:?}", both.left(0));
 }
 
-/// Rows 16, 20 and 24: in one of two sessions the peer cheats or dies. The other session continues in its
-/// own, unharmed epoch.
+/// Rows 16, 20 and 24: in one of two sessions the peer cheats or dies. The other session continues in its own
+/// epoch.
 #[test]
 fn rows_16_20_and_24_the_other_session_goes_on() {
     for fate in [Fate::SendsTooMuch, Fate::DiesBeforeSending, Fate::DiesAfterSending] {
@@ -530,7 +530,7 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
         let met = runs(bad, b"bad", Lacking::Refuse);
         assert!(met.iter().any(Result::is_err), "{fate:?}");
         drop(met);
-        // A meeting while the good session holds its epoch does not concern that epoch.
+        // Connections that begin now leave the epoch of the good session alone.
         drop(both.try_open([Fate::Lives; 2]));
         for store in &both.stores {
             assert!(store.state(&epoch).unwrap().burned().is_none(), "{fate:?}");
@@ -541,7 +541,7 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
             both.left(1).iter().filter(|(why, _)| cheated(why)).count(),
             usize::from(fate == Fate::SendsTooMuch)
         );
-        // The first meeting burns the epochs that the cheater's peer has burned; the next ones run.
+        // The first connection burns the epochs that the cheater's peer has burned, and the next one runs.
         let last = (0..2)
             .find_map(|_| both.try_open([Fate::Lives; 2]).ok().map(|line| runs(line, b"x", Lacking::Make)));
         assert!(last.unwrap().iter().all(Result::is_ok), "{fate:?}");
@@ -575,7 +575,7 @@ fn rows_16_20_and_24_many_sessions_at_once() {
             let evaluator = evaluator();
             (garbler.join().unwrap(), evaluator)
         });
-        // A session that finds no free epoch is told only that.
+        // A session that finds no free epoch gets an error that says only this.
         let innocent = |error: &Error| {
             matches!(error, Error::Busy(_) | Error::Io(_))
                 || matches!(error, Error::Stock(why) if !why.contains("story"))
@@ -607,7 +607,7 @@ fn rows_16_20_and_24_many_sessions_at_once() {
     assert_eq!(logs[0], logs[1]);
 }
 
-/// Steps are filled, used over several connections, and made immediately if items are missing.
+/// Steps are made, used over several connections, and repeated if items are missing.
 #[test]
 fn another_protocol_fills_and_takes() {
     let world = World::new();
@@ -622,8 +622,8 @@ fn another_protocol_fills_and_takes() {
     assert_eq!(world.sent.lock().unwrap().len(), 12);
 }
 
-/// Rows 16, 20 and 21: wherever either party dies, the next connections continue. No pad hides two messages,
-/// and only the items that a program took are burned.
+/// Rows 16, 20 and 21: wherever either party crashes, the next connections continue. No pad hides two
+/// messages, and only the items that a program took are burned.
 #[test]
 fn rows_16_20_and_21_another_protocol_dies_anywhere() {
     use Fate::{
@@ -657,7 +657,7 @@ fn rows_16_20_and_21_another_protocol_dies_anywhere() {
     }
 }
 
-/// Row 16: a party that fails a check costs the other one its epoch, durably, before a retry.
+/// Row 16: a party that fails a check costs the other party its epoch. The burn is on disk before a retry.
 #[test]
 fn row_16_a_cheat_burns_another_protocols_epoch() {
     let world = World::new();
@@ -711,7 +711,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
-    // In sequence they are the same, however many are requested at a time, and they end where the entry ends.
+    // A stream gives the same items, however many are requested at a time, and ends where the entry ends.
     let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
         let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
@@ -729,7 +729,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     }
 }
 
-/// Stock for which the disk has no room is refused before any step begins, and does not count as an attempt.
+/// Stock that does not fit on the disk is refused before any step begins, and does not count as an attempt.
 #[test]
 fn what_finds_no_room_is_not_begun() {
     let world = World::new();
@@ -763,12 +763,12 @@ fn shared(world: &World) -> [Vec<Entry>; 2] {
     })
 }
 
-/// Bytes of a record of pads, with two numbers after the column, and its tag. There are 16 records.
+/// Bytes of a record of pads: the column, two numbers, and the tag. A batch has 16 records.
 const A_RECORD: usize = 10_000 + 2 * 4 + 16;
 const PADS_IN_16_RECORDS: usize = 20_000;
 
-/// Row 23: a damaged record at one party, or one at each, is lost at both. The program runs all the same, and
-/// both logs record it.
+/// Row 23: a record that is damaged at one party, or at each, is lost at both. The program still runs, and
+/// both logs record the loss.
 #[test]
 fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     let a_record = PADS_IN_16_RECORDS as u64 / 16;
@@ -796,8 +796,8 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     }
 }
 
-/// Row 23: a party whose whole stock is damaged, or that claims so, costs the other a few records before the
-/// program is refused.
+/// Row 23: a party whose whole stock is damaged, or that claims so, costs the other party only a few records
+/// before the program is refused.
 #[test]
 fn row_23_damage_without_end_is_refused() {
     for role in ["Garbler", "Evaluator"] {
@@ -814,8 +814,8 @@ fn row_23_damage_without_end_is_refused() {
     }
 }
 
-/// Row 21: one party has removed damaged items and the other died before it did; it removes them when they
-/// meet again.
+/// Row 21: one party has removed damaged items, and the other crashed before that. It removes them in the
+/// next connection.
 #[test]
 fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
     for ahead in ["Garbler", "Evaluator"] {
@@ -833,7 +833,7 @@ fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
     }
 }
 
-/// Row 18: a peer that names other damaged items than a program could take changes nothing.
+/// Row 18: a peer that reports damage in items that the program would not take changes nothing.
 #[test]
 fn row_18_only_items_that_are_there_can_be_damaged() {
     let world = World::new();
@@ -858,7 +858,7 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     let intent = |items: &[(Serial, u64, u64)]| held.loses(&id, &Entry::Damaged(items.to_vec())).unwrap();
     let one = [(serials[0], 1, 2)];
     assert_eq!(hear(intent(&one), &bytes(&one)).unwrap(), good);
-    // The peer may have lost its segment.
+    // All items of a batch may be damaged, because the peer may have lost its segment.
     let all = [(serials[0], 0, 4)];
     assert_eq!(hear(intent(&all), &bytes(&all)).unwrap(), Entry::Damaged(all.to_vec()));
     let wrong: [&[(Serial, u64, u64)]; 6] = [
@@ -873,16 +873,16 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
         let heard = hear(intent(items), &bytes(items));
         assert!(matches!(heard, Err(Error::Peer(_))), "{items:?}: {heard:?}");
     }
-    // Other items than it named before, or a list that cannot be read.
+    // The list differs from the announced one, or cannot be read.
     for other in [bytes(&[(serials[0], 1, 1)]), Vec::new(), vec![0xff; 40]] {
         assert!(matches!(hear(intent(&one), &other), Err(Error::Peer(_))));
     }
-    // The store knows the number of items.
+    // The store refuses more items than the batch has.
     assert!(matches!(store.append(&id, &Entry::Damaged(vec![(serials[0], 3, 2)])), Err(Error::Stock(_))));
     assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
-/// Row 21: an epoch that a protocol has closed is not filled, at the request of either party.
+/// Row 21: an epoch that a protocol has closed gets no more stock, at the request of either party.
 #[test]
 fn row_21_a_closed_epoch_is_not_filled() {
     let world = World::new();
@@ -903,7 +903,7 @@ fn row_21_a_closed_epoch_is_not_filled() {
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
 }
 
-/// Fills the first epoch of a store, whatever its state.
+/// Makes stock in the first epoch of a store, whatever its state.
 fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channel) -> Result<(), Error> {
     let store = Store::open(folder, &KEY)?;
     let (id, _) = store.epochs()?[0];
@@ -914,8 +914,8 @@ fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channe
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }
 
-/// Row 16: a restored session draws from no counter before it has entered the ranges of an entry, and never
-/// more than its range.
+/// Row 16: a restored session uses no counter before it has entered the ranges of an entry, and never more
+/// than a range.
 #[test]
 fn row_16_more_than_a_range_is_refused() {
     let world = World::new();
@@ -936,7 +936,7 @@ fn lists_of_steps_have_names_of_their_own() {
     let name = |list: &[usize]| job_digest(&asks(list).chunks(1).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {
         assert!(lists[..i].iter().all(|other| name(other) != name(list)), "{i}");
-        // One step with several shares is another job than several steps.
+        // One step with several shares has another digest than several steps.
         assert!(list.len() < 2 || job_digest(&[&asks(list)[..]]) != name(list));
     }
     let [one, two] = [1u64, 2].map(u64::to_le_bytes);
@@ -946,7 +946,7 @@ fn lists_of_steps_have_names_of_their_own() {
     assert_eq!(job_digest(&[&asks(lists[3])[..]]), expected("brickwork 2026-11 stock job", &shares));
 }
 
-/// A level of security that leaves room for sixteen units: eight times the risk of a toy's setup.
+/// A level of security with room for sixteen units, which is eight times the risk of a setup.
 const FEW: Terms = Terms { security: Security::of(124), ..TERMS };
 
 /// Makes one attempt at a step, on a connection of its own.
@@ -982,7 +982,7 @@ fn try_over(
     })
 }
 
-/// A stream that ends after this many bytes were read, and counts them.
+/// A stream that ends after it has delivered this many bytes. It counts the bytes.
 struct Cut {
     stream: UnixStream,
     left: usize,
@@ -1011,17 +1011,17 @@ impl Write for Cut {
 
 impl Stream for Cut {}
 
-/// The other party reads an end of the stream. It can still write as long as somebody keeps the socket open,
-/// so it always fails when it reads, however fast both are.
+/// When one party's stream is dropped, the other party reads the end of the stream. The socket stays open for
+/// writing, so the other party always fails when it reads, however fast both parties are.
 impl Drop for Cut {
     fn drop(&mut self) {
         let _gone = self.stream.shutdown(std::net::Shutdown::Write);
     }
 }
 
-/// Makes a connection on which each party reads at most this many bytes. It also notes how much each party
-/// has read, and the garbler has sent, when the garbler sends that everything is fixed. That is before the
-/// evaluator's challenge. It also returns a guard that keeps the connection open for writing.
+/// Makes a connection on which each party reads at most this many bytes. It records how much each party has
+/// read, and the garbler has sent, at the time when the garbler sends that all values are fixed. It also
+/// returns a guard that keeps the connections open for writing.
 fn cut(
     left: [usize; 2],
     noted: &Arc<Mutex<[usize; 2]>>,
@@ -1045,7 +1045,7 @@ fn cut(
     ((garbler, evaluator), read, open)
 }
 
-/// Rows 4 and 20: a connection is cut at each byte. A cut costs an attempt only between the evaluator's
+/// Rows 4 and 20: the connection is cut at each byte. A cut costs an attempt only between the evaluator's
 /// challenge and the end of the step. The next connection makes the step.
 #[test]
 fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
@@ -1054,7 +1054,7 @@ fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
     assert!(try_over(&World::new(), line, Fate::Lives, &FEW).iter().all(Result::is_ok));
     let (total, fixed) = (read.map(|read| read.load(Ordering::SeqCst)), *noted.lock().unwrap());
     let mut costs = [0; 2];
-    // Set this variable to cut at every byte.
+    // If this variable is set, the connection is cut at every byte.
     let every = if std::env::var_os("BRICKWORK_EVERY_BYTE").is_some() { 1 } else { 11 };
     let around =
         |victim: usize| (fixed[victim] - 2..fixed[victim] + 2).chain((0..total[victim]).step_by(every));
@@ -1085,8 +1085,8 @@ fn in_vain(world: &World) -> (brickwork_stock::Account, u128, Store) {
     (account.clone(), *vain, store)
 }
 
-/// Row 4: a party that breaks off until it likes the challenge gets no more attempts than the promise of a
-/// run allows, over any number of epochs, until the user forgives it.
+/// Row 4: a party that breaks off until it likes the challenge gets only as many attempts as the promise of a
+/// run allows. Only the user can allow more, and new epochs do not help.
 #[test]
 fn row_04_attempts_are_counted_over_epochs() {
     let world = World::new();
@@ -1102,7 +1102,7 @@ fn row_04_attempts_are_counted_over_epochs() {
     }
     let (account, _, store) = in_vain(&world);
     assert_eq!(store.epochs().unwrap().len(), 3, "an epoch takes six");
-    // Burning and forgetting do not help.
+    // Burning and forgetting epochs does not reset the count.
     for (id, _) in store.epochs().unwrap() {
         let _ = store.append(&id, &Entry::Burned("test".into())).unwrap();
         store.forget(&id).unwrap();
@@ -1117,8 +1117,8 @@ fn row_04_attempts_are_counted_over_epochs() {
     assert!(met.iter().all(Result::is_ok), "{met:?}");
 }
 
-/// Row 4: completing a step and then taking all of it for a program that never ran counts as an attempt, as
-/// breaking off does.
+/// Row 4: a peer completes a step, and then takes all its items for a program that never runs. This counts as
+/// an attempt, like breaking off.
 #[test]
 fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
     let world = World::new();
@@ -1139,14 +1139,15 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
                 let _ = store.append(&id, &Entry::Use { program: [9; 32], taken }).unwrap();
             }
         }
-        // A party does not count its own attempts.
+        // The cheater forgives all attempts in its own store, so only the evaluator's store limits it.
         store.accounts().unwrap().iter().for_each(|(account, _)| store.forgive(account).unwrap());
         assert!(attempts < 100, "there is no end to it");
     }
     assert_eq!((attempts, in_vain(&world).1), (16, 16), "each has left its step's risk");
 }
 
-/// Row 4: an interrupted run counts all that it took from, until a later run in the same epoch has ended.
+/// Row 4: an interrupted run counts all steps from which it took items, until a later run in the same epoch
+/// has ended.
 #[test]
 fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let world = World::new();
@@ -1168,11 +1169,11 @@ fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let broken = world.connect([Fate::DiesBeforeSending, Fate::Lives], What::Run(b"a", Lacking::Refuse));
     assert!(broken.iter().all(Result::is_err));
     assert_eq!(vain(), 0, "one has ended there");
-    // Nothing is left. A request for nothing does not show that a program has ended.
+    // No items are left. A run that takes no items does not show that an earlier program has ended.
     assert_eq!(world.left()[1], [(None, 0)]);
 }
 
-/// A party that may begin no step reports this before it becomes an attempt for the other one.
+/// A party that may begin no step tells this before the other party counts an attempt.
 #[test]
 fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
     for full in [Party::Garbler, Party::Evaluator] {
@@ -1199,8 +1200,7 @@ fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
     }
 }
 
-/// A party that is asked to stop between two steps completes the step that has begun; neither party has made
-/// an attempt.
+/// A party that must stop between two steps completes the current one, and neither party counts an attempt.
 #[test]
 fn a_filling_stops_between_two_steps() {
     for before_all in [false, true] {
@@ -1226,7 +1226,7 @@ fn a_filling_stops_between_two_steps() {
     }
 }
 
-/// Makes two steps, and requests the stop in the first one.
+/// Makes two steps, and requests the stop during the first one.
 fn steps<const ROLE: u8>(
     world: &World,
     channel: brickwork_wire::Channel,
@@ -1250,7 +1250,8 @@ fn steps<const ROLE: u8>(
     .map(drop)
 }
 
-/// A connection that breaks before the peer has seen a challenge costs nothing, however often it does.
+/// Row 4: a connection that breaks before the peer has seen a challenge costs nothing, however often this
+/// happens.
 #[test]
 fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
     let world = World::new();

@@ -1,4 +1,5 @@
-//! A step that several workers make side by side: one session over several connections, behind a barrier.
+//! Several workers make a step side by side: each has its own connection and session, and all must finish
+//! before the step counts.
 //!
 //! ```text
 //!   on the connection of each worker, once
@@ -12,21 +13,22 @@
 //! ```
 //!
 //! A worker's session has the secrets of the epoch, the ranges of one number of the step's entry, and a
-//! connection. Nothing else is shared. A peer may exchange two connections: the first messages on them then
-//! differ and are refused. Stock from the range of another worker does not match the other end's range and
-//! fails the checks of both streams.
+//! connection. Nothing else is shared. If an attacker exchanges two connections, the first messages on them
+//! differ and are refused. If a worker uses the range of another worker, the two ends have different ranges,
+//! and the checks of both fail.
 //!
-//! **Why there is a barrier.** A check of a session gives a cheating peer one guess, because a wrong guess
-//! burns the session's secrets. With K connections it has K guesses before the first burn takes effect.
-//! Therefore nothing is stored and no input is used before all connections have passed all checks at both
-//! parties. Then K simultaneous guesses are as good as K in sequence. A peer that fails at one of them has
-//! only learnt about secrets that protect nothing. For the same reason the log begins no such step after a
-//! program's entry, and a session holds the epoch's lease until all workers have ended.
+//! **Why there is a barrier.** A check gives a cheating peer one guess about a session's secrets, because a
+//! wrong guess burns them. With K connections it has K guesses before the first burn takes effect. Therefore
+//! no stock of the step is used, and no input depends on it, before all connections have passed all checks at
+//! both parties. Then K guesses at the same time are no better than K guesses in sequence. A peer that fails
+//! at one connection has only learnt about secrets that protect nothing yet. For the same reason the log
+//! allows no such step after a program's entry, and a session holds the epoch's lease until all workers have
+//! ended.
 //!
 //! **A lost worker** ends the step: the others stop, the items that they stored are never used, and the entry
-//! counts as an attempt with its full risk. **A failed check** burns the epoch. The worker that saw it burns
-//! it durably before its connection closes. Until the other workers know of it, they send nothing that
-//! depends on it.
+//! counts as an attempt with its full risk. **A failed check** burns the epoch. The worker that saw it
+//! records the burn on disk before its connection closes. Until the other workers know of the burn, they send
+//! nothing that depends on the failed check.
 //!
 //! A worker is a thread of this process, or a *maker*, which is a process of its own ([`super::makers`]).
 
@@ -51,7 +53,7 @@ use brickwork_base::{Error, Malformed, Party};
 use brickwork_stock::{Entry, EpochId, Head, Loss, MAX_WORKERS, Ranges, Secrets, Store};
 use brickwork_wire::Channel;
 
-/// The interval of looks whether this party must stop.
+/// The interval at which a waiting thread checks whether it must stop.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// This party's workers, in the order of their numbers.
@@ -70,7 +72,7 @@ enum Worker<S: Side> {
 
 /// This party's end of a worker's connection.
 pub(super) struct Lane<S: Side> {
-    /// The session that the greetings on it gave.
+    /// The session identifier from the greetings on this connection.
     pub greeted: SessionId,
     pub line: Line<S>,
 }
@@ -83,8 +85,7 @@ pub(super) struct Greeted<S: Side> {
     carried: S::Carried,
 }
 
-/// Greets on the connection of a worker, one of several that belong to a meeting. A garbler sends the number
-/// of the worker.
+/// Greets on the connection of one worker of several. A garbler sends the number of the worker.
 pub(super) fn greet_one<S: Side, P: Protocol>(
     mut run: Metered,
     carried: S::Carried,
@@ -120,15 +121,15 @@ impl<S: Side> Greeted<S> {
 }
 
 impl<S: Side> Workers<S> {
-    /// Greets on a connection for each worker that is a thread of this process; `makers` are connections to
-    /// processes of this party, which greet by themselves. There must be at least two workers. `session` is
-    /// the identifier of the greeting in which the parties met. The garbler says which connection belongs to
-    /// which worker; they may come in any order.
+    /// Greets on a connection for each worker that is a thread of this process. `makers` are connections to
+    /// processes of this party, which greet the peer themselves. There must be at least two workers.
+    /// `session` is the session identifier of the main connection. The garbler names the worker of each
+    /// connection, and the connections may come in any order.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are too few or too many; [`Error::Mismatch`] if the peer has another
-    /// purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if it or a maker goes away. Nothing
-    /// has begun.
+    /// [`Error::Usage`] if there are too few or too many workers; [`Error::Mismatch`] if the peer has another
+    /// purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if the peer or a maker goes away.
+    /// After an error nothing has begun.
     pub fn greet<P: Protocol>(
         lines: Vec<(Metered, S::Carried)>,
         makers: Vec<Channel>,
@@ -139,14 +140,15 @@ impl<S: Side> Workers<S> {
         if of < 2 || of > MAX_WORKERS as usize {
             return Err(Error::Usage(format!("{of} workers; a step is made by 2 to {MAX_WORKERS}")));
         }
-        // All greetings are sent before any is received, because the peer may use another order.
+        // All greetings are sent before any is received, because the peer may have the connections in another
+        // order.
         let hire = |(number, channel)| Away::hire(channel, P::NAME, S::ROLE, [number, of], session, terms);
         let makers = (here..).zip(makers).map(hire).collect::<Result<Vec<_>, _>>()?;
         let greet = |(number, (run, carried))| greet_one::<S, P>(run, carried, terms, (session, of), number);
         let greeted = (0..).zip(lines).map(greet).collect::<Result<Vec<_>, _>>()?;
         let mut workers: Vec<Option<Worker<S>>> = (0..of).map(|_| None).collect();
         let mut put = |number: u32, worker| -> Result<(), Error> {
-            // Each number occurs once: a range has one worker here, whatever the peer sends.
+            // Each number must occur once, so that each range has only one worker, whatever the peer sends.
             let place = workers.get_mut(number as usize).filter(|place| place.is_none());
             *place.ok_or(Malformed::UnexpectedMessage)? = Some(worker);
             Ok(())
@@ -167,7 +169,7 @@ impl<S: Side> Workers<S> {
         self.workers.len()
     }
 
-    /// Closes their connections. Returns the time and the bytes of each phase, by worker.
+    /// Closes the workers' connections. Returns the time and the bytes of each phase, by worker.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer or a maker has gone away.
@@ -180,8 +182,8 @@ impl<S: Side> Workers<S> {
         self.workers.into_iter().map(close).collect()
     }
 
-    /// Gives the session of an epoch to each of the first `count` workers that are threads here; all share
-    /// the memory.
+    /// Opens the epoch's session for each of the first `count` workers that are threads. Together they use
+    /// the memory of one session.
     fn enter(&mut self, store: &Store, epoch: &EpochId, terms: &Terms, count: usize) -> Result<(), Error> {
         let terms = Terms { table_memory: terms.table_memory / self.workers.len() as u64, ..terms.clone() };
         let rest = self.workers.split_off(count);
@@ -195,7 +197,7 @@ impl<S: Side> Workers<S> {
         Ok(())
     }
 
-    /// Makes all shares of a step, each on the connection and in the ranges of one worker. Returns when all
+    /// Makes all shares of a step, each on the connection of one worker and in its ranges. Returns when all
     /// workers have ended.
     fn make<'s>(
         &mut self,
@@ -215,7 +217,7 @@ impl<S: Side> Workers<S> {
         let idle = self.workers.split_off(shares.len());
         let lends = self.workers.iter().any(|worker| matches!(worker, Worker::Away(_)));
         if lends {
-            // A maker has no store that could record the exposure before it sends a challenge.
+            // A maker has no store in which it could record the exposure before it sends a challenge.
             store.expose(epoch)?;
             let _ = store.append(epoch, &Entry::Lent)?;
         }
@@ -229,8 +231,8 @@ impl<S: Side> Workers<S> {
                 scope.spawn(move || {
                     let step = (store, epoch, &head);
                     let made = worker.makes(step, number, ranges, share, (stop, silent));
-                    // This thread waits here until all workers have ended. The connection of a worker that
-                    // has failed closes here, where it is dropped, after the burn.
+                    // The main thread waits here until all workers have ended. It drops the connection of a
+                    // failed worker only after the burn.
                     let _ = tell.send((number, made.map(|()| worker)));
                 });
             }
@@ -242,7 +244,7 @@ impl<S: Side> Workers<S> {
                         stop.ask();
                         failed = Some(worse(failed.take(), lost(number, shares.len(), error)));
                     }
-                    // A worker that waits does not see that this thread must stop.
+                    // A waiting worker does not check whether the main thread must stop.
                     Err(RecvTimeoutError::Timeout) if stop::check().is_err() => stop.ask(),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
@@ -252,7 +254,7 @@ impl<S: Side> Workers<S> {
         self.workers = back.into_iter().flatten().chain(idle).collect();
         match (failed, silent.into_inner()) {
             (Some(error @ Error::Peer(_)), _) | (_, Some(error)) => Err(error),
-            // All makers have reported how they ended, and none has seen a failed check.
+            // All makers have reported, and none has seen a failed check.
             (failed, None) => {
                 if lends && store.state(epoch)?.burned().is_none() {
                     let _ = store.append(epoch, &Entry::Returned)?;
@@ -264,9 +266,9 @@ impl<S: Side> Workers<S> {
 }
 
 impl<S: Side> Worker<S> {
-    /// Makes a share of a step with this head, in number ranges of its own. A failed check burns the epoch.
-    /// So does a maker that is lost without a report. That error goes to `silent`, because the errors of the
-    /// other workers may be consequences of the burn.
+    /// Makes one share of the step with this head, in number ranges of its own. A failed check burns the
+    /// epoch. A maker that is lost without a report also burns it. This error goes to `silent`, because the
+    /// errors of the other workers may be consequences of the burn.
     fn makes(
         &mut self,
         (store, epoch, head): (&Store, &EpochId, &Head),
@@ -291,10 +293,10 @@ impl<S: Side> Worker<S> {
             Ended::Made => Ok(()),
             Ended::Said(error) => Err(error),
             Ended::Lost(error) => {
-                let why = "a maker was lost without a word, and may have seen a check fail; this part of the \
+                let why = "a maker was lost without a report, and may have seen a check fail; this part of \
                            store is burned";
-                // If this fails, the burn is already in the log, because the entry that would take it back is
-                // missing.
+                // Even if this fails, the epoch burns, because the log lacks the entry that would take the
+                // burn back.
                 if let Err(error) = store.lose(epoch, Loss::Check, why.into()).map(drop) {
                     tracing::error!("it burns when the store is opened next ({error})");
                 }
@@ -307,7 +309,7 @@ impl<S: Side> Worker<S> {
 }
 
 impl<S: Side> Lane<S> {
-    /// Gives it the session of an epoch, unless it has that session.
+    /// Opens the epoch's session on this connection, unless it is open.
     pub fn entered(
         self,
         epoch: &EpochId,
@@ -332,7 +334,7 @@ impl<S: Side> Lane<S> {
         }
     }
 
-    /// Checks that both ends belong to the same worker, of the same entry, with the same share.
+    /// Checks that both ends have the same worker, the same entry and the same share.
     pub fn meets(
         &mut self,
         domain: &'static str,
@@ -347,7 +349,7 @@ impl<S: Side> Lane<S> {
     }
 }
 
-/// Adds to an error the worker whose connection ended.
+/// Adds the number of the lost worker to an error.
 fn lost(number: usize, of: usize, error: Error) -> Error {
     match error {
         Error::Io(error) => Error::Io(std::io::Error::new(
@@ -361,7 +363,7 @@ fn lost(number: usize, of: usize, error: Error) -> Error {
     }
 }
 
-/// Returns the more important of two errors: that the peer cheated, or else the first one.
+/// Returns the more important of two errors: a cheat, or else the first error.
 fn worse(first: Option<Error>, next: Error) -> Error {
     match (first, next) {
         (Some(first @ Error::Peer(_)), _) | (Some(first), Error::Io(_) | Error::Stock(_)) => first,
@@ -371,10 +373,10 @@ fn worse(first: Option<Error>, next: Error) -> Error {
 
 impl<S: Side> Stocked<S> {
     /// Does the same as [`Stocked::fill`], with steps of one share or several. The shares of a step are made
-    /// side by side, each by a worker of its own. A program does not see which worker made its items.
+    /// side by side, each by another worker. A program does not see which worker made its items.
     ///
     /// # Errors
-    /// As [`Stocked::fill`]; [`Error::Usage`] if a step has more shares than there are workers, or none.
+    /// As [`Stocked::fill`]; [`Error::Usage`] if a step has no shares, or more shares than workers.
     pub fn fill_by<'s>(
         self,
         workers: &mut Workers<S>,

@@ -21,9 +21,9 @@ pub(in super::super) struct Away {
 /// The end of a maker's share of a step.
 pub(in super::super) enum Ended {
     Made,
-    /// The maker reported that it did not make the share.
+    /// The maker reported why it did not make the share.
     Said(Error),
-    /// The maker reported nothing, or nothing that can be trusted.
+    /// The maker sent no report, or a message that cannot be trusted.
     Lost(Error),
 }
 
@@ -52,17 +52,17 @@ impl Away {
         Ok(Away { channel, has: None })
     }
 
-    /// Receives the result of the maker's greeting with the peer: the number of the worker.
+    /// Receives the number of the worker, which the maker learnt when it greeted the peer.
     pub fn greeted(&mut self) -> Result<u32, Error> {
         match said(&mut self.channel)? {
             Said::Greeted { number } => Ok(number),
             Said::Ended(word) => Err(word.into_error()),
-            _ => Err(broken("it said something else than whom it met")),
+            _ => Err(broken("its message is not the result of a greeting")),
         }
     }
 
-    /// Tells the maker to make a share of a step, which began with the log entry that has this head. From
-    /// then on `ranges` belong to the maker.
+    /// Tells the maker to make a share of a step that began with the log entry of this head. From then on
+    /// only the maker uses `ranges`.
     pub fn make(
         &mut self,
         store: &Store,
@@ -93,7 +93,7 @@ impl Away {
             };
             Ok((share, step, secrets))
         };
-        // Before the whole message has left, nothing can have happened.
+        // Until the whole message has been sent, the maker cannot have begun.
         let (share, step, secrets) = match told() {
             Ok(told) => told,
             Err(error) => return Ended::Said(error),
@@ -112,13 +112,13 @@ impl Away {
         }
     }
 
-    /// Receives everything from a maker until it has made its share, or reports how it ended.
+    /// Receives messages from a maker until it has made its share, or reports why it did not.
     fn hear(&mut self, taking: &mut Taking<'_>, stop: &Stop) -> Result<Option<Word>, Error> {
         let (mut since, mut durable) = (None, false);
         loop {
             let ends = stop.is_asked() || taking.failed.is_some();
             if ends && since.get_or_insert_with(Instant::now).elapsed() > STOPPING {
-                return Err(broken("it was to stop, and did not"));
+                return Err(broken("it did not stop in time"));
             }
             match said(&mut self.channel)? {
                 Said::Alive => tell(&mut self.channel, if ends { &Told::Stop } else { &Told::GoOn })?,
@@ -127,7 +127,7 @@ impl Away {
                     tell(&mut self.channel, &Told::Heard)?;
                     return Ok(None);
                 }
-                _ if durable => return Err(broken("it sent more than all")),
+                _ if durable => return Err(broken("it sent a message after the last one")),
                 Said::Stored if ends => tell(&mut self.channel, &Told::Stop)?,
                 Said::Stored if taking.open.is_empty() && taking.finished > 0 => {
                     durable = true;
@@ -138,13 +138,13 @@ impl Away {
         }
     }
 
-    /// Records how the maker ended, before the maker closes its connection with the peer.
+    /// Records the maker's report, before the maker closes its connection with the peer.
     fn ended(&mut self, taking: Taking<'_>, word: Word) -> Ended {
         let Err(error) = burn_if_cheated::<Infallible>(taking.store, taking.epoch, Err(word.into_error()));
         if let Err(gone) = tell(&mut self.channel, &Told::Heard) {
             tracing::debug!("a maker went away behind its last word: {gone}");
         }
-        // If something failed here, that is the reason why the maker had to stop.
+        // If this party's store failed, that is the reason why the maker had to stop.
         match (error, taking.failed) {
             (error, None) | (error @ Error::Peer(_), _) => Ended::Said(error),
             (_, Some(failed)) => Ended::Said(failed),
@@ -155,7 +155,7 @@ impl Away {
     pub fn close(mut self, phases: &'static [&'static str]) -> Result<Vec<PhaseReport>, Error> {
         tell(&mut self.channel, &Told::End)?;
         let Said::Phases(took) = said(&mut self.channel)? else {
-            return Err(broken("it said something else than what its phases took"));
+            return Err(broken("its message is not the times of its phases"));
         };
         let known = |(name, seconds, [garbler, evaluator]): (String, f64, [u64; 2])| {
             let name = phases.iter().find(|phase| **phase == name)?;
@@ -166,9 +166,8 @@ impl Away {
     }
 }
 
-/// Receives on a connection the messages of a maker that was given a share with this number, and writes them
-/// into the store, for the fuzz target. Returns the end that the maker reported, if it has not made its
-/// share.
+/// Plays the coordinator for the fuzz target: receives the messages of a maker that has a share with this
+/// number, and writes them into the store. Returns the maker's report, if it has not made its share.
 ///
 /// # Errors
 /// [`Error::Io`] if the connection ends, or a message comes that no maker sends.
@@ -183,17 +182,17 @@ pub fn heard(channel: Channel, store: &Store, epoch: &EpochId, number: u64) -> R
     }
 }
 
-/// The data of a maker's share, on its way into the store.
+/// The data of a maker's share, while it is written into the store.
 struct Taking<'s> {
     store: &'s Store,
     epoch: &'s EpochId,
-    /// The entry whose range contains all serials.
+    /// The number of the log entry in whose range all serials lie.
     number: u64,
     open: BTreeMap<Serial, (Writer, Option<Bulk>)>,
     finished: usize,
-    /// A buffer for a part of a bulk.
+    /// A buffer for a part of the bulk data.
     part: Vec<u8>,
-    /// The reason why nothing more is stored. The maker is then told to stop, and its messages are read until
+    /// The reason why no more data is stored. The maker is then told to stop, and its messages are read until
     /// it has stopped.
     failed: Option<Error>,
 }
@@ -203,8 +202,8 @@ impl<'s> Taking<'s> {
         Taking { store, epoch, number, open: BTreeMap::new(), finished: 0, part: Vec::new(), failed: None }
     }
 
-    /// Stores a part. A message that the maker may not send is an error; a failure of this party's store is
-    /// kept in `failed`.
+    /// Stores one part of a share. A message that the maker may not send is an error; a failure of this
+    /// party's store is kept in `failed`.
     fn take(&mut self, channel: &mut Channel, said: Said) -> Result<(), Error> {
         match said {
             Said::Begin { serial, bulk } => {
@@ -229,7 +228,8 @@ impl<'s> Taking<'s> {
                 if bytes > most.min(MAX_RECORD_BYTES as u64) {
                     return Err(too_much());
                 }
-                // The data comes from the peer and is no secret, so the buffer is used again without erasing.
+                // The data comes from the peer and is not secret, so the buffer need not be erased before it
+                // is used again.
                 let mut part = std::mem::take(&mut self.part);
                 part.resize(part.len().max(bytes as usize), 0);
                 channel.receive_into(msg::BYTES, &mut part[..bytes as usize]).map_err(within)?;
@@ -249,7 +249,7 @@ impl<'s> Taking<'s> {
                 self.finished += usize::from(self.kept(put).is_some());
                 Ok(())
             }
-            _ => Err(broken("it said something out of its place")),
+            _ => Err(broken("it sent a message out of order")),
         }
     }
 
@@ -264,7 +264,8 @@ impl<'s> Taking<'s> {
         Ok(())
     }
 
-    /// A part of a batch without a writer. If something failed here, its batch may have been dropped.
+    /// Handles a part of a batch that has no writer. If this party's store failed before, the batch's writer
+    /// was dropped, and this is not the maker's fault.
     fn unknown(&self) -> Result<(), Error> {
         match self.failed {
             Some(_) => Ok(()),

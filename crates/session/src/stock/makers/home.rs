@@ -1,4 +1,4 @@
-//! The maker's end: it works for a coordinator, which has the store.
+//! The maker's end: it works for the coordinator, which has the store.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel as signal};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,14 @@ use crate::{Metered, Protocol};
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_stock::{Chain, Elsewhere, Ranges};
 
-/// The connection to the coordinator. While a share is sent on it, the maker asks now and then whether to
+/// The connection to the coordinator. While a share is sent, another thread asks regularly on it whether to
 /// continue.
 struct Home {
     channel: Mutex<Channel>,
 }
 
 impl Home {
-    /// Uses the connection without interruption, so even a maker that must stop can still report it.
+    /// Uses the connection without checking for a stop, so that a stopped maker can still report its end.
     fn with<T>(&self, act: impl FnOnce(&mut Channel) -> Result<T, Error>) -> Result<T, Error> {
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         Stop::new().enter(|| act(&mut channel))
@@ -37,7 +37,7 @@ impl Home {
         self.with(|channel| say(channel, said))
     }
 
-    /// Asks now and then whether to continue, until `over` ends.
+    /// Asks regularly whether to continue, until `over` is closed.
     fn asks(&self, stop: &Stop, over: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(BEAT) {
             match self.ask(&Said::Alive) {
@@ -95,19 +95,19 @@ impl Maker {
         }
     }
 
-    /// Returns the peer that it meets.
+    /// Returns the data about the peer to meet.
     pub fn meeting(&self) -> &Meeting {
         &self.meeting
     }
 
-    /// Tells the coordinator that there is no connection with the peer. Returns the reason.
+    /// Tells the coordinator that the maker has no connection with the peer. Returns the reason.
     pub fn gives_up(self, why: Error) -> Error {
         let said = self.home.with(|channel| {
             say(channel, &Said::Ended(Word::of(&why)))?;
             channel.flush()
         });
         if let Err(error) = said {
-            tracing::debug!("the coordinator did not hear it: {error}");
+            tracing::debug!("the coordinator did not receive the report: {error}");
         }
         why
     }
@@ -141,7 +141,7 @@ impl Maker {
             let share = match home.with(told)? {
                 Told::Share(share) => share,
                 Told::End => break,
-                _ => return Err(broken("the coordinator said something out of its place")),
+                _ => return Err(broken("the coordinator sent a message out of order")),
             };
             lane = one(&home, lane, terms, &share, &decode, &step)?;
             made += 1;
@@ -158,8 +158,8 @@ impl Maker {
     }
 }
 
-/// Makes one share. The connection with the peer closes after the coordinator has recorded how the share
-/// ended.
+/// Makes one share. The connection with the peer closes after the coordinator has recorded the maker's
+/// report.
 fn one<S: Side, O>(
     home: &Arc<Home>,
     lane: Lane<S>,
@@ -179,7 +179,7 @@ fn one<S: Side, O>(
             let ended = ended;
             home.asks(&stop, &ended);
         });
-        // This ends the asking thread, also after a panic.
+        // Dropping this ends the asking thread, even after a panic.
         let _over = over;
         stop.enter(|| {
             let owned = decode(&asked)?;
@@ -201,7 +201,7 @@ fn one<S: Side, O>(
             match home.ask(&Said::Stored)? {
                 Told::Durable => {}
                 Told::Stop => return Err(std::io::Error::from(Stopped).into()),
-                _ => return Err(broken("the coordinator said something out of its place")),
+                _ => return Err(broken("the coordinator sent a message out of order")),
             }
             lane.meets("brickwork 2026-11 stock share stored", &share.head, worker, &asked)
         })
@@ -214,6 +214,6 @@ fn one<S: Side, O>(
     made?;
     match (heard?, held) {
         (Told::Heard, Some(lane)) => Ok(lane),
-        _ => Err(broken("the coordinator said something out of its place")),
+        _ => Err(broken("the coordinator sent a message out of order")),
     }
 }

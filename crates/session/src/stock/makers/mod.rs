@@ -1,6 +1,5 @@
 //! *Makers*: workers that are processes of their own, on any machine of their party. The process with the
-//! party's store is their *coordinator*. The peer need not know about makers: to it, a maker is a worker like
-//! any other.
+//! party's store is their *coordinator*. The peer cannot tell a maker from any other worker.
 //!
 //! ```text
 //!   coordinator -> maker    whom it meets: role, terms, the connection on which the parties have met
@@ -15,21 +14,21 @@
 //!     coordinator -> maker  that this was heard
 //! ```
 //!
-//! The coordinator has the log, the store and its key. It gives out numbers that the log contains, and seals
-//! the data that comes back. It makes the data durable before the maker tells the peer so. A maker stores
-//! nothing on a disk.
+//! The coordinator has the log, the store and its key. It gives each maker a number from the log for its
+//! ranges, and seals the data that comes back. The data is on its disk before the maker tells the peer so. A
+//! maker stores nothing on a disk.
 //!
-//! **A maker that is lost without a word burns the epoch.** A worker that is a thread ends together with the
-//! process that burns. So a failed check is always burned by the thread that saw it, or nobody saw it. A
-//! maker may see a failed check and be unable to report it. Its connection to the coordinator can break, by
-//! chance or through a peer that controls the network, or the coordinator may be dead. If this only counted
-//! as an attempt, a peer could cheat against a maker, cut the maker's other connection, and guess again about
-//! the same secrets. Therefore the burn is recorded before a maker is told of a step
-//! ([`Entry::Lent`](brickwork_stock::Entry)). It is taken back when all makers have reported how they ended
-//! and none has seen a failed check (`Returned`). Until then the log accepts no other entry, and the next
-//! process that opens the store burns the epoch.
+//! **A maker that is lost without a report burns the epoch.** A worker that is a thread ends together with
+//! the process that can burn the epoch. So if the thread sees a failed check, it also burns the epoch. A
+//! maker may see a failed check and not be able to report it. Its connection to the coordinator can break, by
+//! accident or because the peer controls the network, or the coordinator may have crashed. If this only
+//! counted as an attempt, a peer could cheat against a maker, cut the maker's other connection, and guess
+//! again about the same secrets. Therefore the burn is recorded before a maker gets a step
+//! ([`Entry::Lent`](brickwork_stock::Entry)). It is taken back when all makers have reported and none has
+//! seen a failed check (`Returned`). Until then the log accepts no other entry, and the next process that
+//! opens the store burns the epoch.
 //!
-//! A maker that reports a lost peer or a requested stop is a lost worker like any other. The coordinator
+//! A maker that reports a lost peer or a requested stop counts like any other lost worker. The coordinator
 //! trusts the report, because a party's makers belong to the party.
 
 mod away;
@@ -57,13 +56,14 @@ use brickwork_wire::{Channel, MAX_FRAME_BYTES};
 /// The interval at which a maker asks whether to continue.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// The time that a stopping maker has to report how it ended. A computation continues until its next message.
+/// The time within which a stopping maker must report. It is long because a computation continues until its
+/// next message.
 const STOPPING: Duration = Duration::from_secs(300);
 
 /// The largest number of bytes of a share, and of an epoch's secrets.
 const MAX_SENT_BYTES: u64 = 1 << 28;
 
-/// The largest number of records of the bulks, and of batches of a share, that are written at the same time.
+/// The largest numbers of records in a bulk, and of a share's batches that are open at the same time.
 const MAX_RECORDS: u64 = 1 << 26;
 const MAX_OPEN: usize = 1 << 12;
 
@@ -77,29 +77,29 @@ const MAX_TEXT_BYTES: usize = 2048;
 #[derive(Serialize, Deserialize)]
 enum Told {
     Meet(Meeting),
-    /// The share follows, and then this many bytes of secrets.
+    /// The share. The epoch's secrets follow, with this many bytes.
     Share(Share),
     GoOn,
     Stop,
-    /// Everything that was sent is durable.
+    /// The whole share is on the coordinator's disk.
     Durable,
-    /// The last report is recorded; if a check failed, the epoch is burned.
+    /// The maker's report is recorded. If a check failed, the epoch is burned.
     Heard,
-    /// There is no more work.
+    /// There are no more shares.
     End,
 }
 
-/// The meeting in which a maker takes part.
+/// The data that a maker needs to meet the peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meeting {
     /// This party's role.
     pub role: Party,
     /// The protocol's name.
     pub protocol: String,
-    /// The number of workers, and the number of this one at a garbler's maker.
+    /// The number of workers, and for a garbler's maker its own number.
     of: u32,
     number: u32,
-    /// The session of the greeting in which the parties met.
+    /// The identifier of the session in which the coordinators greeted each other.
     session: SessionId,
     security: Security,
     identities: [[u8; 32]; 2],
@@ -108,7 +108,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Returns the terms, with this number of threads in this process.
+    /// Returns the terms of the session, with this number of threads in this process.
     pub fn terms(&self, threads: usize) -> Terms {
         let Meeting { security, identities, post_quantum, table_memory, .. } = *self;
         Terms { security, threads, table_memory, identities, post_quantum }
@@ -119,11 +119,11 @@ impl Meeting {
 struct Share {
     epoch: EpochId,
     head: Head,
-    /// The number of the worker that makes it.
+    /// The number of the worker that makes the share.
     worker: u32,
-    /// The number of the log entry from whose ranges it may draw.
+    /// The number of the log entry whose ranges the worker may use.
     number: u64,
-    /// The digest that the encoding of the step must have.
+    /// The digest of the encoded step, which the maker checks.
     request: [u8; 32],
     parameters: [u8; 32],
     step_bytes: u64,
@@ -133,7 +133,7 @@ struct Share {
 /// A message of a maker.
 #[derive(Serialize, Deserialize)]
 enum Said {
-    /// The number of the worker that it is.
+    /// The greeting with the peer succeeded; this is the number of the worker.
     Greeted {
         number: u32,
     },
@@ -142,7 +142,7 @@ enum Said {
         serial: Serial,
         bulk: Option<Bulk>,
     },
-    /// This many bytes follow.
+    /// A part of a bulk. This many bytes follow.
     Bulk {
         serial: Serial,
         first: u32,
@@ -155,24 +155,24 @@ enum Said {
         items: u32,
         bytes: u64,
     },
-    /// The first key of the batch's items follows.
+    /// The end of a batch. The first key of its items follows.
     Finish {
         serial: Serial,
         batch: Batch,
     },
-    /// Everything was sent.
+    /// The whole share was sent.
     Stored,
-    /// Both ends of the connection with the peer know that both have the share.
+    /// Both parties know that both have the share.
     Made,
     Ended(Word),
-    /// By name, the time and the bytes of each phase: seconds, and the bytes that each party sent.
+    /// For each phase its name, its seconds, and the bytes that each party sent.
     Phases(Vec<(String, f64, [u64; 2])>),
 }
 
-/// The end of a maker that has not made its share.
+/// A maker's report that it has not made its share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Word {
-    /// A check failed: its part of the protocol, its name, and its message.
+    /// A check failed: the name of the protocol's part, of the check, and the message.
     Cheated([String; 3]),
     Stopped,
     Io(String),
@@ -181,7 +181,7 @@ enum Word {
     Other(String),
 }
 
-/// Shortens a text to the length that a message can hold.
+/// Shortens a text to the limit for messages.
 fn short(text: &str) -> String {
     text.chars().take(MAX_TEXT_BYTES / 4).collect()
 }
@@ -201,8 +201,8 @@ impl Word {
 
     fn into_error(self) -> Error {
         match self {
-            // Checks have static names. Here one is allocated for a received name, only once, because the
-            // process ends with it.
+            // The names of checks are static. A received name is leaked to become static. It happens only
+            // once, because the process then ends.
             Word::Cheated(words) => {
                 let [part, check, says] = words.map(|word| &*Box::leak(word.into_boxed_str()));
                 Error::Peer(Cheat::new(part, check, says))
@@ -216,11 +216,11 @@ impl Word {
     }
 }
 
-/// Makes an error of a connection within the party, which never accuses the peer.
+/// Changes the error of a connection within the party so that it never accuses the peer.
 fn within(error: Error) -> Error {
     match error {
         Error::Io(_) => error,
-        Error::Peer(_) => broken("it sent what no release sends here"),
+        Error::Peer(_) => broken("it sent an unknown message"),
         other => std::io::Error::other(other.to_string()).into(),
     }
 }
@@ -240,13 +240,13 @@ fn tell(channel: &mut Channel, told: &Told) -> Result<(), Error> {
 
 fn told(channel: &mut Channel) -> Result<Told, Error> {
     let bytes = channel.receive_up_to(msg::TOLD, MAX_TEXT_BYTES).map_err(within)?;
-    postcard::from_bytes(&bytes).map_err(|_| broken("the coordinator said what no release says"))
+    postcard::from_bytes(&bytes).map_err(|_| broken("the coordinator sent an unknown message"))
 }
 
 fn say(channel: &mut Channel, said: &Said) -> Result<(), Error> {
     let bytes = postcard::to_stdvec(said).map_err(|_| broken("a word that cannot be encoded"))?;
     if bytes.len() > MAX_FRAME_BYTES {
-        return Err(Error::Limit("a batch that needs more words than a line within a party has".into()));
+        return Err(Error::Limit("a batch too large for one message of a maker".into()));
     }
     channel.send(msg::SAID, &bytes).map_err(within)
 }
@@ -257,7 +257,7 @@ fn said(channel: &mut Channel) -> Result<Said, Error> {
 }
 
 fn read(bytes: &[u8]) -> Result<Said, Error> {
-    postcard::from_bytes(bytes).map_err(|_| broken("it said what no release says"))
+    postcard::from_bytes(bytes).map_err(|_| broken("it sent an unknown message"))
 }
 
 /// Reads a maker's message and writes it again, for the fuzz target; `None` if it is invalid.
@@ -270,13 +270,13 @@ pub fn told_again(bytes: &[u8]) -> Option<Vec<u8>> {
     postcard::to_stdvec(&postcard::from_bytes::<Told>(bytes).ok()?).ok()
 }
 
-/// Sends secrets and erases the buffers, because the libraries below do so only on request.
+/// Sends secrets and erases their buffers, which the libraries below do only on request.
 fn send_secret(channel: &mut Channel, bytes: &[u8]) -> Result<(), Error> {
     let _erasing = Erasing::begin();
     channel.send(msg::BYTES, bytes).and_then(|()| channel.flush()).map_err(within)
 }
 
-/// Receives this many secret bytes, with room after them for the tag that sealing adds.
+/// Receives this many secret bytes into a buffer with room for the tag that sealing adds.
 fn receive_secret(channel: &mut Channel, bytes: u64, most: u64) -> Result<Zeroizing<Vec<u8>>, Error> {
     if bytes > most {
         return Err(too_much());

@@ -1,5 +1,5 @@
-//! Makers of the toy protocol, for both parties. Some are lost at any of their messages, see a peer cheat, or
-//! send messages that no maker sends.
+//! Tests makers of both parties with a toy protocol. Some makers crash before a message, see a peer cheat, or
+//! send invalid messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -24,21 +24,21 @@ const STEPS: [&[usize]; 2] = [&[4, 5, 6], &[2, 2]];
 /// Changes a message.
 type Change = fn(&mut Vec<u8>);
 
-/// The fate of a maker.
+/// The fault of a maker in a test.
 #[derive(Clone, Copy)]
 enum Lot {
     Works,
-    /// It is killed before it sends this message to its coordinator; messages that only show that it is alive
-    /// do not count.
+    /// The maker is killed before it sends this message to its coordinator. Messages that only ask whether to
+    /// continue are not counted.
     Dies(usize),
-    /// It changes that message.
+    /// The maker changes this message.
     Says(usize, Change),
 }
 
 /// The three workers of each party: threads or makers.
 #[derive(Clone)]
 struct Crew {
-    /// By party and worker; `None` means a thread.
+    /// For each party and worker, the fate of the maker; `None` for a thread.
     makers: [[Option<Lot>; 3]; 2],
     fates: [[Fate; 3]; 2],
 }
@@ -60,10 +60,10 @@ impl Crew {
     }
 }
 
-/// The results of makers: `None` means killed.
+/// The results of makers; `None` if the maker was killed.
 type Ends = Vec<Option<Result<u32, Error>>>;
 
-/// Is dropped with a maker's connection, and notes whether something is burned at that time.
+/// Lives as long as a maker's connection. When it is dropped, it notes whether an epoch is burned.
 struct AtClose(Store, Arc<AtomicBool>);
 
 impl Observer for AtClose {
@@ -79,7 +79,7 @@ impl Drop for AtClose {
     }
 }
 
-/// Runs a maker like a process of its own: all its state is gone when it is killed.
+/// Runs a maker as if it were a process: all its state is gone when it is killed.
 fn maker<const ROLE: u8>(
     mut home: Channel,
     peer: Channel,
@@ -119,7 +119,7 @@ fn maker<const ROLE: u8>(
     end
 }
 
-/// Runs one party: its coordinator on this thread, its makers on others.
+/// Runs one party, with its coordinator on this thread and its makers on others.
 fn party<const ROLE: u8>(
     mut line: Stocked<Toy<ROLE>>,
     peers: Vec<Channel>,
@@ -161,7 +161,7 @@ fn party<const ROLE: u8>(
 
 type Filled = [(Result<Preprocessed, Error>, Ends); 2];
 
-/// Lets both parties fill. The garbler's threads come first, so its makers have the last numbers.
+/// Makes stock at both parties. The garbler's threads connect first, so its makers are the last workers.
 fn fill(both: &Together, crew: &Crew, steps: &[&[usize]]) -> Filled {
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let (left, right): (Vec<_>, Vec<_>) = (0..3).map(|_| memory_pair()).unzip();
@@ -172,12 +172,12 @@ fn fill(both: &Together, crew: &Crew, steps: &[&[usize]]) -> Filled {
     })
 }
 
-/// Returns why a party's first epoch is burned, if it is.
+/// Returns why a party's first epoch is burned, if it is burned.
 fn burned(both: &Together, role: usize) -> Option<String> {
     both.left(role).first().and_then(|(burned, _)| burned.clone())
 }
 
-/// Checks that no maker still has secrets without having reported its end, and that all stock can be read.
+/// Checks that no maker has secrets without having reported, and that all stock can be read.
 fn sound(both: &Together) {
     for store in &both.stores {
         store.verify().unwrap();
@@ -188,7 +188,7 @@ fn sound(both: &Together) {
     }
 }
 
-/// Checks that both parties can make and use stock after any kind of failed attempt.
+/// Checks that both parties can still make and use stock.
 fn goes_on(both: &Together) {
     drop(both.try_open([Fate::Lives; 2]));
     let all = Crew::new([[true; 3]; 2]);
@@ -202,7 +202,7 @@ fn goes_on(both: &Together) {
     sound(both);
 }
 
-/// Row 16: makers of one party or of both work beside threads, and a program takes items that all of them
+/// Row 16: makers of one party or of both work beside threads, and a program takes items that all workers
 /// made.
 #[test]
 fn row_16_a_program_takes_what_makers_made() {
@@ -233,14 +233,14 @@ fn row_16_a_program_takes_what_makers_made() {
     }
 }
 
-/// Rows 16, 20 and 21: a maker of either party is killed at each of its messages. Before it has a share,
-/// nothing has begun. After that its own party burns its epoch at once, and the peer burns it when they meet;
-/// nothing of it is used.
+/// Rows 16, 20 and 21: a maker of either party is killed before each of its messages. Before it has a share,
+/// nothing has begun. Afterwards its own party burns the epoch at once, and the peer burns it in the next
+/// connection. No item of it is used.
 #[test]
 fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     for role in 0..2 {
-        // The messages: the greeting; a batch, its record and its end; all sent; made; the same for the
-        // second step; phases.
+        // The messages are: the greeting; a batch, its record and its end; stored; made; the same for the
+        // second step; the phases.
         let (first, last) = (1, 11);
         for at in 0..=last {
             let both = Together::new(0, 0);
@@ -267,15 +267,14 @@ fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     }
 }
 
-/// Rows 17 and 21: a maker whose peer has gone away reports it and is a lost worker like any other, so
-/// nothing burns.
+/// Rows 17 and 21: a maker that reports a lost peer counts like any other lost worker, so no epoch burns.
 #[test]
 fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     for (role, fate) in [0, 1]
         .into_iter()
         .flat_map(|role| [Fate::DiesBeforeFilling, Fate::DiesAfterFilling].map(|fate| (role, fate)))
     {
-        // The thread at the other end dies, or the maker's own session does.
+        // Either the thread at the other end dies, or the maker's own session.
         for dies in [role, 1 - role] {
             let mut makers = [[false; 3]; 2];
             makers[role] = [true; 3];
@@ -294,8 +293,8 @@ fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     }
 }
 
-/// Row 16: a peer cheats against a maker. The maker reports it, the coordinator burns, and only then the
-/// maker closes its connection.
+/// Row 16: a peer cheats against a maker. The maker reports it, and the coordinator burns the epoch before
+/// the maker closes its connection.
 #[test]
 fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
     for (cheater, worker) in [(0, 1), (1, 0), (1, 2)] {
@@ -319,15 +318,15 @@ fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
     }
 }
 
-/// Row 18: a message that no maker sends ends the step and burns the epoch, because nothing from this maker
-/// can be trusted. It does not accuse the peer.
+/// Row 18: an invalid message of a maker ends the step and burns the epoch, because nothing from this maker
+/// can be trusted. The error does not accuse the peer.
 #[test]
 fn row_18_a_broken_maker_is_refused() {
     fn again(said: Said) -> Vec<u8> {
         postcard::to_stdvec(&said).unwrap()
     }
     let changes: [(usize, Change); 9] = [
-        // After its greeting: a batch of another number, or one that no file can hold.
+        // A batch of another number, or one that no file can hold, after the greeting.
         (1, |bytes| *bytes = again(Said::Begin { serial: 1 << 30, bulk: None })),
         (1, |bytes| {
             let Ok(Said::Begin { serial, .. }) = read(bytes) else { panic!("another message") };
@@ -337,7 +336,7 @@ fn row_18_a_broken_maker_is_refused() {
         (1, |bytes| *bytes = again(Said::Stored)),
         (1, |bytes| *bytes = again(Said::Made)),
         (1, |bytes| *bytes = vec![0xff; 100]),
-        // A record of a batch that it has not begun, or of more bytes than follow.
+        // A record of a batch that has not begun, or of more bytes than follow.
         (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: 32 })),
         (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: u64::MAX })),
         (3, |bytes| *bytes = again(Said::Stored)),
@@ -354,7 +353,8 @@ fn row_18_a_broken_maker_is_refused() {
     }
 }
 
-/// Row 24: two makers with one number, an unknown number, and makers that read another step.
+/// Row 24: two makers with one number, a maker with an unknown number, and makers with another step are
+/// refused.
 #[test]
 fn row_24_makers_of_others_are_refused() {
     for name in [0u32, 1, 3, u32::MAX] {
@@ -376,7 +376,7 @@ fn row_24_makers_of_others_are_refused() {
     }
 }
 
-/// Row 21: a coordinator dies while makers have the epoch's secrets. The next process that opens its store
+/// Row 21: a coordinator dies while makers have the epoch's secrets. The next process that opens the store
 /// burns the epoch, in any step.
 #[test]
 fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
@@ -391,7 +391,7 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
         if !before {
             let _ = both.stores[0].append(&id, &Entry::Returned).unwrap();
         }
-        // No entry may follow before they have reported how they ended.
+        // No other entry may follow before the makers have reported.
         assert_eq!(both.stores[0].append(&id, &Entry::Stored).is_err(), before);
         assert!(both.stores[0].append(&id, &Entry::Lent).is_err());
         let path = both.world.root.path().join(format!("{role:?}"));
@@ -403,7 +403,7 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
     }
 }
 
-/// Row 18: a message is read completely or refused, and is the same when it is written again.
+/// Row 18: a message is read completely or refused, and writing it again gives the same bytes.
 #[test]
 fn row_18_words_are_bounded() {
     let cheat = Error::from(brickwork_base::Malformed::UnexpectedMessage);
@@ -416,7 +416,7 @@ fn row_18_words_are_bounded() {
     assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_err()) && read(&bytes).is_ok());
 }
 
-/// Row 18: any bytes are read as a message or refused, and never accuse the peer.
+/// Row 18: any bytes are read as a message or refused, and an error never accuses the peer.
 #[test]
 fn row_18_no_word_is_too_much() {
     let batch = Batch { kind: 1, name: "b".into(), component: [2; 32], header: vec![3; 40] };

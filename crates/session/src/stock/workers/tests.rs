@@ -1,4 +1,4 @@
-//! Workers of the toy protocol: the actions of one party's worker, and the result of the step at both
+//! Tests workers with the toy protocol: one party's worker fails or cheats, and the test looks at both
 //! parties.
 
 use std::collections::BTreeSet;
@@ -17,9 +17,9 @@ const MET: SessionId = [9; 32];
 /// The setup of the workers' connections.
 #[derive(Clone)]
 struct Crew {
-    /// By party and worker.
+    /// The fate of each worker, by party.
     fates: [Vec<Fate>; 2],
-    /// The order in which the evaluator has the garbler's connections.
+    /// The order in which the evaluator gets the garbler's connections.
     order: Vec<usize>,
 }
 
@@ -71,7 +71,7 @@ fn connections(crew: &Crew) -> [Vec<Channel>; 2] {
     [garblers, crew.order.iter().filter_map(|&k| evaluators[k].take()).collect()]
 }
 
-/// Lets both parties fill by workers, over a new connection.
+/// Makes stock at both parties by workers, over a new connection.
 fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preprocessed, Error>; 2] {
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let [left, right] = connections(crew);
@@ -82,7 +82,7 @@ fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preproces
     })
 }
 
-/// Returns the numbers of the entries in whose ranges a party's first epoch still has items.
+/// Returns the numbers of the entries in whose ranges a party's first epoch has items left.
 fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
     let store = &both.stores[role];
     let (id, _) = store.epochs().unwrap()[0];
@@ -96,13 +96,13 @@ fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
 fn row_16_a_program_takes_what_several_workers_made() {
     let both = Together::new(0, 0);
     let mut crew = Crew::of(3);
-    // The evaluator has the connections in another order: each one belongs to the worker that the garbler
+    // The evaluator gets the connections in another order. Each one belongs to the worker that the garbler
     // names.
     crew.order = vec![2, 0, 1];
     let filled = fill(&both, &crew, &[vec![4, 5, 6], vec![3], vec![2, 2]]).map(Result::unwrap);
     assert_eq!(filled, [Preprocessed { steps: 3, resumed: 0 }; 2]);
-    // Numbers 1 to 3 belong to the first step, 4 records that it is made, 5 is the second's, 7 and 8 the
-    // third's.
+    // Numbers 1 to 3 belong to the first step, 4 to the entry that completes it, 5 to the second step, 7 and
+    // 8 to the third.
     for role in 0..2 {
         assert_eq!(entries(&both, role), BTreeSet::from([1, 2, 3, 5, 7, 8]));
         assert_eq!(both.left(role), [(None, 22)]);
@@ -115,14 +115,14 @@ fn row_16_a_program_takes_what_several_workers_made() {
         let heard = runs(both.open([Fate::Lives; 2]), part, Lacking::Refuse).map(Result::unwrap);
         assert_eq!(heard[1].0, part);
     }
-    // After a program nothing can be added; the next filling begins an epoch.
+    // After a program the epoch gets no more stock, so the next filling begins another one.
     let _ = fill(&both, &Crew::of(2), &[vec![1, 1]]).map(Result::unwrap);
     assert_eq!(both.stores[0].epochs().unwrap().len(), 2);
 }
 
-/// Rows 16 and 21: any worker of either party is lost at any point. The step ends at both parties with an
+/// Rows 16 and 21: one worker of either party is lost, at any point. The step ends at both parties with an
 /// error that names a worker. None of its items is used, no range is used again, and the next connection
-/// makes the step.
+/// repeats the step.
 #[test]
 fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     for (role, worker) in [(0, 0), (0, 2), (1, 0), (1, 1)] {
@@ -153,8 +153,8 @@ fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     }
 }
 
-/// Row 16: a worker that makes another worker's share is refused, and the epoch burns at once, durably, for
-/// all of them.
+/// Row 16: a worker that makes another worker's share is refused, and the epoch is burned at once for all
+/// workers, on disk.
 #[test]
 fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
     for (cheater, worker) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -166,18 +166,18 @@ fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
         assert!(matches!(&left[..], [(Some(why), 0)] if why.contains("cheated")), "{left:?}");
         let (id, _) = both.stores[honest].epochs().unwrap()[0];
         assert!(both.stores[honest].secrets(&id).is_err(), "its secrets are gone");
-        // The other party's store learns of it at the next meeting, if it has not seen the failed check
-        // itself.
+        // If the other party has not seen the failed check itself, its store burns the epoch in the next
+        // connection.
         drop(both.try_open([Fate::Lives; 2]));
         assert!(both.left(cheater).iter().all(|(burned, _)| burned.is_some()));
     }
 }
 
-/// Row 24: connections that a third party has exchanged, that belong to another meeting, or that name one
-/// worker twice, are refused before a range is used.
+/// Row 24: connections are refused before a range is used if a third party has exchanged them, if they belong
+/// to another session, or if two have the same worker.
 #[test]
 fn row_24_workers_of_others_are_refused() {
-    // Another meeting at either party.
+    // One party's connections belong to another session.
     for other in 0..2 {
         let both = Together::new(0, 0);
         let [left, right] = connections(&Crew::of(2));
@@ -189,7 +189,7 @@ fn row_24_workers_of_others_are_refused() {
         });
         assert!(met.iter().any(|met| matches!(met, Err(Error::Mismatch(_)))), "{met:?}");
     }
-    // A garbler that names a worker twice, names an unknown one, or changes its mind.
+    // The garbler names a worker twice, names an unknown worker, or changes the number later.
     for name in [0u32, 2, u32::MAX] {
         let both = Together::new(0, 0);
         let [mut left, right] = connections(&Crew::of(2));
@@ -209,7 +209,7 @@ fn row_24_workers_of_others_are_refused() {
     let crew = Crew::of(2);
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let [mut left, right] = connections(&crew);
-    // It exchanges the names of the first and the second worker, and works as before.
+    // A tampered message exchanges the numbers of the first and the second worker.
     for (k, channel) in (0u32..).zip(&mut left) {
         channel.set_tamper(Box::new(move |tag, bytes| {
             if tag == msg::WORKER {
@@ -229,7 +229,7 @@ fn row_24_workers_of_others_are_refused() {
     assert_eq!([both.left(0), both.left(1)], [(); 2].map(|()| vec![(None, 0)]));
 }
 
-/// Too few workers, too many, and steps that they cannot make are refused.
+/// A step with too few workers, too many workers, or more shares than workers is refused.
 #[test]
 fn as_many_workers_as_there_are() {
     let both = Together::new(0, 0);
