@@ -1,29 +1,29 @@
-//! Components with authenticated masks, **malicious**: each component is garbled once, and its masks are
-//! authenticated to both parties, so that no copy is opened to check it. After Katz, Ranellucci, Rosulek and
-//! Wang (CRYPTO 2018), with components that are made before the program is known and are soldered into it. It
-//! holds against a party that cheats. docs/protocols/authenticated.md has the argument.
+//! Components with authenticated masks, **malicious**: it holds against a party that cheats. Each component
+//! is garbled once, and its masks are authenticated to both parties, so no copy is opened as a check. The
+//! protocol follows Katz, Ranellucci, Rosulek and Wang (CRYPTO 2018). In addition, components are made before
+//! the program is known, and are soldered into it. docs/protocols/authenticated.md has the argument.
 //!
-//! Gates are AND gates under one offset of either party; XOR and negation are free. Both parties may have
+//! Each party has one offset. Only AND gates are garbled; XOR and negation are free. Both parties may have
 //! inputs and outputs.
 //!
 //! ```text
-//!        both    hello; base OTs each way, in which either chooses by the bits of its offset
+//!        both    hello; base OTs each way, in which each party chooses by the bits of its offset
 //!    1   both    OT extension: masks
 //!    2   both    ciphertexts of leaky ANDs
-//!    3   both    bits of them
-//!    4   E -> G  a masked digest of the words that are to be equal
+//!    3   both    a bit of each leaky AND
+//!    4   E -> G  a masked digest of the words of leaky ANDs, which must be equal
 //!    5   G -> E  the answer; a coin
-//!    6   E -> G  its answer and coin; the differences of masks to triples, opened
-//!    7   G -> E  the same; tables. Solderings; masks of the evaluator's inputs
+//!    6   E -> G  its answer and coin; openings for triples
+//!    7   G -> E  openings for triples; tables; solderings; masks of the evaluator's inputs
 //!    8   E -> G  masks of the garbler's inputs; masked inputs
 //!    9   G -> E  labels of all inputs
 //!   10   E -> G  masked values of all wires that have a mask, and a hash of their labels
-//!   11   G -> E  the digest that all gates are AND; masks of the evaluator's outputs
+//!   11   G -> E  the digest that shows all gates to be AND; masks of the evaluator's outputs
 //!   12   E -> G  masks of the garbler's outputs
 //! ```
 //!
-//! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these
-//! crossings.
+//! The functions [`garbler`] and [`evaluator`] are the whole protocol. The numbers beside their calls are
+//! these crossings.
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "adversary"))]
@@ -110,13 +110,13 @@ impl Protocol for Authenticated {
     }
 }
 
-/// Runs the protocol as the garbler. `input` holds the bits of its input ports; masks are made of OTs of this
-/// kind, which the peer must have been told, too.
+/// Runs the protocol as the garbler. `input` holds the bits of its input ports. `cot` is the kind of OTs that
+/// the masks come from; both parties must choose the same.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
-/// goes away, [`Error::Input`] if `input` has the wrong length or the program a gate that cannot be masked,
-/// [`Error::Usage`] for a security that is not offered.
+/// [`Error::Mismatch`] if the peer runs something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// goes away. [`Error::Input`] if `input` has the wrong length or a gate cannot be masked. [`Error::Usage`]
+/// for a security other than 40, 64 or 80.
 pub fn garbler(
     channel: Channel,
     job: &Job,
@@ -147,7 +147,7 @@ fn garbler_with(
     Ok(report(outputs, member.close()?, &layout, &making))
 }
 
-/// Runs the protocol as the evaluator. Everything as for [`garbler`].
+/// Runs the protocol as the evaluator, otherwise like [`garbler`].
 ///
 /// # Errors
 /// As [`garbler`].
@@ -181,7 +181,6 @@ fn evaluator_with(
     Ok(report(outputs, member.close()?, &layout, &making))
 }
 
-/// Sets up a party of a run.
 fn set_up(run: Metered, job: &Job, making: &Making, hooks: Hooks) -> Result<Member, Error> {
     let digests = Digests { stock: false, program: making.digest(&job.program), parameters: [0; 32] };
     setup::member(run, &job.terms(), &digests, making.level, making.cot, hooks)

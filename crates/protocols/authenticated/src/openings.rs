@@ -1,4 +1,4 @@
-//! Opening masks: both parties say their shares, and one hash shows the macs of all.
+//! Opens masks: both parties send their shares, and one hash shows the MACs of all shares.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -15,10 +15,10 @@ use crate::setup::Member;
 use crate::share::View;
 use crate::words::{add_where, colours};
 
-/// Macs that are hashed at a time.
+/// The number of MACs that are hashed at a time.
 const IN_HAND: usize = 1 << 12;
 
-/// The masks that are opened: the name of their hash, and how they travel.
+/// A kind of opening: the purpose of its hash, its message, and its hook.
 #[derive(Clone, Copy)]
 pub(super) struct Opening {
     pub purpose: Purpose,
@@ -27,29 +27,27 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// The differences by which triples multiply, of a part of a lot.
+    /// The masks that are opened for the triples of a part.
     pub const TRIPLES: Self = Opening { purpose: Purpose::Opened, tag: msg::OPENED, point: Point::Opened };
 
-    /// Masks of inputs.
     pub const INPUTS: Self =
         Opening { purpose: Purpose::InputMasks, tag: msg::INPUT_MASKS, point: Point::InputMasks };
 
-    /// Masks of outputs.
     pub const OUTPUTS: Self =
         Opening { purpose: Purpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
 }
 
-/// A party's shares of masks, and the proof that they are right.
+/// A party's shares of masks, and the hash of their MACs.
 pub(super) struct Shown {
     pub bits: Secrets<u8>,
     hash: [u8; HASH],
 }
 
-/// Goes through a list of words, a few at a time.
+/// Visits the words of a list, a few at a time.
 type Words<'a> = &'a dyn Fn(&mut dyn FnMut(&[Label]));
 
 impl Member {
-    /// Returns this party's message about this many masks with these MACs.
+    /// Makes this party's message that opens `count` masks with these MACs.
     pub fn shown(&self, opening: Opening, place: Place, count: usize, macs: Words<'_>) -> Shown {
         let mut bits = Secrets::with_capacity(count);
         let mut hash = Hasher::new(&self.key, opening.purpose, place, self.own.role);
@@ -60,7 +58,7 @@ impl Member {
         Shown { bits, hash: hash.finish() }
     }
 
-    /// Says its shares.
+    /// Sends this party's shares.
     pub fn show(&mut self, opening: Opening, shown: &Shown) -> Result<(), Error> {
         let mut bits = shown.bits.clone();
         self.hooks.alter(opening.point, &mut bits);
@@ -69,8 +67,8 @@ impl Member {
         self.run.channel.send(opening.tag, &message)
     }
 
-    /// Hears the peer's shares of masks whose keys these are, and of which this party's shares are `own`.
-    /// Returns the masks' values, which are checked.
+    /// Receives the peer's shares of masks and checks them. `keys` are this party's keys of the masks, `own`
+    /// its shares. Returns the values of the masks.
     pub fn see(
         &mut self,
         opening: Opening,
@@ -100,13 +98,13 @@ impl Member {
         Ok(values)
     }
 
-    /// Says its shares of these masks.
+    /// Sends this party's shares of these masks.
     pub fn say(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<(), Error> {
         let shown = self.shown(opening, place, shares.len(), &|each| each(shares.macs));
         self.show(opening, &shown)
     }
 
-    /// Hears the peer's shares of these masks. Returns the masks' values, which are checked.
+    /// Receives the peer's shares of these masks and checks them. Returns the values of the masks.
     pub fn hear(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<Secrets<u8>, Error> {
         let own: Secrets<u8> = colours(shares.macs).collect();
         self.see(opening, place, &|each| each(shares.keys), &own)

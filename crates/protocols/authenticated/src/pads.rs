@@ -1,45 +1,44 @@
-//! The hash of leaky ANDs: AES under a key for every 2^14 of them, of an input that a random factor moves.
+//! The hash of leaky ANDs: AES, with a new key every 2^14 leaky ANDs; a random factor shifts the input.
 //!
 //! ```text
 //!   H_P(v) = AES(q) + q,    q = σ(v) + (j+1)·ρ_P in GF(2^128)
 //! ```
 //!
-//! ρ_P is drawn when the OTs that v comes of are checked. Otherwise a party that chooses them could choose
-//! two inputs whose hashes cancel for any offset.
+//! Party P draws ρ_P after it has checked the OTs behind v. If ρ_P were known earlier, a party that chooses
+//! these OTs could choose two inputs whose hashes cancel for any offset.
 
 use std::ops::Range;
 
 use brickwork_kernels::{Aes128, Kernel, LeakyHash};
 
-/// Leaky ANDs under one key: two calls each at the party whose hash it is.
+/// The number of leaky ANDs under one key. Each takes two calls at the party that owns the hash.
 const UNDER_A_KEY: usize = 1 << 14;
 
-/// The number of leaky ANDs that are hashed at a time: their data stays in the cache.
+/// The number of leaky ANDs that are hashed at a time, so that their data stays in the cache.
 pub(super) const STRIP: usize = 512;
 
-/// Twice this element of GF(2^128), modulo x^128 + x^7 + x^2 + x + 1.
+/// Doubles an element of GF(2^128), modulo x^128 + x^7 + x^2 + x + 1.
 fn twice(x: u128) -> u128 {
     (x << 1) ^ ((x >> 127) * 0x87)
 }
 
-/// The multiples (j+1)·ρ, a strip of them after the other. The factor is public.
+/// Computes the multiples (j+1)·ρ, strip after strip. The factor ρ is public.
 struct Multiples {
-    /// Those of the numbers 1 to 511.
+    /// The multiples 1·ρ to 511·ρ.
     low: [u128; STRIP],
-    /// (2^(k+1) - 1)·512·ρ: the step from the multiple of 512·i, where i has k ones after its last 0, to the
-    /// next.
+    /// Step k is (2^(k+1) - 1)·512·ρ: the XOR of the multiples 512·i·ρ and 512·(i+1)·ρ if i ends in k ones.
     steps: [u128; 64],
     strip: u64,
     multiple: u128,
 }
 
 impl Multiples {
-    /// From ρ on.
+    /// Prepares the multiples of ρ.
     fn new(rho: u128) -> Self {
         let mut low = [0; STRIP];
         let mut power = rho;
         for k in (0..STRIP.ilog2()).map(|k| 1 << k) {
-            // Number n + 2^k is n and that power, without carry.
+            // Since n < 2^k, multiple n + 2^k is the XOR of multiples n and 2^k.
             low[k - 1] = power;
             for n in 1..k {
                 low[k + n - 1] = low[n - 1] ^ power;
@@ -55,7 +54,7 @@ impl Multiples {
         Multiples { low, steps, strip: 0, multiple: 0 }
     }
 
-    /// Writes those of the next strip.
+    /// Writes the multiples of the next strip.
     fn write(&mut self, multiples: &mut [u128; STRIP]) {
         let next = self.multiple ^ self.steps[self.strip.trailing_ones() as usize];
         for (multiple, low) in multiples.iter_mut().zip(&self.low) {
@@ -66,17 +65,17 @@ impl Multiples {
     }
 }
 
-/// A party's hash, of some leaky ANDs.
+/// The hash of one party for the leaky ANDs of a portion.
 #[derive(Clone, Copy)]
 pub struct Pads {
-    /// Where the keys begin.
+    /// The start of the AES keys.
     pub start: u128,
     /// ρ.
     pub factor: u128,
 }
 
 impl Pads {
-    /// Goes through the hashes of `count` leaky ANDs, strip after strip: `hash` is given where a strip is.
+    /// Calls `hash` for each strip of `count` leaky ANDs, with the range of the strip and the hash for it.
     pub(super) fn strips(&self, count: usize, mut hash: impl FnMut(Range<usize>, LeakyHash<'_>)) {
         let (kernel, keys) = (Kernel::best(), Aes128::new(self.start));
         let (mut multiples, mut tweaks) = (Multiples::new(self.factor), [0; STRIP]);
@@ -99,7 +98,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;
 
-    /// The product in GF(2^128), bit by bit.
+    /// Returns the product in GF(2^128), bit by bit.
     fn times(mut a: u128, mut b: u128) -> u128 {
         let mut product = 0;
         while a != 0 {
@@ -109,7 +108,7 @@ mod tests {
         product
     }
 
-    /// Strip after strip, over the ends of strips and keys, and to an end that is none.
+    /// Compares strips with the formula, across ends of strips and keys, and with an incomplete last strip.
     #[test]
     fn hashes_are_those_of_the_formula() {
         let mut rng = Rng::replayable("test pads");

@@ -1,14 +1,13 @@
-//! How long words and tags are, and how many leaky ANDs make a triple.
+//! The lengths of words and tags, and the number of leaky ANDs in a triple.
 //!
-//! A cheater that wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is
-//! lost with probability 1/2, and then the run ends; with N buckets of B in layers that are shifted against
-//! each other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater
-//! succeeds with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <=
-//! 1/2).
+//! A cheater that wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. It loses each
+//! bet with probability 1/2, and a lost bet ends the run. With N buckets of B in shifted layers, B won bets
+//! fill a bucket with probability at most N^-(B-1). So the cheater succeeds with probability at most 2^-B ·
+//! N^-(B-1). More bets in a layer do not help: t bets win with probability 2^-t, and t/2^t <= 1/2.
 //!
-//! Several pools are no better for it than one, nearly. A cheater that goes on to the next pool has won all
-//! bets in those before, at least B in each in which it tried. So all of them together give 1 + 2^-B + 2^-2B
-//! + … times the best of them.
+//! Several pools help the cheater hardly more than one. A cheater that tries the next pool has won all its
+//! bets in the earlier pools, at least B in each. So all pools together give 1 + 2^-B + 2^-2B + … times the
+//! best pool.
 
 use brickwork_base::Error;
 use brickwork_primitives::cost::LABEL;
@@ -17,39 +16,41 @@ use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
 use serde::{Deserialize, Serialize};
 
-/// How much is made, sent and kept at a time. It does not affect security: the leak of a pool follows from
-/// its size.
+/// The amounts that are made, sent and kept at a time. They do not affect security: a pool's leak follows
+/// from its own size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// AND gates of the components that share a pool of triples, about, unless one component has more.
+    /// About the number of AND gates that share a pool of triples. A single component may have more.
     pub lot: usize,
-    /// AND gates of the components whose masks are opened and whose tables are sent together, unless one has
-    /// more.
+    /// The number of AND gates whose masks are opened and whose tables are sent together. A single component
+    /// may have more.
     pub part: usize,
-    /// Leaky ANDs whose masks are drawn at a time, and most other masks that are drawn with them.
+    /// The number of leaky ANDs whose masks are drawn at a time. At most as many other masks are drawn with
+    /// them.
     pub portion: usize,
 }
 
 /// The sizes of every honest run.
 pub const SIZES: Sizes = Sizes { lot: 1 << 19, part: 1 << 15, portion: 1 << 16 };
 
-/// The part of 2^-s, in bits, that is left to all checks other than pools.
+/// Pools may leak at most 2^-(s + this constant), so that the rest of 2^-s is left to the other checks.
 const OF_OTHER_CHECKS: f64 = 0.1;
 
-/// OTs by which digests of as many bits are compared.
+/// The number of OTs that compare digests, and of bits in a digest.
 pub(super) const COMPARED: usize = 128;
 
-/// Base-2 logarithm of the probability to guess an offset of 127 unknown bits, with 2^15 calls per key.
+/// Minus the base-2 logarithm of the probability to guess an offset: 127 unknown bits, 2^15 calls under a
+/// key.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// Lengths that follow from the statistical security.
+/// The lengths that follow from the statistical security s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// s, in bits.
+    /// The statistical security s in bits.
     pub security: u32,
-    /// t: bits of a leaky AND that are compared, a multiple of 8.
+    /// t: the number of compared bits of a leaky AND, a multiple of 8.
     pub compared: u32,
-    /// c: bytes of a label or a MAC that go into a digest once inputs are used.
+    /// c: the number of bytes of a label or a MAC that a digest covers after inputs are used.
     pub tag: usize,
 }
 
@@ -75,34 +76,34 @@ impl Level {
         self.compared as usize / 8
     }
 
-    /// Returns the bytes of this many AND gates that wait for their program, at the garbler and the
-    /// evaluator.
+    /// Returns the bytes that the garbler, and the evaluator, keeps for this many AND gates that wait for
+    /// their program.
     pub fn waiting_bytes(&self, ands: u64) -> [u64; 2] {
         let tag = self.tag as u64;
         [4 * tag * ands, 3 * (LABEL + tag) * ands]
     }
 
-    /// Returns the bits that are compared, as a mask.
+    /// Returns a mask for the compared bits of a word.
     pub fn compared_mask(&self) -> u128 {
         (1 << self.compared) - 1
     }
 }
 
-/// Buckets of leaky ANDs, each of which gives a triple.
+/// A set of buckets of leaky ANDs. Each bucket gives one triple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
-    /// N: buckets.
+    /// N: the number of buckets.
     pub size: usize,
-    /// B: leaky ANDs in a bucket.
+    /// B: the number of leaky ANDs in a bucket.
     pub bucket: usize,
 }
 
 impl Pool {
-    /// None at all.
+    /// The empty pool.
     pub const NONE: Pool = Pool { size: 0, bucket: 0 };
 
-    /// Returns the cheapest pool of at least `triples` buckets, of which any number together leaks with
-    /// probability at most 2^-`bits`, minus the part of other checks.
+    /// Returns the cheapest pool of at least `triples` buckets. Any number of such pools together leak with
+    /// probability at most 2^-`bits`, less a part for the other checks.
     pub fn choose(triples: usize, bits: f64) -> Pool {
         if triples == 0 {
             return Pool::NONE;
@@ -113,7 +114,7 @@ impl Pool {
             Pool { size: triples.max(least as usize), bucket }
         };
         let cheapest = (3..=bits.ceil() as usize).map(of).min_by_key(|pool| pool.leaky_ands());
-        cheapest.expect("there is a largest bucket")
+        cheapest.expect("at least one bucket size is tried")
     }
 
     /// Returns the number of leaky ANDs of all buckets.
@@ -121,7 +122,8 @@ impl Pool {
         self.size * self.bucket
     }
 
-    /// Returns the base-2 logarithm of the probability with which a cheater learns an inner bit of a triple.
+    /// Returns the base-2 logarithm of the probability that a cheater learns an inner bit of a triple of this
+    /// pool.
     pub fn leaks_log2(&self) -> f64 {
         match self.size {
             0 => f64::NEG_INFINITY,
@@ -130,27 +132,27 @@ impl Pool {
     }
 }
 
-/// Returns the base-2 logarithm of a cheater's advantage with any number of pools over one pool, if a bucket
-/// has this many leaky ANDs: 1 / (1 - 2^-B).
+/// Returns the base-2 logarithm of 1 / (1 - 2^-B): the factor by which any number of pools helps a cheater
+/// more than one pool.
 pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
 }
 
-/// The way in which a lot was made, which determines its part of a bound.
+/// The figures of a lot that a bound depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The pool that its triples were made of.
+    /// The pool of the lot's triples.
     pub pool: Pool,
-    /// Calls of the OT extension, both ways together.
+    /// The number of calls of the OT extension, in both directions together.
     pub calls: u64,
-    /// Openings of masks.
+    /// The number of openings of masks.
     pub openings: u64,
 }
 
 impl Origin {
-    /// Returns the bound on a cheater's success in making it, and in the use of it, if it is given up and
-    /// another one takes its place. The bound of a pool assumes that others had been made before it, as a
-    /// cheater that gives up a lot may have won its bets in others.
+    /// Returns the bound on a cheater's success in this lot, if the lot is given up and made again. The
+    /// factor for many pools is included, because a cheater that gives up a lot may have won its bets in
+    /// others.
     pub fn bound(&self, level: Level) -> Upper {
         let (leaks, compared) = match self.pool.size {
             0 => (f64::NEG_INFINITY, f64::NEG_INFINITY),
@@ -164,21 +166,21 @@ impl Origin {
     }
 }
 
-/// Guess t - 1 bits of an offset.
+/// Returns the base-2 logarithm of the probability to guess t - 1 bits of an offset.
 fn compared_log2(level: Level) -> f64 {
     -f64::from(level.compared - 1)
 }
 
-/// The probability of passing with a contradiction in one of this many calls of the OT extension.
+/// Returns the base-2 logarithm of the probability that a contradiction in one of these calls passes.
 fn calls_log2(calls: u64) -> f64 {
     (calls as f64).log2() - CALL_BITS
 }
 
-/// A receiver's contradiction in a call of the OT extension passes with probability 2 to the minus this.
+/// A receiver's contradiction in a call of the OT extension passes its check with probability 2^-`CALL_BITS`.
 const CALL_BITS: f64 = 115.0;
 
-/// Returns a lot's part of the bound in calls of the OT extension: for its portions of masks, and for its
-/// number of masks. An iteration of a PCG has a check that lets more pass than that of a call.
+/// Returns the number of calls of the OT extension that a lot counts in the bound. An iteration of a PCG
+/// counts as several calls, because a contradiction passes its check more easily.
 pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     match cot {
         Cot::Pcg => {
@@ -189,20 +191,20 @@ pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     }
 }
 
-/// The probability of guessing an offset, which a MAC or a digest of 128 bits requires, in one of this many
-/// openings of both.
+/// Returns the base-2 logarithm of the probability to guess an offset in one of these openings. A wrong share
+/// needs such a guess, because it has a MAC and a digest of 128 bits.
 fn openings_log2(openings: u64) -> f64 {
     (openings as f64).log2() - 126.0
 }
 
-/// The bound on a cheater's success, part by part. It may know an inner bit of a triple of some pool, or
-/// guess t - 1 bits of an offset once (a wrong guess ends the run). It may guess the last bytes of a digest's
-/// tags on either side, contradict itself in a call of the OT extension, or guess an offset.
+/// The bound on a cheater's success, part by part. The cheater may know an inner bit of a triple. It may
+/// guess t - 1 bits of an offset; a wrong guess ends the run. It may guess the tags behind a digest on either
+/// side. Its contradiction in a call of the OT extension may pass. And it may guess an offset.
 #[derive(Clone, Debug)]
 pub struct Budget(Vec<(&'static str, f64)>);
 
 impl Budget {
-    /// Returns the bound of everything that uses the same offsets: lots of these origins, and this many other
+    /// Returns the bound of everything that uses the same offsets: lots with these figures, and further
     /// openings.
     pub fn of(level: Level, origins: impl IntoIterator<Item = Origin>, openings: u64) -> Self {
         let (mut worst, mut repeated, mut calls, mut opened) = (f64::NEG_INFINITY, 0.0, 0, openings);
@@ -220,12 +222,12 @@ impl Budget {
             ("calls of the OT extension", calls_log2(calls)),
             ("macs of opened masks", openings_log2(opened)),
         ];
-        // Components without AND gates give a cheater fewer chances.
+        // Without AND gates some parts have probability 0, whose logarithm is infinite.
         parts.retain(|(_, log2)| log2.is_finite());
         Budget(parts)
     }
 
-    /// Adds lots that were begun and given up, of this risk in units of 2^-128.
+    /// Adds the risk of lots that were begun and given up, in units of 2^-128.
     #[must_use]
     pub fn and_given_up(mut self, risk: u128) -> Self {
         if risk > 0 {
@@ -234,30 +236,30 @@ impl Budget {
         self
     }
 
-    /// Returns the base-2 logarithm of the sum.
+    /// Returns the base-2 logarithm of the sum of all parts.
     pub fn log2(&self) -> f64 {
         self.0.iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()
     }
 
-    /// Returns the parts for a report.
+    /// Returns the parts, for a report.
     pub fn spent(&self) -> Vec<Spent> {
         let parts = self.0.iter();
         parts.map(|&(check, bound_log2)| Spent { check: check.into(), bound_log2 }).collect()
     }
 }
 
-/// The portions in which the masks of a lot are drawn.
+/// The numbers of masks of a lot, and their division into portions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
-    /// Leaky ANDs, of three masks each.
+    /// The number of leaky ANDs. Each takes three masks.
     pub leaky: usize,
-    /// Masks for anything else.
+    /// The number of masks for other purposes.
     pub masks: usize,
-    /// Most of either in a portion.
+    /// The most leaky ANDs, and the most other masks, of a portion.
     pub portion: usize,
 }
 
-/// Masks that are drawn together: of leaky ANDs, of a comparison and others.
+/// The numbers of masks of one portion: for leaky ANDs, for the comparison, and for other purposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Draw {
     pub leaky: usize,
@@ -266,17 +268,18 @@ pub(super) struct Draw {
 }
 
 impl Draws {
-    /// Returns how many portions there are.
+    /// Returns the number of portions.
     pub fn count(&self) -> usize {
         self.leaky.max(self.masks).div_ceil(self.portion)
     }
 
-    /// Returns how many masks are drawn in all.
+    /// Returns the number of masks of all portions.
     pub fn total(&self) -> usize {
         self.all().map(|draw| draw.total()).sum()
     }
 
-    /// Returns portion number `k`. Leaky ANDs come first, and other masks a part in each portion.
+    /// Returns portion number `k`. The first portions have the leaky ANDs; other masks fill each portion in
+    /// turn.
     pub fn at(&self, k: usize) -> Draw {
         let leaky = self.leaky.saturating_sub(k * self.portion).min(self.portion);
         let compared = if k == 0 && leaky > 0 { COMPARED } else { 0 };
@@ -284,14 +287,13 @@ impl Draws {
         Draw { leaky, compared, masks: upto(k + 1) - upto(k) }
     }
 
-    /// Returns all portions, in order.
     pub fn all(self) -> impl Iterator<Item = Draw> {
         (0..self.count()).map(move |k| self.at(k))
     }
 }
 
 impl Draw {
-    /// Masks in all.
+    /// Returns the number of masks of this portion.
     pub fn total(&self) -> usize {
         3 * self.leaky + self.compared + self.masks
     }
@@ -301,7 +303,7 @@ impl Draw {
 mod tests {
     use super::*;
 
-    /// B by shifts for pools of 2^n, as the table of the design has it, and the least pools of some B.
+    /// The bucket sizes B for pools of 2^n, as in the design's table, and the smallest pools for some B.
     #[test]
     fn buckets_are_those_that_the_bound_allows() {
         for (security, expected) in
@@ -337,8 +339,8 @@ mod tests {
         assert_eq!(Pool::choose(0, 40.0), Pool::NONE);
     }
 
-    /// A cheater that attacks one pool after another, as long as it wins all bets, gains no more than this
-    /// sum.
+    /// A cheater that attacks pools one after another, until it loses a bet, gains no more than the factor
+    /// allows.
     #[test]
     fn many_pools_are_nearly_one() {
         for bucket in 3..9 {
@@ -356,8 +358,7 @@ mod tests {
         }
     }
 
-    /// All masks are drawn, each once, in portions that are not too large; a comparison comes with the first
-    /// leaky ANDs.
+    /// The portions hold each mask once and are not too large. The first one has the masks of the comparison.
     #[test]
     fn portions_hold_all_masks() {
         for (leaky, masks) in [(0, 0), (0, 5), (1, 0), (100, 0), (100, 3), (3, 100), (64, 64), (1000, 999)] {
@@ -372,15 +373,15 @@ mod tests {
         }
     }
 
-    /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and
-    /// wins all of its bets, with the probability of the bound.
+    /// Tries all ways to bet on the leaky ANDs of a small pool against all shifts. The best way fills a
+    /// bucket and wins all bets with the probability of the bound.
     #[test]
     fn row_04_no_bets_do_better_than_the_bound() {
         for (size, bucket) in [(4_usize, 2_usize), (5, 2), (3, 3)] {
             let (sets, shifts) = ((1_usize << size) - 1, size.pow(bucket as u32 - 1));
             let mut best = 0.0_f64;
             for way in 0..sets.pow(bucket as u32) {
-                // For each layer the leaky ANDs on which it bets: at least one.
+                // For each layer a nonempty set of leaky ANDs to bet on.
                 let layer = |k: usize| way / sets.pow(k as u32) % sets + 1;
                 let is_bet = |k: usize, i: usize| layer(k) >> (i % size) & 1 == 1;
                 let shift =

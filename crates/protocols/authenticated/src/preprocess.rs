@@ -1,5 +1,5 @@
-//! Components are made: random masks on all wires, triples for their AND gates, and tables. Nothing here
-//! depends on how a program connects them.
+//! Makes components: random masks on all wires, triples for their AND gates, and tables. Nothing here depends
+//! on how a program connects the components.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -26,10 +26,10 @@ use crate::words::{
     put_word,
 };
 
-/// Fresh masks of a lot, which are used one after the other.
+/// The fresh masks of a lot, taken one after another.
 pub(super) struct Fresh<'a> {
     views: Vec<View<'a>>,
-    /// The first that has some left, and how many of it are used.
+    /// The first view with masks left, and the number of its used masks.
     at: (usize, usize),
 }
 
@@ -38,19 +38,19 @@ impl<'a> Fresh<'a> {
         Fresh { views: triples.others().collect(), at: (0, 0) }
     }
 
-    /// Begins with these.
+    /// Takes masks from this view only.
     pub fn new(view: View<'a>) -> Self {
         Fresh { views: vec![view], at: (0, 0) }
     }
 
-    /// Takes the next shares.
+    /// Takes the next masks.
     fn take(&mut self, count: usize) -> Shares {
         let mut taken = Shares::with_capacity(count);
         self.take_to(&mut taken, count);
         taken
     }
 
-    /// Takes the next shares, and appends them to others.
+    /// Takes the next masks and appends them to `taken`.
     fn take_to(&mut self, taken: &mut Shares, mut count: usize) {
         while count > 0 {
             look();
@@ -63,21 +63,21 @@ impl<'a> Fresh<'a> {
     }
 }
 
-/// A part of a lot between both parties' openings. Lists are `[copy][gate]`.
+/// A part of a lot between the openings of both parties. Lists have the order `[copy][gate]`.
 pub(super) struct Half<'b> {
     part: &'b Part,
     ports: Shares,
     outputs: Shares,
-    /// Masks of the operands of AND gates, two for each.
+    /// The masks of the operands of AND gates, two for each gate.
     operands: Shares,
-    /// Fresh masks of their results.
+    /// The fresh masks of the results of AND gates.
     results: Shares,
-    /// Masks x of their triples.
+    /// The masks x of the gates' triples.
     x: Shares,
 }
 
-/// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ.
-/// Instead of a key there is the word whose other half is the peer's MAC: A at the garbler, C at the
+/// The masks that garble AND gates, known after the openings: of both operands, and μ. In place of a key is
+/// the word that adds up with the peer's MAC to the mask times the offset: A at the garbler, C at the
 /// evaluator.
 pub(super) struct GateMasks {
     operands: Shares,
@@ -85,7 +85,7 @@ pub(super) struct GateMasks {
 }
 
 impl<'b> Half<'b> {
-    /// Puts masks on the wires of a part's copies.
+    /// Takes fresh masks for the ports and AND gates of a part, and computes the masks of its other wires.
     pub fn new(
         own: &Owner,
         schedule: &Schedule,
@@ -107,13 +107,14 @@ impl<'b> Half<'b> {
         Half { part, ports, outputs, operands, results, x }
     }
 
-    /// Returns this party's message about the opened masks.
+    /// Makes this party's message that opens masks for the triples.
     fn shown(&self, member: &Member, triples: &Triples, place: Place) -> Shown {
         let count = (triples.layers().saturating_sub(1) + 2) * self.part.ands.len();
         member.shown(Opening::TRIPLES, place, count, &|each| self.opened(triples, List::Macs, each))
     }
 
-    /// Receives the peer's message about them; this party's shares are `own`. Returns their values.
+    /// Receives and checks the peer's message that opens masks for the triples. `own` are this party's
+    /// shares. Returns the values of the masks.
     fn seen(
         &self,
         member: &mut Member,
@@ -124,8 +125,8 @@ impl<'b> Half<'b> {
         member.see(Opening::TRIPLES, place, &|each| self.opened(triples, List::Keys, each), own)
     }
 
-    /// Visits the openings: the differences that join triples, then those of both operands of a gate to its
-    /// triple's.
+    /// Visits the masks to open: differences that join leaky ANDs to triples, then for each gate the
+    /// differences between its operands and its triple.
     pub fn opened(&self, triples: &Triples, list: List, each: &mut dyn FnMut(&[Label])) {
         let Part { ands, .. } = self.part;
         triples.differences(ands.clone(), list, each);
@@ -140,7 +141,7 @@ impl<'b> Half<'b> {
         }
     }
 
-    /// Multiplies masks, using the openings: μ = λ_a·λ_b + λ_c of each gate.
+    /// Computes μ = λ_a·λ_b + λ_c of each gate from its triple and the opened values.
     pub fn multiplied(&mut self, own: &Owner, triples: &Triples, values: &[u8]) -> GateMasks {
         let (count, buckets) = (self.part.ands.len(), &self.part.ands);
         let (joins, differences) = values.split_at(values.len() - 2 * count);
@@ -171,7 +172,7 @@ impl<'b> Half<'b> {
     }
 }
 
-/// Returns the lower bytes of three words of each gate: of both operands, and μ.
+/// Returns the lower `c` bytes of three words of each gate: of both operands and of μ.
 pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<u8> {
     let mut tags = Secrets::zeros(3 * c * mu.len() + SPARE);
     for (k, (operands, mu)) in operands.as_chunks::<2>().0.iter().zip(mu).enumerate() {
@@ -182,7 +183,7 @@ pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<
     tags
 }
 
-/// Makes the components of a run.
+/// Makes the garbler's part of the components of a run.
 ///
 /// # Errors
 /// As [`garble`].
@@ -202,11 +203,11 @@ pub(super) fn garbler(
     Ok(made)
 }
 
-/// Makes a lot, whose masks are drawn in the room of the one before.
+/// Makes the garbler's part of a lot. `room` is the memory of the previous lot's masks.
 ///
 /// # Errors
-/// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails, [`Error::Resource`] if there is
-/// no room.
+/// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails, [`Error::Resource`] if memory
+/// or disk is full.
 pub(super) fn garble(
     member: &mut Member,
     lot: &Lot,
@@ -216,7 +217,7 @@ pub(super) fn garble(
     made: &mut Made<Garbled>,
 ) -> Result<(), Error> {
     let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
-    // The first fresh masks are those of inputs.
+    // The first fresh masks of a lot are for inputs.
     let mut fresh = Fresh::of(&triples);
     fresh.take_to(&mut made.inputs, lot.inputs);
     made.input_labels.extend((0..lot.inputs).map(|_| member.rng.label().with_colour(0)));
@@ -235,7 +236,7 @@ pub(super) fn garble(
     Ok(())
 }
 
-/// Garbles a part's copies, and sends two rows of each AND gate and a bit.
+/// Garbles the copies of a part, and sends two rows and a bit of each AND gate.
 fn send_tables(
     member: &mut Member,
     schedule: &Schedule,
@@ -246,7 +247,8 @@ fn send_tables(
     let Half { part: &Part { copies: count, ref ands, .. }, ports, outputs, .. } = half;
     let GateMasks { operands, mut mu } = masks;
     member.hooks.alter(Point::Products, &mut mu.keys);
-    // The evaluator's openings have been checked: it could not know how the hash begins.
+    // The start is drawn after the evaluator's openings are checked, so the openings cannot depend on the
+    // hash.
     let start = member.rng.block();
     let port_labels: Secrets<Label> = (0..ports.len()).map(|_| member.rng.label().with_colour(0)).collect();
     let mut output_labels = Secrets::zeros(outputs.len());
@@ -282,7 +284,7 @@ fn send_tables(
     Ok(Garbled { count, ports, port_labels, outputs, output_labels, labels, macs })
 }
 
-/// Receives the components of a run.
+/// Makes the evaluator's part of the components of a run.
 ///
 /// # Errors
 /// As [`garble`].
@@ -303,8 +305,8 @@ pub(super) fn evaluator(
     Ok(made)
 }
 
-/// Receives a lot. It sends its shares of a part before it receives those of the previous part, so that
-/// nobody waits for a crossing.
+/// Makes the evaluator's part of a lot. The evaluator sends its openings of a part before it receives the
+/// tables of the previous part, so that no party waits for a crossing.
 ///
 /// # Errors
 /// As [`garble`].
@@ -343,7 +345,7 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// Receives the tables of a part, and adds this party's words.
+/// Receives the tables of a part, and adds the evaluator's words to them.
 fn receive_tables(
     member: &mut Member,
     schedule: &Schedule,

@@ -6,13 +6,13 @@ use brickwork_session::{Cheater, PhaseReport, Promise, Triples};
 use crate::layout::{Layout, Making};
 use crate::parameters::{Budget, COMPUTATIONAL_BITS, Level, Pool};
 
-/// Makes the promise of a run that makes all it takes.
+/// Makes the promise of a run that makes all its items itself.
 pub(crate) fn promise(layout: &Layout, making: &Making) -> Promise {
     let pools = making.lots.iter().map(|lot| lot.pool);
     promise_of(layout, making.level, making.cot, &making.budget(), pools)
 }
 
-/// Makes the promise of a run that takes triples of these pools.
+/// Makes the promise of a run that takes its triples from these pools.
 pub(crate) fn promise_of(
     layout: &Layout,
     level: Level,
@@ -36,14 +36,13 @@ pub(crate) fn promise_of(
     }
 }
 
-/// A party's result. Its outputs are ordered port after port.
+/// The result of a party. Its outputs are in the order of the ports.
 pub type Report = brickwork_session::Report<Authenticated>;
 
-/// Components with authenticated masks, as one of the family; its parties are in the crate's root.
+/// The type that stands for this protocol in the code that all protocols share.
 #[derive(Clone, Copy, Debug)]
 pub struct Authenticated;
 
-/// Reports a run.
 pub(super) fn report(
     outputs: Vec<bool>,
     phases: Vec<PhaseReport>,

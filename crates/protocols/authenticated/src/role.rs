@@ -1,4 +1,4 @@
-//! The work with lots and programs that both roles share.
+//! The operations on lots and programs that both roles have.
 
 use brickwork_base::{Error, Party};
 
@@ -11,15 +11,14 @@ use crate::setup::Member;
 use crate::shelf::Shelf;
 use crate::{build, decode, evaluate, preprocess};
 
-/// A role, by its copies.
+/// A role, named by the type of its copies.
 pub(super) trait Role: Copies + Sized {
-    /// The party.
     const ROLE: Party;
 
-    /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
+    /// Returns the bytes that wait for a program for each AND gate, if tags have `c` bytes.
     fn an_and(c: usize) -> usize;
 
-    /// Makes a lot, whose masks are drawn in the room of the one before.
+    /// Makes a lot. `room` is the memory of the previous lot's masks.
     ///
     /// # Errors
     /// As [`preprocess::garble`].
@@ -32,11 +31,11 @@ pub(super) trait Role: Copies + Sized {
         made: &mut Made<Self>,
     ) -> Result<(), Error>;
 
-    /// Runs a program with the made items. Returns this party's outputs, and all wires of the program.
+    /// Runs a program on the items of `made`. Returns this party's outputs and all wires of the program.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little; [`Error::Peer`] if the peer cheats, [`Error::Io`] if it goes
-    /// away.
+    /// [`Error::Stock`] if there are too few items, [`Error::Peer`] if the peer cheats, [`Error::Io`] if it
+    /// goes away.
     fn execute(
         member: &mut Member,
         layout: &Layout,

@@ -1,9 +1,9 @@
-//! Sessions in memory: all items of the steps are made at the beginning, and then the steps run one after
-//! another. Values that a step keeps stay garbled, and later ones carry them on.
+//! Sessions in memory: all items for the steps are made at the beginning, and then the steps run one after
+//! another. Values that a step keeps stay garbled, so that later steps can use them.
 //!
-//! A step is crossings 7 to 12, after an agreement on the step. No mask of its outputs is sent before its
-//! digest; a kept value is opened in no step. Every call consumes the session, so an error destroys it, and
-//! all that was made with its offsets.
+//! A step consists of crossings 7 to 12, after both parties agreed on the step. The masks of its outputs are
+//! sent only after its digest; no step opens a kept value. Every call consumes the session, so an error
+//! destroys it with everything made under its offsets.
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
@@ -22,21 +22,21 @@ use crate::setup::{self, Member};
 use crate::shelf::Shelf;
 use crate::stored::{Filling, Request};
 
-/// Openings of masks in all steps of a session: fewer than 2^40 steps.
+/// The openings of masks in all steps of a session: fewer than 2^40 steps, three openings each.
 const OPENINGS_OF_STEPS: u64 = 3 << 40;
 
 /// The result of a step.
 #[derive(Debug)]
 pub struct StepReport {
-    /// The bits of the outputs that this party learns, port after port.
+    /// The bits of the outputs that this party learns, in the order of the ports.
     pub outputs: Vec<bool>,
-    /// The values that nobody decoded, in the order of its outputs.
+    /// The values that no party learns, in the order of the program's outputs.
     pub kept: Vec<Secret>,
-    /// The promise, of all steps of the session together.
+    /// The promise for all steps of the session together.
     pub promise: Promise,
 }
 
-/// A session between two steps, at either party.
+/// A session of either party, between two steps.
 pub struct Session(Of);
 
 enum Of {
@@ -44,7 +44,7 @@ enum Of {
     Evaluator(Box<Standing<Received>>),
 }
 
-/// A role's session.
+/// The session of one role.
 struct Standing<C> {
     member: Member,
     made: Made<C>,
@@ -54,12 +54,12 @@ struct Standing<C> {
 }
 
 impl Session {
-    /// Sets a session up, and makes all that its steps may take, of these OTs.
+    /// Sets up a session, and makes all items that its steps may take. Masks come from OTs of the kind `cot`.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
-    /// it goes away; [`Error::Input`] if a gate cannot be masked, [`Error::Usage`] for a security that is not
-    /// offered.
+    /// it goes away. [`Error::Input`] if a gate cannot be masked, [`Error::Usage`] for a security other than
+    /// 40, 64 or 80.
     pub fn begin(
         party: Party,
         channel: Channel,
@@ -87,13 +87,13 @@ impl Session {
         }))
     }
 
-    /// Runs a step, or a program that is one. `input` are the bits that this party gives. Returns its result,
+    /// Runs a step, or a program as a step. `input` has this party's input bits. Returns the step's result,
     /// and the session for the next step.
     ///
     /// # Errors
-    /// As [`Session::begin`]; [`Error::Mismatch`] if the peer means another step, [`Error::Stock`] if too few
-    /// items are left for it, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a kept
-    /// value was forgotten or belongs to another session.
+    /// As [`Session::begin`]. [`Error::Mismatch`] if the peer runs another step, [`Error::Stock`] if too few
+    /// items are left, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a kept value was
+    /// forgotten or belongs to another session.
     pub fn run(self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
         self.run_step(&step.into(), input)
     }
@@ -133,7 +133,6 @@ impl Session {
     }
 }
 
-/// Sets a session up and makes the requested items.
 fn begin<C: Role>(
     run: Metered,
     terms: &Terms,
@@ -159,7 +158,7 @@ fn begin<C: Role>(
     Ok(Standing { member, made, cot, pools, budget })
 }
 
-/// Returns the bound on a cheater's success in all steps together, which is within the requested security.
+/// Checks that the bound for all steps together is within the requested security, and returns it.
 fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Result<Budget, Error> {
     let budget = Budget::of(level, steps.iter().map(|step| step.origin(cot)), OPENINGS_OF_STEPS);
     let small = forced.level.is_some() || forced.pool.is_some();

@@ -1,4 +1,4 @@
-//! The greeting, both offsets, and correlated OTs both ways.
+//! Sets up a session: the greeting, the offsets of both parties, and correlated OTs in both directions.
 
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
@@ -20,7 +20,7 @@ use crate::parameters::Level;
 use crate::report::Authenticated;
 use crate::share::Owner;
 
-/// A party's state of a session, which has the lifetime of its offset.
+/// A party's state in a session. One offset serves the whole session.
 pub(super) struct Member {
     pub run: Metered,
     pub rng: Rng,
@@ -30,9 +30,9 @@ pub(super) struct Member {
     /// The values that steps have kept.
     pub keep: Keep,
     pub id: SessionId,
-    /// Keys the hashes of this session.
+    /// The key of all hashes of this session.
     pub key: [u8; 32],
-    /// Names batches that go into a store.
+    /// The serial numbers of batches for a store.
     pub serials: Range,
     places: Range,
     sender: Sender,
@@ -44,53 +44,53 @@ impl Member {
         self.run.finish()
     }
 
-    /// Returns the position of the next hash; the peer draws the same.
+    /// Returns the place of the next hash. Both parties draw the same places.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is none left.
+    /// [`Error::Limit`] if the counter is used up.
     pub fn place(&mut self) -> Result<Place, Error> {
         Place::next(&mut self.places)
     }
 
-    /// Makes OTs beforehand for this many masks, for kinds that do so. The peer does the same, and no message
-    /// waits to be read.
+    /// Makes OTs for this many masks ahead of time, if the kind of OTs does so. Both parties call this at the
+    /// same time, and no unread message may be waiting.
     pub fn provide(&mut self, count: usize) -> Result<(), Error> {
         chosen::provide(&mut self.run.channel, &mut self.sender, &mut self.receiver, count)
     }
 
-    /// Chooses the bits of masks at random, writes their MACs, and sends the data from which the peer's keys
-    /// follow.
+    /// Chooses random bits for masks, writes their MACs to `macs`, and sends the message from which the peer
+    /// computes its keys.
     pub fn choose(&mut self, macs: &mut [Label]) -> Result<(), Error> {
         self.receiver.random_bits(&mut self.run.channel, &mut self.rng, macs)
     }
 
-    /// Receives the peer's message about its choices, checks it, and writes the keys of its masks.
+    /// Receives and checks the peer's message about its random bits, and writes the keys of its masks to
+    /// `keys`.
     pub fn accept(&mut self, keys: &mut [Label]) -> Result<(), Error> {
         self.sender.random_bits(&mut self.run.channel, keys)
     }
 
-    /// Ends the run if a check does not hold: every check of this protocol is made here.
+    /// Ends the run if a check fails. All checks of this protocol call this function.
     ///
     /// # Errors
-    /// [`Error::Peer`] with this cheat, unless it holds.
+    /// [`Error::Peer`] with this cheat if the check fails.
     pub fn require(&self, holds: impl Into<bool>, cheat: Cheat) -> Result<(), Error> {
         if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
     }
 
-    /// Keeps the outputs of a step that no party learns; these are its wires.
+    /// Keeps the outputs of a step that no party learns. `wires` has all wires of the step.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is no number left for it.
+    /// [`Error::Limit`] if all numbers of kept values are used up.
     pub fn keep_of(&mut self, layout: &Layout, wires: &Wires) -> Result<(), Error> {
         self.keep.keep(&self.id, layout.program, |output| wires.some(&output.wires))
     }
 
-    /// Returns the OTs of its masks.
+    /// Returns the kind of OTs that the masks come from.
     pub fn cot(&self) -> Cot {
         self.sender.cot()
     }
 
-    /// Returns the other party.
     pub fn peer(&self) -> Party {
         match self.own.role {
             Party::Garbler => Party::Evaluator,
@@ -99,7 +99,7 @@ impl Member {
     }
 }
 
-/// Returns the series in which a party is the sender.
+/// Returns the OT series in which this party is the sender.
 fn sends(role: Party) -> Direction {
     match role {
         Party::Garbler => Direction::GarblerSends,
@@ -107,7 +107,7 @@ fn sends(role: Party) -> Direction {
     }
 }
 
-/// Greets the peer. Returns the keys of the base OTs, as many each way, and the session.
+/// Greets the peer. Returns the keys of the base OTs of both directions, and the session's identifier.
 fn base_ots(
     run: &mut Metered,
     hooks: &Hooks,
@@ -135,7 +135,7 @@ fn base_ots(
     Ok((keys, answer.session))
 }
 
-/// Sets up a party: both do the same, and agree on the data of `digests`.
+/// Sets up a party. Both parties call this, and must agree on `digests`.
 pub(super) fn member(
     mut run: Metered,
     terms: &Terms,
@@ -152,7 +152,7 @@ pub(super) fn member(
     let (keys, id) = base_ots(&mut run, &hooks, terms, digests, &choices)?;
     let role = run.role;
     let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
-    // The receiver's message comes first, or both would wait.
+    // Both parties send the receiver's message first. If both waited for it first, neither would go on.
     let receiver = Receiver::set_up(cot, &mut run.channel, &other, &keys.sent)?;
     let sender = Sender::set_up(cot, &mut run.channel, &own, *offset, &keys.received)?;
     let own = Owner { role, delta: Delta::new(offset.bits()) };
@@ -162,15 +162,15 @@ pub(super) fn member(
     Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
 }
 
-/// The key of a session's hashes.
+/// Returns the key of all hashes of a session.
 fn key_of(id: &SessionId) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", id)
 }
 
-/// Version of the secrets.
+/// The version of the stored secrets.
 const VERSION: u32 = 1;
 
-/// The state from which another process resumes a session, besides the keys of its OTs.
+/// The state, apart from the keys of OTs, from which another process resumes a session.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct Fixed {
     version: u32,
@@ -181,17 +181,17 @@ struct Fixed {
 }
 
 impl Member {
-    /// Returns the secrets for [`Member::restored`].
+    /// Returns the secrets from which [`Member::restored`] resumes this session.
     pub fn secrets(&self) -> Secrets {
         let (cot, offset) = (self.cot(), self.sender.offset().bits());
         let fixed = Fixed { version: VERSION, session: self.id, cot, offset };
         Secrets::new(&fixed, Forward::join([self.sender.keys_behind(), self.receiver.keys_behind()]))
     }
 
-    /// Makes a session again. It draws from no counter before [`Member::enter`].
+    /// Resumes a session. It draws from no counter before [`Member::enter`].
     ///
     /// # Errors
-    /// [`Error::Stock`] if they are malformed.
+    /// [`Error::Stock`] if the secrets are malformed.
     pub fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let malformed =
             || Error::Stock("the secrets of a session are malformed or of another version".into());
@@ -204,7 +204,7 @@ impl Member {
         let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
         let [sends, receives] = cot.keys();
         let mut keys = secrets.forward.split(&[sends, receives])?.into_iter();
-        let mut next = || keys.next().expect("as many parts as asked for");
+        let mut next = || keys.next().expect("the lengths of all parts add up");
         let sender = Sender::restored(cot, &own, *offset, next())?;
         let receiver = Receiver::restored(cot, &other, next())?;
         let rng = Rng::new("brickwork authenticated components from stock")?;
@@ -214,11 +214,11 @@ impl Member {
         Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
     }
 
-    /// Goes on with the ranges of an entry: of OTs both ways, and of places of hashes. The peer does the
-    /// same.
+    /// Continues with the ranges of an entry of the log: for OTs of both directions, and for places of
+    /// hashes. The peer uses the same ranges.
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is taken already.
+    /// [`Error::Usage`] if a range was taken before.
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.keep.enter(ranges)?;
         self.places = ranges.take(&PLACES)?;

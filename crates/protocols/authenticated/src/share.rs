@@ -1,16 +1,15 @@
-//! Authenticated masks: a random bit of which either party has a share that it cannot deny.
+//! Authenticated masks: random bits of which each party has a share. Neither party can lie about its share.
 //!
 //! ```text
-//!   ⟨λ⟩, λ = λ^G + λ^E     each party P has its bit λ^P, a key K_P and a mac M_P
-//!   M_G = K_E + λ^G·Δ_E    M_E = K_G + λ^E·Δ_G     K ends in 0, M in the party's bit
+//!   ⟨λ⟩, λ = λ^G + λ^E     each party P has its bit λ^P, a key K_P and a MAC M_P
+//!   M_G = K_E + λ^G·Δ_E    M_E = K_G + λ^E·Δ_G     K ends in 0, M ends in the party's bit
 //! ```
 //!
-//! A party's *key* is the word by which it checks the other's bit, its *mac* the one that shows its own. Sums
-//! of masks are sums of words, for either party. With A = K_G + λ^G·Δ_G and B = M_E this is A + B = λ·Δ_G,
-//! and with C = K_E + λ^E·Δ_E and M = M_G it is M + C = λ·Δ_E: docs/protocols/authenticated.md speaks of
-//! these four.
+//! With its *key* a party checks the other party's bit; with its *MAC* it proves its own bit. Sums of masks
+//! are sums of words at each party. docs/protocols/authenticated.md has four words instead: A = K_G + λ^G·Δ_G
+//! and B = M_E with A + B = λ·Δ_G, and C = K_E + λ^E·Δ_E and M = M_G with M + C = λ·Δ_E.
 //!
-//! Words lie in two lists, of keys and of macs, as most loops want one of them.
+//! Keys and MACs lie in two separate lists, because most loops need only one of them.
 
 use std::ops::{BitXor, Range};
 
@@ -21,12 +20,12 @@ use zeroize::Zeroize;
 use crate::secrets::Secrets;
 use crate::words::add_where;
 
-/// A party's words of a mask.
+/// A party's key and MAC of one mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
-    /// The key by which it checks the peer's bit: the peer's mac of 0.
+    /// The key that checks the peer's bit: the peer's MAC if the bit is 0.
     pub key: Label,
-    /// That shows its own bit, and ends in it.
+    /// The MAC that proves this party's bit. Its last bit is this bit.
     pub mac: Label,
 }
 
@@ -37,7 +36,7 @@ impl BitXor for Share {
     }
 }
 
-/// The name of one of a party's words of masks.
+/// Selects the keys or the MACs.
 #[derive(Clone, Copy)]
 pub(super) enum List {
     Keys,
@@ -45,18 +44,17 @@ pub(super) enum List {
 }
 
 impl List {
-    /// Both.
     pub const BOTH: [Self; 2] = [List::Keys, List::Macs];
 }
 
-/// A party's words of many masks, erased when dropped.
+/// A party's keys and MACs of many masks, erased when dropped.
 #[derive(Default)]
 pub(super) struct Shares {
     pub keys: Secrets<Label>,
     pub macs: Secrets<Label>,
 }
 
-/// Some of them.
+/// A borrowed part of [`Shares`].
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub keys: &'a [Label],
@@ -64,12 +62,11 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Returns one of the lists.
+    /// Returns the keys or the MACs.
     pub fn list(&self, list: List) -> &'a [Label] {
         match list {
             List::Keys => self.keys,
@@ -77,7 +74,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns those at these places.
+    /// Returns the shares at these places.
     pub fn some(&self, places: Range<usize>) -> View<'a> {
         View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
@@ -89,12 +86,11 @@ impl Shares {
         Shares { keys: Secrets::with_capacity(count), macs: Secrets::with_capacity(count) }
     }
 
-    /// Makes this many zero shares, for adding or overwriting.
+    /// Makes this many shares of zero words, to be added to or overwritten.
     pub fn zeros(count: usize) -> Self {
         Shares { keys: Secrets::zeros(count), macs: Secrets::zeros(count) }
     }
 
-    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -104,12 +100,12 @@ impl Shares {
         View { keys: &self.keys, macs: &self.macs }
     }
 
-    /// Returns one of the lists.
+    /// Returns the keys or the MACs.
     pub fn list(&self, list: List) -> &[Label] {
         self.all().list(list)
     }
 
-    /// Returns one of the lists, to be changed.
+    /// Returns the keys or the MACs for changes.
     pub fn list_mut(&mut self, list: List) -> &mut Secrets<Label> {
         match list {
             List::Keys => &mut self.keys,
@@ -117,41 +113,40 @@ impl Shares {
         }
     }
 
-    /// Returns those at these places.
+    /// Returns the shares at these places.
     pub fn some(&self, places: Range<usize>) -> View<'_> {
         View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
 
-    /// Returns the one at this place.
+    /// Returns the share at this place.
     pub fn at(&self, place: usize) -> Share {
         Share { key: self.keys[place], mac: self.macs[place] }
     }
 
-    /// Returns those at these `count` positions.
+    /// Returns the shares at these `count` places.
     pub fn gathered(&self, count: usize, places: impl Iterator<Item = usize>) -> Shares {
         let mut shares = Shares::with_capacity(count);
         places.for_each(|place| shares.push(self.at(place)));
         shares
     }
 
-    /// Appends a share. There must be room: growing leaves copies behind.
+    /// Appends a share. There must be room, because growing would leave a copy of the secrets in freed
+    /// memory.
     pub fn push(&mut self, share: Share) {
         self.keys.push(share.key);
         self.macs.push(share.mac);
     }
 
-    /// Puts others behind them; there must be room.
+    /// Appends other shares; there must be room.
     pub fn extend(&mut self, others: View<'_>) {
         self.keys.extend_from_slice(others.keys);
         self.macs.extend_from_slice(others.macs);
     }
 }
 
-/// A party, and the offset that only it knows, which is erased when dropped.
+/// A party and its secret offset, which is erased when dropped.
 pub(super) struct Owner {
-    /// The party that it belongs to.
     pub role: Party,
-    /// Its offset.
     pub delta: Delta,
 }
 
@@ -167,7 +162,7 @@ impl Owner {
         self.delta.label().with_colour(0)
     }
 
-    /// Returns the share of the public mask 1: the garbler's bit is 1, and the evaluator's key knows it.
+    /// Returns the share of the public mask 1: the garbler's bit is 1, and the evaluator's key fits this bit.
     pub fn one(&self) -> Share {
         match self.role {
             Party::Garbler => Share { key: Label::ZERO, mac: Label::from_bits(1) },
@@ -183,18 +178,17 @@ impl Owner {
         }
     }
 
-    /// Returns the peer's mac of a share of the peer's that is `bit`.
+    /// Returns the MAC of the peer's share under this key if the share is `bit`.
     pub fn expected(&self, key: Label, bit: u8) -> Label {
         key ^ self.delta.times(bit)
     }
 
-    /// Returns the word whose other half is the peer's MAC: both add up to the mask times this offset (A, or
-    /// C).
+    /// Returns the word A or C: added to the peer's MAC, it gives the mask times this party's offset.
     pub fn own(&self, share: Share) -> Label {
         share.key ^ self.delta.times(share.mac.colour())
     }
 
-    /// Returns Θ: the offset, which at the evaluator ends in 0.
+    /// Returns Θ: this party's offset. The evaluator's Θ ends in 0.
     pub fn difference(&self) -> Label {
         match self.role {
             Party::Garbler => self.delta.label(),
@@ -203,7 +197,7 @@ impl Owner {
     }
 }
 
-/// A dealer: both parties' shares of masks that it knows, for tests.
+/// A dealer for tests, which knows all masks and deals shares to both parties.
 #[cfg(test)]
 pub(super) mod dealer {
     use super::*;
@@ -225,7 +219,7 @@ pub(super) mod dealer {
         ]
     }
 
-    /// Returns whether these are shares of this mask.
+    /// Returns whether these shares are a valid sharing of this mask.
     pub fn is_good([garbler, evaluator]: &[Owner; 2], shares: [Share; 2], mask: u8) -> bool {
         garbler.own(shares[0]) ^ shares[1].mac == garbler.delta.times(mask)
             && shares[0].mac ^ evaluator.own(shares[1]) == evaluator.delta.times(mask)

@@ -1,5 +1,5 @@
-//! Material that waits for its program: lists of secrets in memory or, where they are too many, in a file,
-//! encrypted under a key that only this process has.
+//! Lists of secrets that wait for their program. They are in memory or, if they are too large, in a file that
+//! is encrypted under a key of this process.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use crate::secrets::Secrets;
 
-/// Bytes that are encrypted at a time.
+/// The bytes that are encrypted at a time.
 const IN_HAND: usize = 1 << 18;
 
-/// Bytes of a block of the cipher: lists begin at whole ones.
+/// The bytes of a block of the cipher. Each list in the file begins at a multiple of it.
 const BLOCK: usize = 16;
 
-/// A file, encrypted under a key in counter mode: block `k` of the file has counter `k`.
+/// A file, encrypted in counter mode: block `k` of the file has counter `k`.
 pub(super) struct Encrypted {
     file: SpillFile,
     key: Aes128,
@@ -27,14 +27,14 @@ pub(super) struct Encrypted {
 }
 
 impl Encrypted {
-    /// Adds the key stream of the blocks from this byte on.
+    /// Adds the key stream to blocks that begin at byte `offset` of the file.
     fn crypt(&self, bytes: &mut [u128], offset: u64) {
         let mut stream = Secrets::zeros(bytes.len());
         self.key.ctr(u128::from(offset / BLOCK as u64), &mut stream);
         bytes.iter_mut().zip(stream.iter()).for_each(|(block, key)| *block ^= key);
     }
 
-    /// Appends bytes. Returns where they begin.
+    /// Appends bytes to the file. Returns the offset of the first byte.
     fn write(&self, bytes: &[u8]) -> Result<u64, Error> {
         let first = self.end.fetch_add(bytes.len().next_multiple_of(BLOCK) as u64, Ordering::Relaxed);
         let mut offset = first;
@@ -48,7 +48,7 @@ impl Encrypted {
         Ok(first)
     }
 
-    /// Reads bytes from anywhere.
+    /// Reads bytes at any offset.
     fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
         let before = (offset % BLOCK as u64) as usize;
         let mut blocks = Secrets::<u128>::zeros((before + bytes.len()).div_ceil(BLOCK));
@@ -59,14 +59,15 @@ impl Encrypted {
     }
 }
 
-/// Where lists are kept.
+/// The place where lists are kept: memory if this is `None`.
 pub(super) struct Shelf(Option<Arc<Encrypted>>);
 
 impl Shelf {
-    /// Makes room for lists of about this many bytes in all: in memory, if they are not more than the limit.
+    /// Makes a shelf for lists of about `bytes` bytes in all: in memory if this is at most the limit
+    /// `memory`.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there can be no file.
+    /// [`Error::Resource`] if the file cannot be made.
     pub fn new(bytes: u64, memory: u64, rng: &mut Rng) -> Result<Self, Error> {
         if bytes <= memory {
             return Ok(Shelf(None));
@@ -76,7 +77,7 @@ impl Shelf {
         Ok(Shelf(Some(Arc::new(encrypted))))
     }
 
-    /// Makes one in memory, however much comes.
+    /// Makes a shelf in memory without a limit.
     pub fn memory() -> Self {
         Shelf(None)
     }
@@ -84,7 +85,7 @@ impl Shelf {
     /// Keeps a list.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there is no room.
+    /// [`Error::Resource`] if the disk is full.
     pub fn keep<T: Pod + Default>(&self, list: Secrets<T>) -> Result<Shelved<T>, Error> {
         match &self.0 {
             None => Ok(Shelved::Memory(list)),
@@ -97,10 +98,10 @@ impl Shelf {
     }
 }
 
-/// A list on a shelf.
+/// A list on a shelf, in memory or in the file.
 pub(super) enum Shelved<T: Pod + Default> {
     Memory(Secrets<T>),
-    /// This many values, from this byte on.
+    /// A list of `len` values that begins at byte `first`.
     File {
         file: Arc<Encrypted>,
         first: u64,
@@ -108,7 +109,7 @@ pub(super) enum Shelved<T: Pod + Default> {
     },
 }
 
-/// Some of such a list.
+/// Some values of a list, borrowed or read from the file.
 pub(super) enum Slice<'a, T: Pod + Default> {
     Here(&'a [T]),
     Read(Secrets<T>),
@@ -125,10 +126,10 @@ impl<T: Pod + Default> Deref for Slice<'_, T> {
 }
 
 impl<T: Pod + Default> Shelved<T> {
-    /// Returns the whole content.
+    /// Returns the whole list.
     ///
     /// # Errors
-    /// [`Error::Resource`] if it cannot be read.
+    /// [`Error::Resource`] if the file cannot be read.
     pub fn whole(self) -> Result<Secrets<T>, Error> {
         match self {
             Shelved::Memory(list) => Ok(list),
@@ -142,15 +143,15 @@ impl<T: Pod + Default> Shelved<T> {
     /// Reads the values at these places.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the file cannot be read.
     ///
     /// # Panics
-    /// If there are none there.
+    /// If the list is shorter.
     pub fn read(&self, places: Range<usize>) -> Result<Slice<'_, T>, Error> {
         match self {
             Shelved::Memory(list) => Ok(Slice::Here(&list[places])),
             Shelved::File { file, first, len } => {
-                assert!(places.end <= *len, "places of the list");
+                assert!(places.end <= *len, "places beyond the end of the list");
                 let mut some = Secrets::zeros(places.len());
                 let offset = first + (places.start * size_of::<T>()) as u64;
                 file.read(cast_slice_mut(&mut some), offset)?;
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// A file gives back the data that was put there, read from anywhere, and does not hold it in the clear.
+    /// A file returns the stored lists, read from any place, and does not contain them in the clear.
     #[test]
     fn lists_come_back_from_files() {
         let mut rng = Rng::replayable("test lists");

@@ -19,7 +19,7 @@ pub(super) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] 
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Makes random gates without constant operands, on this many inputs.
+/// Makes a component of random gates without constant operands.
 fn random_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Component {
     loop {
         let component = any_component(rng, name, inputs, outputs);
@@ -47,8 +47,8 @@ fn any_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Compon
     }
 }
 
-/// Makes a few slots of two components, fed by any wires before them, with inputs and outputs of both
-/// parties, some of them of nobody or of both.
+/// Makes a program with slots of two components. Slots read any earlier wires. Both parties have inputs;
+/// outputs go to either party, to both or to nobody.
 pub(super) fn random_program(rng: &mut Rng) -> Program {
     let widths = [rng.below(5) as u32, rng.below(5) as u32 + 1];
     let ports = |name: &str, width: u32| match width {
@@ -78,7 +78,7 @@ pub(super) fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Both parties over these channels, with these hooks and masks of these OTs.
+/// Runs both parties over these channels, with these hooks, and masks from this kind of OTs.
 fn over_these(
     cot: Cot,
     (left, right): (Channel, Channel),

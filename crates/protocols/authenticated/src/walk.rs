@@ -1,11 +1,11 @@
-//! A circuit, gate after gate, with values of any kind on its wires.
+//! Visits the gates of a circuit in order, with values of any type on its wires.
 
 use std::ops::BitXor;
 
 use brickwork_circuit::{Circuit, Gate};
 
-/// Puts values on all wires of a circuit, of which `wires` holds those of the inputs. An XOR adds them; `not`
-/// negates one; `and` is given the number of the AND gate and its operands.
+/// Computes the values of all wires of a circuit. `wires` has the values of the inputs. XOR adds values,
+/// `not` negates a value, and `and` gets the number of an AND gate and its operands.
 pub(super) fn walk<W: Copy + BitXor<Output = W>>(
     circuit: &Circuit,
     wires: &mut Vec<W>,
@@ -25,10 +25,10 @@ pub(super) fn walk<W: Copy + BitXor<Output = W>>(
     }
 }
 
-/// Returns the number of the first AND gate with a constant operand: a sum in which every input and every
-/// output of an AND gate occurs an even number of times. Such an operand has no mask, and two copies of its
-/// gate would give away the offset. Each of those wires is given a random word: a constant operand is never
-/// missed.
+/// Returns the number of the first AND gate with a constant operand: a sum in which every input and every AND
+/// gate's output occurs an even number of times. Such an operand has no mask, so two copies of the gate would
+/// reveal the offset. Inputs and outputs of AND gates get random words, so a constant operand always has word
+/// 0.
 pub(super) fn constant_operand(circuit: &Circuit) -> Option<usize> {
     let mut words = blake3::Hasher::new_derive_key("brickwork 2026-11 forms of wires").finalize_xof();
     let mut next = move || {

@@ -1,28 +1,28 @@
-//! Loops over lists of words. They are written on halves of words: of those the compiler makes vectors, and
-//! of whole ones it does not. Bits are bytes that are 0 or 1, secret or not: none of them steers anything.
+//! Loops over lists of words. A word is two halves here, because the compiler vectorises loops over halves
+//! only. Bits are bytes of value 0 or 1. They may be secret, so no branch or index depends on them.
 
 use brickwork_base::label::Label;
 use bytemuck::{cast_slice, cast_slice_mut};
 
-/// A word as the loops have it.
+/// A word as two halves.
 type Halves = [u64; 2];
 
-/// All ones for 1, and 0 for 0.
+/// Returns all ones for 1, and 0 for 0.
 fn mask(bit: u8) -> u64 {
     u64::from(bit & 1).wrapping_neg()
 }
 
-/// Adds words.
+/// Adds `words` to `to`, word by word.
 ///
 /// # Panics
-/// If there are not as many of both; so all of these.
+/// If the lists have different lengths. This holds for all functions here.
 pub fn add(to: &mut [Label], words: &[Label]) {
     assert_eq!(to.len(), words.len());
     let to = cast_slice_mut::<_, u64>(to);
     to.iter_mut().zip(cast_slice::<_, u64>(words)).for_each(|(to, word)| *to ^= word);
 }
 
-/// Adds those words whose bit is 1.
+/// Adds the words whose bit is 1 to the words of `to`.
 pub fn add_chosen(to: &mut [Label], words: &[Label], bits: &[u8]) {
     assert!(to.len() == words.len() && to.len() == bits.len());
     let words = cast_slice::<_, Halves>(words).iter().zip(bits);
@@ -31,7 +31,7 @@ pub fn add_chosen(to: &mut [Label], words: &[Label], bits: &[u8]) {
     }
 }
 
-/// Adds one word to those whose bit is 1.
+/// Adds one word to the words of `to` whose bit is 1.
 pub fn add_where(to: &mut [Label], word: Label, bits: &[u8]) {
     assert_eq!(to.len(), bits.len());
     let [low, high] = bytemuck::cast::<Label, Halves>(word);
@@ -40,7 +40,7 @@ pub fn add_where(to: &mut [Label], word: Label, bits: &[u8]) {
     }
 }
 
-/// Adds one word to those at whose place the other list has a word that ends in 1.
+/// Adds one word to each word of `to` whose counterpart in `coloured` ends in 1.
 pub fn add_where_coloured(to: &mut [Label], word: Label, coloured: &[Label]) {
     assert_eq!(to.len(), coloured.len());
     let [low, high] = bytemuck::cast::<Label, Halves>(word);
@@ -51,7 +51,7 @@ pub fn add_where_coloured(to: &mut [Label], word: Label, coloured: &[Label]) {
     }
 }
 
-/// Adds words of two lists in turn, one of the first one first.
+/// Adds words of two lists to `to` in turn: first a word of `first`, then a word of `second`.
 pub fn add_in_turn(to: &mut [Label], first: &[Label], second: &[Label]) {
     assert!(to.len() == 2 * first.len() && first.len() == second.len());
     for (to, (a, b)) in to.as_chunks_mut::<2>().0.iter_mut().zip(first.iter().zip(second)) {
@@ -59,7 +59,7 @@ pub fn add_in_turn(to: &mut [Label], first: &[Label], second: &[Label]) {
     }
 }
 
-/// Adds words in pairs, of each pair the second word first.
+/// Adds pairs of words to `to`, with the two words of each pair exchanged.
 pub fn add_crosswise(to: &mut [Label], pairs: &[Label]) {
     assert_eq!(to.len(), pairs.len());
     for (to, pair) in to.as_chunks_mut::<2>().0.iter_mut().zip(pairs.as_chunks::<2>().0) {
@@ -67,30 +67,29 @@ pub fn add_crosswise(to: &mut [Label], pairs: &[Label]) {
     }
 }
 
-/// Returns the last bits of words.
+/// Returns the last bit of each word.
 pub fn colours(words: &[Label]) -> impl Iterator<Item = u8> + '_ {
     words.iter().map(|word| word.colour())
 }
 
-/// Bytes after lists of shorter words, so that each can be written and read as a whole word.
+/// The spare bytes after a list of short words, so that each can be read and written as a whole word.
 pub const SPARE: usize = 16;
 
-/// Packs the lower `bytes` bytes of each of these words into a list, which has [`SPARE`] bytes more than they
-/// take.
+/// Packs the lower `bytes` bytes of each word into a list with [`SPARE`] bytes at its end.
 pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item = &'a Label>) {
     for (k, word) in words.into_iter().enumerate() {
         put_word(to, bytes, k, *word);
     }
 }
 
-/// Writes word number `k` in a list of words of this many bytes. The following bytes, up to a whole word, are
-/// overwritten.
+/// Writes word number `k` in a list of words of `bytes` bytes. Overwrites following bytes up to a whole word.
 #[inline]
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
     *to[k * bytes..].first_chunk_mut().expect("there are spare bytes") = word.to_bytes();
 }
 
-/// Reads word number `k` in a list of words of this many bytes; the result includes following bytes.
+/// Reads word number `k` in a list of words of `bytes` bytes. The upper bytes of the result are following
+/// bytes.
 #[inline]
 pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
     Label::from_bytes(*from[k * bytes..].first_chunk().expect("there are spare bytes"))

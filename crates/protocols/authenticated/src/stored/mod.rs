@@ -1,11 +1,11 @@
-//! Components and masks made beforehand: a connection between two parties with stores. All protocols share
+//! Components and masks made ahead of time: a connection between two parties with stores. All protocols share
 //! the code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of
-//! copies and of input masks, and the items of programs.
+//! copies and input masks, and the items of a program.
 //!
-//! A session's offsets are those of all that is made in its epoch, and of all programs that take from it. A
-//! failed check has given the peer information about an offset or about masks. So the epoch is burned before
-//! the connection closes, for any check, and the peer is not told which one. Steps that a peer breaks off are
-//! given up, and count in the bound of every program from the epoch (docs/protocols/authenticated.md).
+//! All items of an epoch, and all programs that take from it, share the session's offsets. A failed check has
+//! told the peer something about an offset or about masks. So after any failed check the epoch is burned
+//! before the connection closes, and the peer is not told which check it was. Steps that a peer breaks off
+//! are given up; they count in the bound of every program from the epoch (docs/protocols/authenticated.md).
 
 mod needs;
 mod records;
@@ -42,8 +42,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Authenticated::NAME, role, terms }
 }
 
-/// Returns whether this party's store has enough for a program, among the items that both parties may still
-/// use.
+/// Returns whether this party's store has enough for a program, counting only items that both parties may
+/// still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -55,7 +55,7 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     })
 }
 
-/// Counts the executions of a program that a part of a store makes.
+/// Returns how often a program can run on this part of a store.
 ///
 /// # Errors
 /// As [`in_stock`].
@@ -64,12 +64,12 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
     Ok(if part.is_lost() { 0 } else { needs.suffices(&Batches::of(store, &part.id)?) })
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. Returns how many epochs both may use.
+/// Compares the stores with the peer's without a run: exchanges their pairs and the positions of their logs,
+/// and changes neither store. Returns how many epochs both parties may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// their logs do not agree: a run would burn the differing epochs.
+/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
+/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -79,16 +79,16 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns the promise of a program that takes everything from one preprocessing for it.
+/// Returns the promise of a program if all its items were made by one preprocessing for it.
 ///
 /// # Errors
-/// [`Error::Usage`] if that security is not offered, or as [`Request::of`].
+/// [`Error::Usage`] for a security other than 40, 64 or 80, or as [`Request::of`].
 pub fn stock_promise(program: &Program, security: u32, cot: Cot) -> Result<Promise, Error> {
     let (layout, level) = (Layout::new(program)?, Level::of(security)?);
     needs::promise(&layout, &Request::of_layout(&layout)?, level, cot)
 }
 
-/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
+/// Lists this protocol's items in a store, oldest first, burned epochs included.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -96,7 +96,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ours>(store)
 }
 
-/// This protocol's batches.
+/// Describes this protocol's batches.
 struct Ours;
 
 impl Kinds for Ours {
@@ -119,7 +119,7 @@ impl Kinds for Ours {
 /// The result of a program from stock.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
-/// A connection between two parties with stock on disk. An error destroys it.
+/// A connection between two parties with stock on disk. It cannot be used after an error.
 pub struct Stocked {
     of: Of,
     forced: Forced,
@@ -145,14 +145,14 @@ impl From<Line<Received>> for Of {
 }
 
 impl Stocked {
-    /// Greets the peer and compares both stores. A new epoch uses these OTs; an existing one keeps its own
-    /// kind.
+    /// Greets the peer and compares both stores. A new epoch uses OTs of the kind `cot`; an existing epoch
+    /// keeps its kind.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
-    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
-    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
-    /// [`Error::Io`] if the peer goes away, [`Error::Usage`] for a security that is not offered.
+    /// [`Error::Mismatch`] if the peer asks for something else. [`Error::Strangers`] if the stores do not
+    /// belong together. [`Error::Stock`] if a store is an old copy; the epochs that differ are then burned.
+    /// It is also returned if a store has another protocol's stock; nothing is then burned. [`Error::Io`] if
+    /// the peer goes away, [`Error::Usage`] for a security other than 40, 64 or 80.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -184,7 +184,7 @@ impl Stocked {
         Ok(Stocked { of, forced })
     }
 
-    /// Returns whether a later program can carry this on.
+    /// Returns whether a later program can use this kept secret.
     pub fn keeps(&self, secret: &Secret) -> bool {
         match &self.of {
             Of::Garbler(line) => line.standing().is_some_and(|session| session.keeps(secret)),
@@ -200,12 +200,12 @@ impl Stocked {
         }
     }
 
-    /// Makes the requested stock, one batch after another; batches that an interrupted run for the same
-    /// request has completed are not made again.
+    /// Makes the requested stock, one batch after another. Batches that an interrupted run for the same
+    /// request completed are not made again.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested, [`Error::Input`] if a gate cannot be
-    /// masked; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
+    /// As [`Stocked::open`]. [`Error::Usage`] if nothing is requested, [`Error::Input`] if a gate cannot be
+    /// masked, [`Error::Peer`] if the peer cheats; the epoch is then burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         let Stocked { of, forced } = self;
         let (done, of) = match of {
@@ -215,13 +215,13 @@ impl Stocked {
         Ok((done, Stocked { of, forced }))
     }
 
-    /// Runs a step, or a program that is one, on stock. `input` are this party's input bits. As long as
-    /// something is kept, all steps of the connection take from the same epoch.
+    /// Runs a step, or a program as a step, on stock. `input` has this party's input bits. While a value is
+    /// kept, all steps of the connection take from the same epoch.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// As [`Stocked::preprocess`]. [`Error::Stock`] if an item is missing and `lacking` forbids making it,
     /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`],
-    /// [`Error::Usage`] if a secret is of another session.
+    /// [`Error::Usage`] if a secret belongs to another session.
     pub fn run(
         self,
         step: impl Into<Step>,
@@ -240,7 +240,7 @@ impl Stocked {
         Ok((done, Stocked { of, forced }))
     }
 
-    /// Ends it. Returns the time and the bytes of each phase.
+    /// Ends the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -266,7 +266,7 @@ fn open<C: Recorded>(
     stocked::Stocked::open(run, carried, store, terms, &answer.session)
 }
 
-/// Fills the newest epoch that may be filled, or a new one.
+/// Adds stock to the newest epoch, or to a new one if that epoch takes no more.
 fn fill<C: Recorded>(mut line: Line<C>, asked: &Request, forced: &Forced) -> Result<(Preprocessed, Of), Error>
 where
     Of: From<Line<C>>,
@@ -296,7 +296,7 @@ where
     let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
     let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
     let job = Execution { step, layout, needs: &needs, input, promise };
-    // While something is kept, programs take from its session alone, and no other is begun.
+    // While a value is kept, programs take only from the session of this value, and no other session begins.
     let lacking = match line.standing() {
         Some(session) if session.stays() => session.check(step).map(|()| Lacking::Refuse)?,
         _ => lacking,

@@ -21,26 +21,26 @@ use crate::report::promise_of;
 pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
 
-/// Input masks that are made at a time.
+/// The most input masks of one step of preprocessing.
 const MASKS_OF_A_STEP: usize = 1 << 20;
 
-/// The leak of a lot's pool is at most 2^-s minus this many bits. A cheater can guess other things in a lot,
-/// too: 64 lots that are given up take three fourths of 2^-s.
+/// The pool of a lot leaks with probability at most 2^-s divided by 2 to this power. With the other guesses
+/// in a lot, 64 lots that are given up take three fourths of 2^-s.
 const ATTEMPTS_LOG2: f64 = 8.0;
 
-/// The part of 2^-s that given-up lots may have used in an epoch in which another one begins. Beyond it, new
-/// stock would soon be useless to programs.
+/// The part of 2^-s that the given-up lots of an epoch may take before no further lot begins in it. Beyond
+/// this part, new stock would soon be useless to programs.
 const GIVEN_UP_SHARE: f64 = 0.75;
 
-/// Openings of masks in all programs that an epoch has entries for.
+/// The openings of masks in all programs of an epoch: 2^19 entries of the log, three openings each.
 const OPENINGS_OF_PROGRAMS: u64 = 3 << 19;
 
-/// The items to make ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time. The programs that will take them may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Components, and how many copies of each.
+    /// Components, with the number of copies of each.
     pub components: Vec<(Component, usize)>,
-    /// Masks: one for each input bit of either party.
+    /// The number of masks: one for each input bit of either party.
     pub inputs: usize,
 }
 
@@ -57,14 +57,14 @@ impl Request {
     /// Returns the items of a program.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has a gate that cannot be masked, [`Error::Limit`] if it is too large.
+    /// [`Error::Input`] if a gate cannot be masked, [`Error::Limit`] if the program is too large.
     pub fn of(program: &Program) -> Result<Self, Error> {
         let layout = Layout::new(program)?;
         Self::of_layout(&layout)
     }
 
-    /// Returns the items of a program, as [`Request::of`]. A program with neither a slot nor an input takes
-    /// one mask, which hides nothing, because a log entry that takes nothing would burn nothing.
+    /// Returns the items of a program, as [`Request::of`]. A program without slots and inputs takes one mask
+    /// nevertheless, which hides nothing: an entry of the log must burn at least one item.
     pub(crate) fn of_layout(layout: &Layout) -> Result<Self, Error> {
         let components = layout.program.components().iter().zip(&layout.copies);
         let components = components.filter(|(_, copies)| **copies > 0);
@@ -84,7 +84,7 @@ impl Request {
         self.components.iter().map(|(component, _)| (&*component.circuit, component.digest()))
     }
 
-    /// Adds copies of a component. Two that compute the same are one.
+    /// Adds copies of a component. Components with the same digest share one count.
     pub fn add(&mut self, component: &Component, count: usize) {
         let digest = component.digest();
         match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
@@ -99,7 +99,7 @@ impl Request {
         self.inputs == 0 && self.components.iter().all(|(_, count)| *count == 0)
     }
 
-    /// Lists the steps in which it is made: lots, each with a pool of its own.
+    /// Splits the request into the steps that make it: lots, each with its own pool.
     ///
     /// # Errors
     /// [`Error::Input`] if a component has a gate that cannot be masked.
@@ -127,16 +127,17 @@ impl Request {
         Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
-    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
+    /// Chooses items for this request, oldest first: pairs of a batch and the number of items to take from
+    /// it.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little.
+    /// [`Error::Stock`] if there are too few items.
     pub(super) fn choose(&self, there: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
         there.choose(&self.wanted())
     }
 
-    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
-    /// others are made.
+    /// Returns the items that are missing beside these. If none is missing, yet the items could not be taken,
+    /// all are made anew.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
         let lacking = there.lacking(&self.wanted());
@@ -148,21 +149,21 @@ impl Request {
         if missing.is_empty() { self.clone() } else { missing }
     }
 
-    /// Returns for how many programs the existing items are enough.
+    /// Returns how many programs the items suffice for.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
 }
 
-/// Origins of batches, each step once.
+/// Returns the origins of all lots behind these batches, each lot once.
 pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<Origin> {
     let mut known = std::collections::BTreeMap::new();
     headers.for_each(|header| _ = known.insert(header.step, header.origin));
     known.into_values().collect()
 }
 
-/// Returns the bound on a cheater's success with all stock of an epoch, and in all programs from it together:
-/// a detected cheat ends them all.
+/// Returns the bound on a cheater's success with all stock of an epoch and in all programs from it. It is one
+/// bound for all of them, because a detected cheat ends them all.
 ///
 /// # Errors
 /// [`Error::Stock`] if a header is malformed.
@@ -173,10 +174,10 @@ pub(super) fn budget(there: &Batches, level: Level) -> Result<Budget, Error> {
     Ok(budget.and_given_up(there.given_up().risk))
 }
 
-/// Refuses an epoch that has no room for a program.
+/// Checks that an epoch keeps its promise with another program.
 ///
 /// # Errors
-/// [`Error::Stock`] if a cheater would achieve more than 2^-s in it.
+/// [`Error::Stock`] if a cheater would succeed with probability above 2^-s in this epoch.
 pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> {
     let (spent, security) = (budget(there, level)?.log2(), level.security);
     if spent <= -f64::from(security) {
@@ -189,22 +190,22 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
     )))
 }
 
-/// Returns whether an epoch with these given-up lots has room for another one.
+/// Returns whether another lot may begin in an epoch with these given-up lots.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
     Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) + GIVEN_UP_SHARE.log2())
 }
 
-/// Returns the risk of an epoch in which nothing is made, in units of 2^-128.
+/// Returns the risk of an epoch before any lot is made, in units of 2^-128.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no such level.
+/// [`Error::Usage`] for a security other than 40, 64 or 80.
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     let budget = Budget::of(Level::of(security)?, [], OPENINGS_OF_PROGRAMS);
     Ok(Upper::exp2(budget.log2()).to_fixed())
 }
 
-/// Returns a party's gain from each setup or lot that it breaks off before the comparison, in units of
-/// 2^-128: at most that of an iteration of a PCG in each direction.
+/// Returns the risk of a setup or lot that a peer breaks off before the comparison, in units of 2^-128: at
+/// most that of one iteration of a PCG in each direction.
 pub(super) fn early_risk() -> u128 {
     Upper::exp2(1.0 + pcg::check_log2()).to_fixed()
 }
@@ -218,7 +219,7 @@ pub(crate) struct Filling<'r> {
 }
 
 impl Filling<'_> {
-    /// Names these steps, made of such OTs.
+    /// Returns a digest of these steps and their kind of OTs.
     pub fn digest_of(steps: &[Filling], cot: Cot) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 session with authenticated masks");
         digest.length(cot as usize).length(steps.len());
@@ -228,7 +229,7 @@ impl Filling<'_> {
         digest.done()
     }
 
-    /// Returns its origin with such OTs, for a bound.
+    /// Returns the figures of this lot for a bound, if its masks come from these OTs.
     pub fn origin(&self, cot: Cot) -> Origin {
         self.lot.origin(self.sizes, cot)
     }
@@ -268,11 +269,11 @@ pub(super) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,
     pub input: &'j [bool],
-    /// Checks the promise of an epoch; a cheater with other lengths skips this.
+    /// The level whose promise the epoch must keep. A cheater with forced lengths has none.
     pub promise: Option<Level>,
 }
 
-/// Returns the promise of a program that takes everything from one preprocessing for it.
+/// Returns the promise of a program if all its items were made by one preprocessing for it.
 ///
 /// # Errors
 /// As [`Request::steps`].

@@ -1,5 +1,5 @@
-//! Records of copies and of input masks: lists of plain values, with as many bytes per item as the circuit
-//! and the level require.
+//! Records of copies and input masks: lists of plain values. Circuit and level determine the bytes of each
+//! item.
 
 use std::ops::Range;
 
@@ -16,21 +16,21 @@ use crate::parameters::Origin;
 use crate::secrets::Secrets;
 use crate::share::Shares;
 
-/// Version of headers and records.
+/// The version of headers and records.
 const VERSION: u32 = 1;
 
-/// The common data of a batch's items.
+/// The data that all items of a batch share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     version: u32,
-    /// The first batch of the lot: those that were made together have a pool in common.
+    /// The first batch of the lot. All batches of a lot share a pool.
     pub step: Serial,
     pub origin: Origin,
-    /// For copies: those whose hash keys begin together, in order.
+    /// For copies: the groups whose hash keys have a common start, in order.
     pub parts: Vec<Keys>,
 }
 
-/// Where the hash keys of some copies begin, and of how many.
+/// The start of the hash keys of some copies, and the number of these copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Keys {
     pub start: u128,
@@ -46,10 +46,10 @@ impl Header {
         postcard::to_stdvec(self).expect("a header can be encoded")
     }
 
-    /// Reads one.
+    /// Reads a header.
     ///
     /// # Errors
-    /// [`Error::Stock`] if it is none, or of a batch that nobody would make.
+    /// [`Error::Stock`] if the header is malformed or has impossible values.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let malformed = |what: &str| Error::Stock(format!("the header of a batch {what}"));
         let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed("is malformed"))?;
@@ -59,12 +59,12 @@ impl Header {
         let pool = header.origin.pool;
         match (pool.size == 0) == (pool.bucket == 0) && header.parts.iter().all(|keys| keys.copies > 0) {
             true => Ok(header),
-            false => Err(malformed("says what nobody would make")),
+            false => Err(malformed("has impossible values")),
         }
     }
 
-    /// Cuts items of the batch into those whose hash keys begin together: of each where they are, the keys
-    /// and how many copies before them have these.
+    /// Splits items of the batch by the start of their hash keys. Returns for each group its items, its keys,
+    /// and the number of its first item under these keys.
     pub fn cut(&self, items: Range<usize>) -> Vec<(Range<usize>, Keys, u32)> {
         let (mut first, mut cut) = (0, Vec::new());
         for &keys in &self.parts {
@@ -79,17 +79,17 @@ impl Header {
     }
 }
 
-/// How many bytes each list has for an item.
+/// The number of bytes of an item in each list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shape(pub Vec<usize>);
 
 impl Shape {
-    /// Makes a shape of words: this many in each list.
+    /// Makes a shape of lists with this many labels for each item.
     pub fn of_words(words: impl IntoIterator<Item = usize>) -> Self {
         Shape(words.into_iter().map(|count| count * LABEL_BYTES).collect())
     }
 
-    /// Adds lists of this many tags of `c` bytes per AND gate.
+    /// Adds lists with this many tags of `c` bytes for each AND gate.
     #[must_use]
     pub fn and_tags(mut self, circuit: &Circuit, c: usize, tags: impl IntoIterator<Item = usize>) -> Self {
         self.0.extend(tags.into_iter().map(|count| count * c * circuit.and_gates()));
@@ -97,10 +97,10 @@ impl Shape {
     }
 }
 
-/// One of the lists.
+/// A list of values.
 pub(super) enum List {
     Words(Secrets<Label>),
-    /// Bytes, followed by any number of spare ones.
+    /// Bytes; spare bytes may follow.
     Bytes(Secrets<u8>),
 }
 
@@ -113,43 +113,43 @@ impl List {
     }
 }
 
-/// Takes shares apart into two lists.
+/// Splits shares into the list of keys and the list of MACs.
 pub(super) fn of_shares(shares: Shares) -> [List; 2] {
     let Shares { keys, macs } = shares;
     [List::Words(keys), List::Words(macs)]
 }
 
-/// Items that lie together.
+/// Items that were appended together.
 struct Chunk {
     count: usize,
     lists: Vec<List>,
 }
 
-/// Items of one batch.
+/// The items of one batch, or of some records of it.
 pub(super) struct Items {
     shape: Shape,
     chunks: Vec<Chunk>,
 }
 
 impl Items {
-    /// Makes a batch of none yet.
+    /// Makes an empty batch.
     pub fn new(shape: Shape) -> Self {
         Items { shape, chunks: Vec::new() }
     }
 
-    /// Appends more shares.
+    /// Appends `count` items.
     ///
     /// # Panics
     /// If a list is too short.
     pub fn push(&mut self, count: usize, lists: Vec<List>) {
-        assert_eq!(lists.len(), self.shape.0.len(), "as many lists");
+        assert_eq!(lists.len(), self.shape.0.len(), "the shape has as many lists");
         let long_enough =
             lists.iter().zip(&self.shape.0).all(|(list, each)| list.bytes().len() >= count * each);
         assert!(long_enough, "a list is too short");
         self.chunks.push(Chunk { count, lists });
     }
 
-    /// The chunks that have some of these items: of each which of its own.
+    /// Returns the chunks that have some of these items, each with the range of these items in it.
     fn within(&self, items: Range<usize>) -> impl Iterator<Item = (&Chunk, Range<usize>)> {
         let firsts = self.chunks.iter().scan(0, |next, chunk| {
             let first = *next;
@@ -162,7 +162,7 @@ impl Items {
         })
     }
 
-    /// Returns the values of a list for these items, with room for `spare` values after them.
+    /// Returns the values of a list for these items, with room for `spare` further values.
     pub fn list<T: Pod + Default>(&self, number: usize, items: Range<usize>, spare: usize) -> Secrets<T> {
         let each = self.shape.0[number];
         let mut all = Secrets::<T>::zeros(items.len() * each / size_of::<T>() + spare);
@@ -175,7 +175,7 @@ impl Items {
         all
     }
 
-    /// Returns shares of which a list has the keys, and the next one the macs.
+    /// Returns the shares whose keys are in list `number` and whose MACs are in the next list.
     pub fn shares(&self, number: usize, items: &Range<usize>) -> Shares {
         Shares { keys: self.list(number, items.clone(), 0), macs: self.list(number + 1, items.clone(), 0) }
     }
@@ -209,7 +209,8 @@ impl Records for Items {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        // No buffer grows in place, which would leave copies behind.
+        // Only the list of chunks grows. The chunks stay in place, so no copy of a secret is left in freed
+        // memory.
         self.chunks.extend(others.chunks);
         Ok(())
     }
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!(spare[..], [&tags[..], &[0; 7]].concat());
     }
 
-    /// Written data is read from any chunks and records; a record of another length is refused.
+    /// Written items can be read back from any chunks and records; a record of a wrong length is refused.
     #[test]
     fn records_are_read_as_they_were_written() {
         let items = items();
@@ -271,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Headers that nobody would write are refused.
+    /// Headers that are malformed or have impossible values are refused.
     #[test]
     fn headers_that_are_none_are_refused() {
         let origin = |size, bucket| Origin { pool: Pool { size, bucket }, calls: 2, openings: 1 };
@@ -288,7 +289,7 @@ mod tests {
         assert!(matches!(Header::decode(&good.encode()[..5]), Err(Error::Stock(_))));
     }
 
-    /// Copies keep the numbers that they were garbled under.
+    /// A copy keeps the number under which it was garbled.
     #[test]
     fn items_are_cut_where_their_keys_begin() {
         let keys = |start, copies| Keys { start, copies };

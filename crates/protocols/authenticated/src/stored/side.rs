@@ -1,5 +1,5 @@
-//! The two roles where their copies and masks lie on disk. [`Role`] has the operations in which the roles
-//! differ; the rest of the code is shared.
+//! The two roles of a session with stock on disk. [`Recorded`] has the operations that differ between garbler
+//! and evaluator; the rest of the code is shared.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,10 +32,10 @@ use crate::words::SPARE;
 pub(super) trait Recorded: Role {
     /// Returns the shape of the records of a copy, for tags of `c` bytes.
     fn shape(circuit: &Circuit, c: usize) -> Shape;
-    /// Returns the shape of the records of an input's mask.
+    /// Returns the shape of the records of an input mask.
     fn shape_of_masks() -> Shape;
     fn lists(self) -> Result<Vec<List>, Error>;
-    /// Takes masks of inputs with their data, for a store.
+    /// Moves input masks and their labels out of `made`, for a store.
     fn lists_of_masks(made: &mut Made<Self>) -> Vec<List>;
     fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>);
     /// Returns the start of the hash keys of these copies.
@@ -43,7 +43,7 @@ pub(super) trait Recorded: Role {
     fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
 }
 
-/// Identifies some copies: the start of their keys, their first number, and the number of gates of each.
+/// Some copies: the start of their hash keys, the number of the first copy, and the AND gates of each copy.
 pub(super) struct Numbered {
     keys: Keys,
     first: u32,
@@ -81,7 +81,7 @@ impl Recorded for Garbled {
         made.input_labels.extend_from_slice(&items.list::<Label>(2, which, 0));
     }
 
-    /// Only the evaluator computes these keys again.
+    /// The garbler needs no keys after garbling, so this start is never used.
     fn start(&self) -> u128 {
         0
     }
@@ -148,30 +148,30 @@ impl Recorded for Received {
     }
 }
 
-/// State that passes from one session of a connection to the next: the OTs of masks in a new one, and the
-/// hooks of a cheater.
+/// The state that one session of a connection hands over to the next: the kind of OTs for a new session, and
+/// the hooks of a cheater.
 pub(super) struct Carried {
     pub cot: Cot,
     pub hooks: Hooks,
 }
 
-/// A role's session, as the stock sees it.
+/// A session of one role, with the state that filling and taking need.
 pub(super) struct OnDisk<C: Recorded> {
     member: Member,
-    /// The OTs of the masks in a new session.
+    /// The kind of OTs that a new session uses.
     wanted: Cot,
-    /// The largest number of bytes of data that waits for evaluation in memory.
+    /// The most bytes of waiting data that are kept in memory.
     memory: u64,
-    /// The result of the current step.
+    /// The items that the current step made.
     made: Option<Made<C>>,
 }
 
-/// The result of a program, and the items that were made for it.
+/// The result of a program, and the facts for its report.
 pub(super) struct Outcome {
     pub outputs: Vec<bool>,
-    /// The kept outputs, in order.
+    /// The secrets of the kept outputs, in the order of the outputs.
     pub kept: Vec<Secret>,
-    /// The pools that triples came from.
+    /// The pools of the program's triples.
     pub pools: Vec<Pool>,
     pub cot: Cot,
 }
@@ -180,8 +180,8 @@ fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
     hooks.forced().level_of(terms.security.whole()?)
 }
 
-/// Reads the items of an entry. The slots of a component take its copies in the order of the entry, at both
-/// parties. Returns the pools, too, that it comes of.
+/// Reads the items of an entry, and returns them with their pools. At both parties, the slots of a component
+/// take its copies in the order of the entry.
 fn read<C: Recorded>(
     items: &TakenItems,
     member: &mut Member,
@@ -203,7 +203,7 @@ fn read<C: Recorded>(
         let header = Header::decode(&batch.batch.header)?;
         if batch.batch.kind == MASKS {
             let masks = batch.assemble::<Items>(&C::shape_of_masks())?;
-            // A ticket is no input.
+            // The mask that a program without slots and inputs takes is no input of the program.
             let here = masks.count().min(layout.all_inputs() - made.inputs.len());
             C::take_masks(&masks, 0..here, &mut made);
         } else {
@@ -227,15 +227,15 @@ fn read<C: Recorded>(
 }
 
 impl<C: Recorded> OnDisk<C> {
-    /// Checks that everything is there that a step carries on.
+    /// Checks that all secrets that a step uses are still kept.
     ///
     /// # Errors
-    /// [`Error::Usage`] if something was forgotten.
+    /// [`Error::Usage`] if a secret was forgotten.
     pub fn check(&self, step: &Step) -> Result<(), Error> {
         self.member.keep.check(step)
     }
 
-    /// Returns whether this is kept.
+    /// Returns whether this secret is kept.
     pub fn keeps(&self, secret: &Secret) -> bool {
         self.member.keep.wires(secret).is_ok()
     }
@@ -250,7 +250,8 @@ impl<C: Recorded> Side for OnDisk<C> {
     const PROTOCOL: &'static str = Authenticated::NAME;
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "build";
-    /// A cheat in a completed lot has passed the comparison, so it has already had its full effect.
+    /// Only broken-off lots count. A cheat in a completed lot passed the comparison and has had its full
+    /// effect.
     const COUNTED: Counted = Counted::BrokenOff;
     type Carried = Carried;
     type FillStep<'s> = Filling<'s>;
@@ -300,8 +301,8 @@ impl<C: Recorded> Side for OnDisk<C> {
         (run, Carried { cot, hooks })
     }
 
-    /// This holds for any runs from it, because later masks and triples are independent of earlier ones. But
-    /// not where much was given up.
+    /// Stock may be added whatever ran before, because later masks and triples are independent of earlier
+    /// ones. Only an epoch in which too much was given up takes no more.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         Ok(may_begin(state.given_up(), terms.security.whole()?))
     }
@@ -376,11 +377,12 @@ impl<C: Recorded> Side for OnDisk<C> {
         Ok(taken)
     }
 
-    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
-    /// have burned.
+    /// Reads the items from disk before the peer's confirmation, so that no message waits for the disk after
+    /// it.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
-        // Solderings and shares follow from the taken items, so nothing is sent before both have burned them.
+        // Solderings and shares depend on the taken items, so nothing is sent before both parties have burned
+        // them.
         stand.confirm(self.run())?;
         let (outputs, wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
         self.member.keep_of(job.layout, &wires)?;

@@ -36,7 +36,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// The action of a connection on both parties' stores.
+/// The stores of both parties.
 struct Folders(Stores);
 
 fn one(
@@ -71,7 +71,7 @@ impl Folders {
         self.with_these(Cot::default(), lines, hooks, what)
     }
 
-    /// As [`Folders::with`], of these OTs where an epoch begins.
+    /// Does the same as [`Folders::with`]; a new epoch uses these OTs.
     fn with_these(&self, cot: Cot, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, cot, channel, hooks, what))
     }
@@ -93,8 +93,7 @@ impl Folders {
         inventory(&self.store(party)).unwrap()
     }
 
-    /// Returns the remaining items in epochs that are not burned, by name; they must be the same at both
-    /// parties.
+    /// Returns the items left in epochs that are not burned, by name. Checks that both parties have the same.
     #[track_caller]
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
@@ -108,7 +107,8 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns the evaluator's result.
+    /// Runs a program on random inputs and checks its outputs against the plaintext. Returns the evaluator's
+    /// result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -124,21 +124,21 @@ impl Folders {
     }
 }
 
-/// Returns this many times the request.
+/// Returns a request for `count` runs of the program.
 fn times(program: &Program, count: usize) -> Request {
     let Request { components, inputs } = Request::of(program).unwrap();
     let components = components.into_iter().map(|(c, n)| (c, count * n)).collect();
     Request { components, inputs: count * inputs }
 }
 
-/// An input of the garbler that both learn: no slot.
+/// Makes a program without slots: both parties learn the garbler's input.
 fn without_anything() -> Program {
     let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
     program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
     program.finish().unwrap()
 }
 
-/// A component of XORs alone, twice, under two names: its copies have no tables.
+/// Makes a program with two components of XORs only, equal but for their names: their copies have no tables.
 fn of_xors() -> Program {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
@@ -159,8 +159,8 @@ fn of_xors() -> Program {
     program.finish().unwrap()
 }
 
-/// Stock is filled, used by programs that were not known then, filled again after that, used up, and made on
-/// the spot where it lacks.
+/// Fills stock, uses it by programs that were not known at that time, adds to it, uses it up, and makes
+/// missing items during a run.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -178,8 +178,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Every byte is predicted. Online, a run sends the same as a run without stock, because the source of
-    // components does not matter there.
+    // Every byte is predicted. The online phase sends the same as in a run without stock, because it does not
+    // depend on the source of the components.
     let did = folders.runs(&small, Lacking::Refuse, &mut rng);
     let predicted = |script| {
         let machine = brickwork_plan::Machine::known("portable", 1);
@@ -190,7 +190,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     for phase in &did.phases {
         let is_same = |other: &&brickwork_plan::PhaseCost| other.name == phase.name;
         let sent = |all: &[brickwork_plan::PhaseCost]| {
-            let phase = all.iter().find(is_same).expect("a phase of the protocol");
+            let phase = all.iter().find(is_same).expect("the phase is one of the protocol's");
             [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]
         };
         let ran = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
@@ -199,9 +199,10 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
             assert_eq!(ran, sent(&without), "{}", phase.name);
         }
     }
-    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
+    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "a run from stock garbles nothing");
     assert_eq!(did.made, None);
-    // Another program of the same component, and more of it in the same epoch, from which something ran.
+    // Another program with the same component takes from this epoch, and then more stock is added to the
+    // epoch.
     assert_eq!(folders.runs(&small.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
     assert_eq!(folders.left(), left([("compare", 1), ("input masks", inputs + 10)]));
     let two = small.repeat(2).unwrap();
@@ -212,7 +213,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let made = folders.runs(&two, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!((made.components[0].1, made.inputs), (1, inputs as usize - 10));
     assert_eq!(folders.parts(Party::Garbler).len(), 1);
-    // A used epoch is burned, and the next one has other offsets.
+    // An epoch that is used up is burned. The next epoch has other offsets.
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());
@@ -224,7 +225,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs, components without tables, and a program without any.
+/// Runs random programs, programs with components without tables, and a program without slots.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -242,7 +243,8 @@ fn any_program_runs_from_stock() {
     assert_eq!(folders.left(), left([("input masks", 2 * 8 - 8 + 2 * 8), ("xor", 4)]));
 }
 
-/// More copies than go side by side, than a record has, and of several batches and parts, in one program.
+/// One program takes more copies than a record has or are evaluated side by side, from several batches and
+/// parts.
 #[test]
 fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -258,7 +260,7 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.left(), left([]));
 }
 
-/// A program takes the items between damaged ones, and each with its own keys.
+/// A program skips damaged items and takes the items between them, each under its own keys.
 #[test]
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -273,13 +275,14 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// A filling that is interrupted anywhere can continue; completed steps are not made again, incomplete ones
-/// are never used, and they count.
+/// A filling that is interrupted anywhere continues. Completed steps are not made again. Incomplete steps are
+/// never used, and they count as given up.
 #[test]
 fn an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
     let asked = Request { inputs: (1 << 20) + 3, ..times(&small, 2) };
-    // Two stands when the stores meet, three of the first step, and the second step's first one.
+    // The stores exchange two stands when they meet and three in a step, so the sixth stand is in the second
+    // step.
     let garblers = [(msg::BITS, 1, 0, 0), (msg::COMPARED, 1, 0, 1), (msg::TABLES, 1, 0, 1), (STAND, 6, 1, 0)];
     let evaluators = [
         (msg::CIPHERTEXTS, 1, 0, 0),
@@ -306,8 +309,8 @@ fn an_interrupted_filling_goes_on() {
     }
 }
 
-/// Given-up lots count: nothing more is begun in an epoch in which they used three fourths of 2^-s, and its
-/// existing items stay usable.
+/// Given-up lots count: no lot begins in an epoch in which they took three fourths of 2^-s. Items that are
+/// there stay usable.
 #[test]
 fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -318,7 +321,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
         let origin = asked.steps(level, &Forced::default()).unwrap()[0].origin(Cot::default());
         origin.bound(level).log2()
     };
-    // The request whose pool leaks most: it is just above the smallest pool of its bucket size.
+    // This request's pool leaks most, because it is just above the smallest pool for its bucket size.
     let all = (2..60).map(|count| times(&small, count));
     let asked = all.max_by(|one, other| risk_of(one).total_cmp(&risk_of(other))).unwrap();
     let risk = risk_of(&asked);
@@ -327,19 +330,19 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     for attempt in 1..=most + 1 {
         let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &Seen::default());
         assert!(folders.over(lines, What::Fill(&asked)).iter().all(Result::is_err));
-        // Unused attempts over all epochs are tested elsewhere.
+        // Forgets the sum over all epochs, which another test covers.
         folders.0.forgive();
         let parts = folders.parts(Party::Garbler);
         assert_eq!(parts.len(), if attempt <= most { 1 } else { 2 }, "{attempt}");
         assert!(parts.iter().all(|epoch| epoch.bound_log2.unwrap() <= -40.0));
     }
     for party in BOTH {
-        // Epochs are listed in no order.
+        // The order of the epochs is not fixed.
         let given_up = folders.parts(party).iter().map(|epoch| epoch.given_up.steps as usize).max();
         assert_eq!(given_up, Some(most));
     }
     assert_eq!(folders.runs(&small, Lacking::Refuse, &mut rng).made, None);
-    // An epoch in which more was given up gives nothing any more.
+    // In an epoch with 128 such given-up lots, no lot begins and no program runs.
     for security in [40, 64, 80] {
         let level = Level::of(security).unwrap();
         let size = ((f64::from(security) + 5.0) / 2.0).exp2() as usize * 2;
@@ -359,14 +362,14 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     }
 }
 
-/// Wherever a party dies, the items that the program took are gone at both, no two programs share a copy or a
-/// mask, and the next programs are right.
+/// Wherever a party dies, both parties lose the items that the program took, no two programs share a copy or
+/// a mask, and later programs give the right outputs.
 #[test]
 fn row_20_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let inputs = Request::of(&program).unwrap().inputs;
-    // Inputs are 0, so that the sent values are masks.
+    // The inputs are 0, so the messages show masks. No two messages may be equal.
     const NOTED: &[Tag] = &[msg::SOLDERINGS, msg::MASKED_INPUTS, msg::INPUT_LABELS];
     for (tag, count, party) in [
         (STAND, 2, Party::Garbler),
@@ -385,7 +388,11 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
         }
         let done = folders.over(dying(party, Tag(0), 1, NOTED, &seen), what).map(Result::unwrap);
-        assert_eq!(done[1].outputs, vec![false; done[1].outputs.len()], "nobody has more than the other");
+        assert_eq!(
+            done[1].outputs,
+            vec![false; done[1].outputs.len()],
+            "equal inputs, so neither is greater"
+        );
         let mut seen = seen.lock().unwrap().clone();
         assert!(seen.len() >= 3);
         seen.sort();
@@ -394,7 +401,7 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// A party's folder that comes back from a copy gives nothing a second time: both refuse, and burn it.
+/// If a party's folder is replaced by an old copy, both parties refuse it and burn the epoch.
 #[test]
 fn row_20_an_old_copy_gives_nothing_twice() {
     let program = library::millionaires().unwrap();
@@ -437,15 +444,15 @@ fn lie(at: Point, byte: usize) -> Alter {
     })
 }
 
-/// Every failed check burns the epoch at the honest party, durably and before the connection closes. The peer
-/// is not told which one it was, and its part of the epoch is useless.
+/// Every failed check burns the epoch at the honest party, durably, before the connection closes. The peer is
+/// not told which check failed, and its part of the epoch becomes useless.
 #[test]
 fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let asked = times(&program, 2);
     let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
-    // A pool so small that it does not take long, in buckets so large that a store allows it.
+    // A small pool, for speed, in buckets large enough that a store accepts it.
     let pool = Some(Pool { size: 80, bucket: 9 });
     let cases = [
         (0, Point::Compared, Cheat::Equality, fill),
@@ -467,12 +474,12 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
         let forced = || [(); 2].map(|()| Hooks { pool, ..Hooks::none() });
         let _ = folders.with(memory_pair(), forced(), What::Fill(&asked)).map(Result::unwrap);
         let mut hooks = forced();
-        // The last input is the evaluator's: its label is checked by its colour.
+        // The last label is of an input of the evaluator, which checks the label by its colour.
         let byte = if point == Point::InputLabels { 16 * (asked.inputs / 2 - 1) } else { 0 };
         (hooks[cheater].alter, hooks[cheater].looks_away) = (Some(lie(point, byte)), true);
         let results = folders.with(memory_pair(), hooks, what);
         assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{case:?}");
-        // It is told nothing: the honest party's messages end at that point.
+        // The cheater learns nothing: the honest party stops sending.
         assert!(matches!(results[cheater], Err(Error::Io(_))), "{case:?}");
         let parts = folders.parts(BOTH[1 - cheater]);
         assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{case:?}");
@@ -484,8 +491,8 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     }
 }
 
-/// An epoch may be added to while a value of it is kept: its session continues, and so does the kept value.
-/// The next kept value has another name, also if the first was forgotten.
+/// Stock may be added to an epoch while a value of its session is kept, and the value stays usable. The next
+/// kept value has another name, even if the first was forgotten.
 #[test]
 fn what_is_kept_stays_while_stock_is_made() {
     let program = Arc::new(library::millionaires().unwrap());
@@ -518,8 +525,8 @@ fn what_is_kept_stays_while_stock_is_made() {
     }
 }
 
-/// Stock whose masks come from a PCG: each entry begins with its own first OTs. Wrong trees burn the epoch
-/// like any other failed check, and nothing tells which it was.
+/// Masks in stock come from a PCG, and each entry begins with its own first OTs. Wrong trees burn the epoch
+/// like any other failed check, and the peer is not told which check failed.
 #[test]
 fn altered_trees_of_a_pcg_burn_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -548,7 +555,7 @@ fn altered_trees_of_a_pcg_burn_the_epoch() {
     }
 }
 
-/// A message of another length burns, too.
+/// A message of a wrong length burns the epoch, too.
 #[test]
 fn a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -566,8 +573,8 @@ fn a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A request of several lots: components are spread over them, and each has a pool of its own that leaves
-/// room for attempts.
+/// A large request is made in several lots, which share its components. The pool of each lot leaves room for
+/// failed attempts.
 #[test]
 fn a_request_is_made_in_lots_with_room_for_attempts() {
     let aes = library::aes::aes_128().unwrap();
@@ -581,11 +588,11 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
         let counted = steps.iter().flat_map(|step| Cot::ALL.map(|cot| (step, step.origin(cot))));
         for (step, origin) in counted {
             let bound = origin.bound(level).log2();
-            // 64 of them take three fourths of 2^-s.
+            // 64 of these lots take three fourths of 2^-s.
             assert!(bound <= -f64::from(security) - 6.41, "{bound}");
             assert!(security > 40 || step.lot.pool.bucket == 4);
         }
-        // Sizes are part of the agreement, too.
+        // Both parties must also agree on the sizes.
         let other = Forced {
             sizes: Some(Sizes { lot: 1 << 21, part: 1 << 14, portion: 1 << 16 }),
             ..Forced::default()
@@ -597,7 +604,7 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
     }
 }
 
-/// A store that holds another protocol's stock is refused; nothing in it changes.
+/// A store with another protocol's stock is refused and stays unchanged.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());
@@ -612,7 +619,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// Parties that want masks of other OTs do not begin an epoch; in one that is there, its own are used.
+/// Parties with different kinds of OTs do not begin an epoch. An existing epoch keeps its kind.
 #[test]
 fn an_epoch_keeps_its_ots() {
     let (folders, program) = (Folders::new(), library::millionaires().unwrap());
@@ -639,8 +646,8 @@ fn an_epoch_keeps_its_ots() {
     assert_eq!(did.promise.unwrap().triples.unwrap().cot, "softspoken-8");
 }
 
-/// A session's secrets of another version or length are refused, and restored ones draw nothing before an
-/// entry's ranges are there.
+/// A session's secrets of a wrong version or length are refused. A restored session draws from no counter
+/// before it has the ranges of an entry.
 #[test]
 fn secrets_that_are_none_are_refused() {
     let (folders, program) = (Folders::new(), library::millionaires().unwrap());

@@ -1,4 +1,4 @@
-//! Honest parties: the outputs are those of the program.
+//! Honest parties get the outputs of the program.
 
 use super::*;
 use crate::adversary::{Case, Ending, Point, chain};
@@ -19,7 +19,7 @@ fn is_right(program: &Arc<Program>, security: u32, cot: Cot, rng: &mut Rng) {
     }
 }
 
-/// Row 19: an input of another length is refused before anything is sent.
+/// Row 19: an input of a wrong length is refused before anything is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
     let program = Arc::new(random_program(&mut Rng::replayable("test programs")));
@@ -51,12 +51,12 @@ fn aes_is_computed() {
     }
 }
 
-/// Several lots, groups and portions, the last of each not full: with small sizes, as a million gates take
-/// long.
+/// Programs of several lots, parts and portions, of which the last are not full. The sizes are small, because
+/// a million gates would take long.
 #[test]
 fn programs_of_many_lots_are_computed() {
     let (mut rng, mut lots, mut programs) = (Rng::replayable("test programs"), 0, 0);
-    // Enough of them have several groups, however small the programs are that come first.
+    // Goes on until enough lots have several parts, because the random programs may be small.
     while programs < 8 || lots <= 3 {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
@@ -76,8 +76,8 @@ fn programs_of_many_lots_are_computed() {
     }
 }
 
-/// A program folds a component that has a gate with a constant operand. In a component without a program,
-/// such a gate is refused before any message.
+/// A program folds a component's gates with constant operands. In a component outside a program, such a gate
+/// is refused before any message.
 #[test]
 fn row_21_a_constant_operand_is_never_garbled() {
     let mut rng = Rng::replayable("test components");
@@ -98,7 +98,7 @@ fn row_21_a_constant_operand_is_never_garbled() {
     is_right(&Arc::new(program.finish().unwrap()), 40, Cot::default(), &mut rng);
 }
 
-/// The offset of a sender always ends in 1, because both parties set the last bit.
+/// A sender's offset always ends in 1, because both parties set the last bit.
 #[test]
 fn an_offset_that_ends_in_0_is_none() {
     let mut rng = Rng::replayable("test offset");
@@ -107,7 +107,7 @@ fn an_offset_that_ends_in_0_is_none() {
     assert_eq!(case.run().ending(Party::Garbler), Ok(Ending::Survived));
 }
 
-/// Parties that were told of other OTs do not go on.
+/// Parties with different kinds of OTs do not continue.
 #[test]
 fn both_take_the_same_ots() {
     let program = Arc::new(aes::aes_128().unwrap());
@@ -123,8 +123,8 @@ fn both_take_the_same_ots() {
     });
 }
 
-/// The engine's figure of merit: bytes per AND gate, in both directions together, in large lots. The setup of
-/// a PCG is half a byte of them in a run of two.
+/// The cost that the protocol is designed for: bytes per AND gate, in both directions together, in large
+/// lots. In a run of two lots, the setup of a PCG takes half a byte of them.
 #[test]
 fn an_and_gate_takes_so_many_bytes() {
     for (cot, executions, most) in [

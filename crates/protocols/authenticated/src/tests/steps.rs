@@ -1,4 +1,4 @@
-//! Steps of a session: kept values can be used later, at either party, in memory and from stock.
+//! Steps of a session: later steps can use kept values, at either party, in memory and from stock.
 
 use super::*;
 use crate::hooks::Point;
@@ -8,8 +8,8 @@ use brickwork_session::steps::{Secret, Step};
 use brickwork_stock::{Store, StoreKey};
 use brickwork_testing::Replayable as _;
 
-/// Makes two ports of three bits for each party, two slots, and outputs of three bits: `k` and `o` for both,
-/// `g` for the garbler, `e` for the evaluator.
+/// Makes a program with two ports of three bits for each party, two slots, and four outputs of three bits:
+/// `k` and `o` for both parties, `g` for the garbler, `e` for the evaluator.
 fn some_program(rng: &mut Rng) -> Arc<Program> {
     let ports = |names: [&str; 2]| names.map(|name| Port::new(name, Type::Uint(3))).to_vec();
     let mut program = ProgramBuilder::new("step", ports(["x", "s"]), ports(["y", "t"])).unwrap();
@@ -33,13 +33,13 @@ fn some_program(rng: &mut Rng) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// A step of a script: its kept inputs are indices among all earlier kept values.
+/// A step of a script. Its kept inputs are indices into the list of all values kept earlier.
 struct Planned {
     program: Arc<Program>,
     carried: Vec<(Party, &'static str, usize)>,
     keeps: Vec<&'static str>,
     inputs: [Vec<bool>; 2],
-    /// The outputs that each party is to learn.
+    /// The outputs that each party must learn.
     expected: [Vec<bool>; 2],
 }
 
@@ -51,7 +51,7 @@ impl Planned {
     }
 }
 
-/// Steps of random programs, each of which may carry on anything that was kept before it.
+/// Makes steps of random programs, each of which may use any values kept before it.
 fn script(rng: &mut Rng, steps: usize) -> Vec<Planned> {
     let mut kept: Vec<Vec<bool>> = Vec::new();
     let mut script = Vec::new();
@@ -67,7 +67,7 @@ fn script(rng: &mut Rng, steps: usize) -> Vec<Planned> {
         }
         let keeps: Vec<&str> =
             ["k", "o", "g", "e"].into_iter().filter(|_| number == 0 || rng.below(2) == 0).collect();
-        // In the clear, all inputs are given.
+        // The plaintext evaluation gets all inputs, kept values included.
         let mut bits = |party: Party, port: &str| -> (bool, Vec<bool>) {
             match carried.iter().find(|(by, name, _)| *by == party && *name == port) {
                 Some(&(.., place)) => (true, kept[place].clone()),
@@ -106,7 +106,7 @@ fn request(script: &[Planned]) -> Request {
     request
 }
 
-/// A party that plays a script, with these hooks. Returns the kept values.
+/// Plays a script as one party, with these hooks. Returns the kept values.
 fn play(
     party: Party,
     channel: Channel,
@@ -129,7 +129,7 @@ fn play(
     Ok((kept, session))
 }
 
-/// Both parties, each with its own end.
+/// Runs both parties, each at its end of a connection.
 fn both<T: Send>(one: impl Fn(Party, Channel) -> T + Sync) -> [T; 2] {
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
@@ -154,7 +154,7 @@ fn steps_give_what_they_give_in_the_clear() {
     }
 }
 
-/// The same from stock, one step after another; kept values are lost with the connection.
+/// The same from stock, with one connection for all steps. Kept values are lost with the connection.
 #[test]
 fn steps_from_stock_give_what_they_give_in_the_clear() {
     let (mut rng, folder) = (Rng::replayable("test steps"), tempfile::tempdir().unwrap());
@@ -188,8 +188,8 @@ fn steps_from_stock_give_what_they_give_in_the_clear() {
     assert!(refused.iter().all(|result| matches!(result, Err(Error::Usage(_)))), "{refused:?}");
 }
 
-/// A value that is not there, was forgotten, is of another session, or is not the one that the peer means, is
-/// refused.
+/// Steps are refused if they use a value that does not exist, was forgotten, belongs to another session, or
+/// is not the value that the peer uses.
 #[test]
 fn what_no_step_can_have_is_refused() {
     let mut rng = Rng::replayable("test steps");
@@ -205,7 +205,7 @@ fn what_no_step_can_have_is_refused() {
         })
     };
     let carries = |secret: &Secret| Step::new(&program, &[(Party::Garbler, "x", secret)], &[]).unwrap();
-    // Its components are used up, or were never made.
+    // The copies of this component are used up, or were never made.
     let lacking = attempt(&|_, kept, _| carries(&kept[0]));
     assert!(lacking.iter().all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("2 c"))));
     let foreign = attempt(&|_, _, _| carries(&other[0][0]));
@@ -216,7 +216,7 @@ fn what_no_step_can_have_is_refused() {
     });
     let says = |why: &str| why.contains("forgotten");
     assert!(forgotten.iter().all(|result| matches!(result, Err(Error::Usage(why)) if says(why))));
-    // A step of wires alone that shows a kept value: parties that mean different ones do not continue.
+    // A step without slots shows a kept value. Parties that mean different values do not continue.
     let ports = |name: &str| vec![Port::new(name, Type::Uint(3))];
     let mut shows = ProgramBuilder::new("shows", ports("x"), vec![]).unwrap();
     shows.output(Port::new("z", Type::Uint(3)), Recipient::Both, vec![0, 1, 2]).unwrap();
@@ -227,7 +227,7 @@ fn what_no_step_can_have_is_refused() {
     assert!(different.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{different:?}");
 }
 
-/// Lies of a later step, about wires that were kept, are seen as any others.
+/// Lies of a later step about kept wires are detected like any others.
 #[test]
 fn lies_about_what_was_kept_are_seen() {
     let mut rng = Rng::replayable("test steps");
@@ -235,7 +235,7 @@ fn lies_about_what_was_kept_are_seen() {
         (Party::Garbler, Point::Solderings, Cheat::Soldering),
         (Party::Evaluator, Point::Report, Cheat::Labels),
     ] {
-        // The second step carries on.
+        // Chooses a script whose second step uses a kept value.
         let script = loop {
             let script = script(&mut rng, 2);
             if !script[1].carried.is_empty() {
@@ -257,6 +257,6 @@ fn lies_about_what_was_kept_are_seen() {
         });
         let honest = &ends[1 - cheater as usize];
         assert!(honest.as_ref().is_err_and(|error| error.is_cheat(check)), "{point:?}: {honest:?}");
-        assert!(matches!(ends[cheater as usize], Err(Error::Io(_))), "{point:?}: it is told nothing");
+        assert!(matches!(ends[cheater as usize], Err(Error::Io(_))), "{point:?}: the cheater learns nothing");
     }
 }
