@@ -6,8 +6,12 @@
 //! ```
 //!
 //! With its *key* a party checks the other party's bit; with its *MAC* it proves its own bit. Sums of masks
-//! are sums of words at each party. docs/protocols/authenticated.md has four words instead: A = K_G + λ^G·Δ_G
-//! and B = M_E with A + B = λ·Δ_G, and C = K_E + λ^E·Δ_E and M = M_G with M + C = λ·Δ_E.
+//! are sums of words at each party. docs/protocols/authenticated.md uses these words:
+//!
+//! ```text
+//!   A = K_G + λ^G·Δ_G    B = M_E    A + B = λ·Δ_G
+//!   C = K_E + λ^E·Δ_E    M = M_G    M + C = λ·Δ_E
+//! ```
 //!
 //! Keys and MACs lie in two separate lists, because most loops need only one of them.
 
