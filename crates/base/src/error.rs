@@ -41,7 +41,7 @@ pub enum Error {
     /// Another session of this process, or of the peer's, uses the requested stock. Nothing was taken.
     #[error("stock: {0}")]
     Busy(String),
-    /// The peer has made too many unused attempts, so nothing more is begun until the user allows it.
+    /// The peer has made too many failed attempts, so nothing more is begun until the user allows it.
     #[error("stock: {0}")]
     Vain(String),
     /// Memory, disk, threads or randomness ran out.

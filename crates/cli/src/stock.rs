@@ -39,10 +39,10 @@ enum Command {
     ///
     /// The peer is told when the stores next meet, and burns its part as well.
     Burn(Burn),
-    /// Allow a peer to make stock again that has made too many unused attempts
+    /// Allow a peer to make stock again that has made too many failed attempts
     ///
     /// Stock that is begun with a peer and not completed, or burned because a check failed, is counted as
-    /// unused attempts. When their sum reaches the promise of a run, nothing more is begun until this command
+    /// failed attempts. When their sum reaches the promise of a run, nothing more is begun until this command
     /// resets it. Find out the reason first: a peer that cheats looks like a connection that breaks. Both
     /// sides count, each for itself.
     Forgive(Forgive),
@@ -212,7 +212,7 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
     }))
 }
 
-/// Returns the unused attempts of a peer, and the base-2 logarithm of their sum.
+/// Returns the failed attempts of a peer, and the base-2 logarithm of their sum.
 fn vain_json((account, risk): &(Account, u128)) -> Value {
     json!({
         "role": files::role(account.relation.role),

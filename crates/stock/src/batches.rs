@@ -34,26 +34,26 @@ impl BatchRow {
 /// A batch and its remaining items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its number in the epoch.
+    /// The batch's number in the epoch.
     pub serial: Serial,
     /// The batch.
     pub batch: Batch,
-    /// Number of items when it was made.
+    /// The number of items when the batch was made.
     pub items: u64,
-    /// Number of items that are left; none while the step to which it belongs is incomplete.
+    /// The number of items that are left; 0 while the batch's step is incomplete.
     pub left: u64,
-    /// Number of items that cannot be read at this party or at the peer, and that no program took before.
-    /// Items that the peer does not know to be damaged yet count as left.
+    /// The number of items that one party cannot read and no program took before. Damage that the peer has
+    /// not reported yet is not counted.
     pub damaged: u64,
-    /// Bytes of its segment; none if nothing is left of it.
+    /// Bytes of the batch's segment; 0 if no items are left.
     pub bytes: u64,
 }
 
-/// The use of a batch in the index.
+/// The possible uses of a batch, as the index stores them.
 pub(super) enum Use {
-    /// Programs may take from it, now or when it is complete.
+    /// Programs may take items from the batch, now or when it is complete.
     Programs,
-    /// It is used up. Its parameters still count for the other batches of its epoch.
+    /// The batch is used up. Its parameters still count in the bounds of the epoch's other batches.
     Nobody,
     /// The batch was given up.
     Nothing,
@@ -75,17 +75,18 @@ pub(super) fn serial_of(key: &[u8]) -> Serial {
 }
 
 impl Store {
-    /// Begins to write a batch of the open step. It can be written while the store is used for other things.
+    /// Makes a writer for a batch of the current step. The store can be used for other things while the batch
+    /// is written.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the serial does not belong to an open step, or is taken, or the disk fails.
+    /// [`Error::Stock`] if the serial does not belong to the current step, or is in use, or the disk fails.
     pub fn writer(&self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
         self.sound()?;
         self.key_for_new(id, serial)?;
         self.writers(id).begin(serial, None)
     }
 
-    /// Makes writers of an epoch's batches, for use while another thread has the store.
+    /// Returns an object that makes writers of the epoch's batches while another thread uses the store.
     pub fn writers(&self, id: &EpochId) -> Writers {
         Writers::here(Folder {
             epoch: *id,
@@ -109,7 +110,7 @@ impl Store {
     }
 
     /// Adds a batch, whose items are masked with the keys of a chain. Its items can be taken when
-    /// [`Entry::Made`](crate::Entry::Made) is in the log; after a failure they do not exist.
+    /// [`Entry::Made`](crate::Entry::Made) is in the log. After a failure the batch does not exist.
     ///
     /// # Errors
     /// As [`Store::writer`]; [`Error::Usage`] if the writer belongs to another batch.
@@ -159,8 +160,7 @@ impl Store {
         Ok(batches)
     }
 
-    /// Returns the batches of an epoch that may still be used, with their keys and their fresh items that are
-    /// not given up.
+    /// Returns the usable batches of an epoch, with their keys and their fresh items that were not given up.
     fn useful(&self, id: &EpochId) -> Result<Vec<Useful>, Error> {
         let state = self.state(id)?;
         let mut useful = Vec::new();
@@ -175,8 +175,8 @@ impl Store {
         Ok(useful)
     }
 
-    /// Returns the damaged batches of an epoch, with the fault of each: its segment is missing or has the
-    /// wrong length, or its keys are missing. Batches whose items are all given up are left out.
+    /// Returns the batches of an epoch that have a fault: a segment that is missing or has the wrong length,
+    /// or missing keys. Batches whose items are all given up are left out.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// Checks that all segments of an epoch exist with the right length, and that the keys of its items
-    /// exist. It names the first one that does not.
+    /// exist.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the first missing one.
@@ -204,7 +204,7 @@ impl Store {
         self.missing(id)?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Returns the items that an entry takes in this state, for these numbers of items of these batches.
+    /// Returns the items that an entry takes in this state: this number of items from each batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few.
@@ -214,7 +214,7 @@ impl Store {
         state: &State,
         taken: &[(Serial, u32)],
     ) -> Result<Vec<TakenOf>, Error> {
-        // One entry may name a batch twice.
+        // An entry may name a batch twice.
         let (mut next, mut all) = (HashMap::new(), Vec::new());
         for &(serial, count) in taken {
             let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
@@ -254,7 +254,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the record that holds this taken item. This is for callers that process many items with little
+    /// Reads the record that holds this taken item. This suits callers that process many items with little
     /// memory.
     ///
     /// # Errors
@@ -273,8 +273,8 @@ impl Store {
         }
     }
 
-    /// Reads units of the bulk of a batch from which items were taken, one after another. It is not for
-    /// secrets: its read buffers are not erased.
+    /// Reads units of the bulk data of a batch from which items were taken, in order. The units must not be
+    /// secret, because the read buffers are not erased.
     ///
     /// # Errors
     /// As [`Store::read`], or if there are no such units.
@@ -304,8 +304,8 @@ impl Store {
         Ok((key, row.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?))
     }
 
-    /// Reads everything that programs may take. Returns the number of bytes in segments, and what cannot be
-    /// read.
+    /// Reads everything that programs may take from the store. Returns the number of bytes in segments, and
+    /// the unreadable items.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index or secrets of an epoch were altered.
@@ -352,8 +352,8 @@ impl Store {
         damage.into_iter().next().map_or(Ok(bytes), |damage| Err(damage.why))
     }
 
-    /// Gives up the items that cannot be read, because the user said so, and writes damaged headers again.
-    /// Programs continue with the other items; the peer is told when a program would have taken these.
+    /// Gives up the unreadable items at the user's request, and repairs damaged headers. Programs use the
+    /// other items. The peer is told when a program would have taken a given-up item.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -384,9 +384,9 @@ pub struct Damage {
     pub serial: Serial,
     /// Its name.
     pub name: String,
-    /// The items; empty if only the header of the segment is damaged, which is not needed.
+    /// The items. The list is empty if only the header of the segment is damaged, which programs do not need.
     pub items: Vec<Range<u64>>,
-    /// The record, and its fault.
+    /// The fault, with the record's name.
     pub why: Error,
 }
 

@@ -1,15 +1,15 @@
-//! Keys of a batch's items. Each key gives the next one and no earlier one, so an item that was taken cannot
-//! be read again.
+//! The keys of a batch's items. Each key gives the next key and no earlier one, so an item that was taken
+//! cannot be read again.
 //!
 //! Programs take the items of a batch in their order. So a store keeps only the key of the first remaining
-//! item, and nobody can compute an earlier key from it.
+//! item.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use brickwork_base::Error;
 
-/// Bytes of a mask, after which the next block of the hash begins.
+/// Bytes of a block of the mask; each block is one output of the hash.
 const BLOCK_BYTES: u64 = 64;
 
 /// The keys of a batch's items, from one item on.
@@ -53,7 +53,7 @@ impl Chain {
         self.item
     }
 
-    /// Advances to the keys from this item on.
+    /// Advances to the key of this item.
     ///
     /// # Errors
     /// [`Error::Stock`] if the item was taken before: its key is erased.
@@ -96,7 +96,7 @@ impl Chain {
 mod tests {
     use super::*;
 
-    /// The keys from an item on unmask that item and all later ones, in any pieces, and no earlier one.
+    /// The key of an item unmasks this item and all later ones, in pieces of any size, and no earlier item.
     #[test]
     fn masks_go_forward_only() {
         let start = Chain::random().unwrap();

@@ -24,8 +24,8 @@ pub enum Change {
     Entry,
 }
 
-/// Is asked before every change of the disk. In production it allows everything; tests simulate a failure at
-/// each change in turn.
+/// Is called before every change of the disk, which it can prevent. In production it allows everything; tests
+/// simulate a failure at each change in turn.
 pub trait Faults: Send + Sync + std::fmt::Debug {
     /// Returns an error to prevent the change. With `Err((n, _))` the first `n` bytes of a write still
     /// happen.
@@ -50,7 +50,7 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
-/// Causes no failures.
+/// Prevents no change.
 #[derive(Debug)]
 pub struct NoFaults;
 
@@ -64,7 +64,7 @@ fn whole(result: Result<(), (usize, io::Error)>) -> io::Result<()> {
     result.map_err(|(_, error)| error)
 }
 
-/// All changes of the disk go through here.
+/// Makes all changes of the disk, after asking [`Faults`].
 #[derive(Clone, Debug)]
 pub(super) struct Disk(pub Arc<dyn Faults>);
 
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Every change asks for permission first; otherwise tests could not simulate a failure there.
+    /// Rows 21 and 22: every change asks [`Faults`] first, so that tests can simulate a failure there.
     #[test]
     fn rows_21_and_22_a_dead_disk_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@ use brickwork_base::{Error, Party, Security, short};
 /// The properties of an epoch. They never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// The protocol whose material it holds.
+    /// The protocol that made the epoch.
     pub protocol: String,
     /// The version of the protocol; stock of another version cannot be used.
     pub version: u32,
@@ -34,43 +34,44 @@ pub struct Epoch {
     pub identities: [[u8; 32]; 2],
     /// Seconds since 1970, by this party's clock.
     pub created: u64,
-    /// Seconds from then on in which it may be used. Its offset opens the wires of past runs, so it must be
-    /// erased. It is the same at both parties.
+    /// The age in seconds up to which the epoch may be used. The epoch's offset opens the wires of past runs,
+    /// so it must be erased some day. It is the same at both parties.
     pub max_age: u64,
-    /// The probability of a cheat in it outside its steps, in units of 2^-128.
+    /// The probability that a cheat in this epoch, but not in one of its steps, is not detected, in units of
+    /// 2^-128.
     pub fixed: u128,
-    /// The probability, in units of 2^-128, that a peer that breaks off a step before it is exposed has seen
-    /// that a cheat would remain undetected.
+    /// The probability, in units of 2^-128, that a peer that breaks off a step before its exposure knows that
+    /// its cheat would not be detected.
     pub early: u128,
     /// The attempts of the peer that are counted.
     pub counted: Counted,
 }
 
-/// The attempts of a peer that are counted: it may have seen that its cheat would be detected, and broken
-/// off.
+/// The attempts of a peer that are counted, because the peer may have broken off when it saw that its cheat
+/// would be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counted {
     /// None, except the [early](Epoch::early) part of each interrupted step.
     Nothing,
     /// Steps that were exposed and interrupted. In a completed step a cheat has already had its full effect.
     BrokenOff,
-    /// The same, and completed steps that no program has used: the peer may have thrown away a step in which
-    /// its cheat was undetected but useless.
+    /// Also completed steps that no program has used: the peer may have thrown a step away because its
+    /// undetected cheat was useless.
     BrokenOffOrThrownAway,
 }
 
 impl Epoch {
-    /// Returns the relation to which it belongs.
+    /// Returns the relation to which the epoch belongs.
     pub fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.identities }
     }
 
-    /// Returns whether its age limit has passed at this time, in seconds since 1970.
+    /// Returns whether the epoch is too old at this time, in seconds since 1970.
     pub fn is_over(&self, now: u64) -> bool {
         now >= self.created.saturating_add(self.max_age)
     }
 
-    /// Returns whether its age limit has nearly passed, so that it may have passed by the peer's clock.
+    /// Returns whether the epoch is almost too old, so that it may be too old by the peer's clock.
     pub fn is_nearly_over(&self, now: u64) -> bool {
         self.is_over(now.saturating_add((self.max_age / 8).min(DAY)))
     }
@@ -80,7 +81,7 @@ impl Epoch {
 #[derive(Serialize, Deserialize)]
 pub(super) struct LogRow {
     entry: Entry,
-    /// True if only the peer had begun it.
+    /// True if only the peer had begun the action of the entry.
     named: bool,
 }
 
@@ -94,22 +95,22 @@ impl LogRow {
 /// The cause of a log entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// This party begins or has completed the action.
+    /// This party begins or completes the action itself.
     Own,
     /// The peer already has the entry.
     Named,
-    /// The entry burns the epoch because of the peer.
+    /// The peer's behaviour made this party burn the epoch.
     Lost(Loss),
 }
 
 /// The reason why a peer's behaviour made this party burn an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The peer failed a check, or this party cannot know whether it did: it may have guessed a secret of the
-    /// epoch.
+    /// The peer failed a check and may have guessed a secret of the epoch, or this party cannot know whether
+    /// it failed.
     Check,
-    /// The peer has a different log or none, or says that it burned the epoch. It cannot have learnt more
-    /// than from completed steps.
+    /// The peer has a different log or none, or claims that it has burned the epoch. It can have learnt only
+    /// as much as from completed steps.
     Log,
 }
 
@@ -175,9 +176,9 @@ impl Store {
         self.poisoning(self.key_file(id).write(&kept))
     }
 
-    /// Erases the keys of all used items and of all past entries; no program or step of this epoch may be in
-    /// progress. Entries that end a program or step do this themselves, so this is for those that have
-    /// failed.
+    /// Erases the keys of all used items and past entries. No program or step of this epoch may be in
+    /// progress. This is for programs and steps that failed: the entries that end the others erase their
+    /// keys.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -187,7 +188,7 @@ impl Store {
         if state.burned().is_some() { Ok(()) } else { self.erase_gone(id, &state) }
     }
 
-    /// Erases the keys that are useless in this state.
+    /// Erases the keys that are not needed in this state.
     fn erase_gone(&self, id: &EpochId, state: &State) -> Result<(), Error> {
         let mut kept = self.kept(id)?;
         let (next, before) = (state.shared() + 1, kept.chains.len());
@@ -196,7 +197,7 @@ impl Store {
             kept.secrets.forward.go_to(next)?;
             changed = true;
         }
-        // This index may be an older copy, so keys of steps that its log does not have yet are kept.
+        // This index may be an old copy, so the keys of steps that it does not know yet are kept.
         let is_ahead = |serial| number_of(serial) > state.shared();
         kept.chains.retain(|&(serial, _)| state.is_made(serial) || state.is_open(serial) || is_ahead(serial));
         for (serial, chain) in &mut kept.chains {
@@ -211,9 +212,9 @@ impl Store {
         Ok(())
     }
 
-    /// Repairs the files of keys when the store is opened: erases keys that are not needed any more. The file
-    /// of an epoch that the index does not know is kept unchanged. So is one that cannot be read: nothing of
-    /// its epoch can be used, and the store must open so that the user can burn it.
+    /// Repairs the files of keys when the store is opened: erases keys that are not needed any more. The key
+    /// file of an epoch that the index does not know is kept unchanged. An unreadable key file is kept, too:
+    /// its epoch cannot be used, and the user must be able to open the store and burn it.
     pub(super) fn settle_keys(&self) -> Result<(), Error> {
         for (id, _) in self.epochs()? {
             let (state, file) = (self.state(&id)?, self.key_file(&id));
@@ -284,15 +285,15 @@ impl Store {
         (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
     }
 
-    /// Makes an entry durable, and only then returns the items that it takes. Entries are written one after
+    /// Writes an entry to disk, and only then returns the items that it takes. Entries are written one after
     /// another, and each range and item is given to only one caller. A session that appends must have
-    /// [leased](crate::PeerLock::lease) the epoch, or hold the [`PeerLock`](crate::PeerLock) while nobody has
-    /// leased it.
+    /// [leased](crate::PeerLock::lease) the epoch, or must hold the [`PeerLock`](crate::PeerLock) while no
+    /// session leases it.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
-    /// last case it is unknown whether the items are burned; the store is poisoned and returns nothing until
-    /// it is opened again.
+    /// [`Error::Stock`] if the entry cannot follow, there are too few items, or the disk fails. In the last
+    /// case it is unknown whether the items are burned; the store is poisoned and returns nothing until it is
+    /// opened again.
     pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
         self.append_as(id, entry, Cause::Own, Opened::default())
     }
@@ -306,8 +307,8 @@ impl Store {
     }
 
     /// Does the same as [`Store::append`] with an entry that the peer has and this party lacks, because the
-    /// peer went away before this party had begun it. A step that only the peer has begun does not count as
-    /// an attempt, even if it has a risk: this party has answered no challenge of it.
+    /// connection broke before this party had begun the action. A step that only the peer has begun does not
+    /// count as an attempt, even if it has a risk, because this party has answered no challenge in it.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -315,7 +316,7 @@ impl Store {
         self.append_as(id, entry, Cause::Named, Opened::default())
     }
 
-    /// Does the same as [`Store::append`], for this cause.
+    /// Does the same as [`Store::append`], for an entry with this cause.
     pub(super) fn append_as(
         &self,
         id: &EpochId,
@@ -326,7 +327,7 @@ impl Store {
         self.append_behind(&self.change()?, id, entry, cause, opened)
     }
 
-    /// Does the same as [`Store::append_as`], for a caller that prevents other changes.
+    /// Does the same as [`Store::append_as`], while the caller prevents other changes.
     pub(super) fn append_behind(
         &self,
         _changing: &MutexGuard<'_, ()>,
@@ -360,13 +361,13 @@ impl Store {
                 let _ = place.insert(chain);
             }
         }
-        // The items were read before the state changed, so they are read again.
+        // The items were read in an earlier state, so they are read again.
         let opened = if opened.items == items { opened } else { Opened::default() };
         let mut rows = vec![self.sealed(LOG, with_number(id, number), &row)?];
         rows.extend(self.vain_behind(id, [&before, &after], entry, cause)?);
         let mut segments = Vec::new();
-        // Useless stock is removed: everything of a burned epoch, and with the next step the data of steps
-        // that were given up.
+        // Segments that are not needed are removed: all of a burned epoch, and at the next step those of
+        // steps that were given up.
         let is_burned = matches!(entry, Entry::Burned(_));
         if is_burned || matches!(entry, Entry::Fill(_)) {
             for (key, row) in self.between(BATCHES, id, None)? {
@@ -377,7 +378,7 @@ impl Store {
                 }
             }
         }
-        // Data of the step that was open until now, from an interrupted process.
+        // These files are left over from the step that was current until now, if its process was interrupted.
         if before.open().is_some() && after.open() != before.open() {
             segments.extend(self.shared.leftovers().extract_if(.., |(of, _)| of == id).map(|(_, path)| path));
         }
@@ -386,18 +387,19 @@ impl Store {
         let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
         match entry {
             Entry::Burned(_) => self.poisoning(self.key_file(id).erase())?,
-            // The previous program or step has ended.
+            // The entry ends the previous program or step, so its keys are erased.
             Entry::Confirmed | Entry::Made => self.erase_gone(id, &after)?,
             _ => {}
         }
         self.known().insert(*id, (after, number + 1));
-        // Other sessions may be about to write segments that the index does not know yet.
+        // Only these segments are removed, because other sessions may have written segments that the index
+        // does not know yet.
         segments.iter().try_for_each(|path| self.remove(path))?;
         Ok(Taken { epoch: *id, ranges, items, opened, chains })
     }
 
-    /// Burns the epochs whose secrets other processes had when the last process with this store ended. Nobody
-    /// can tell any more whether one of them saw a failed check, so this counts as one.
+    /// Burns the epochs whose secrets other processes had when the last process with this store ended. One of
+    /// them may have seen a failed check, so this counts as a failed check.
     pub(super) fn burn_what_is_lent(&self) -> Result<(), Error> {
         for (id, _) in self.epochs()? {
             let state = self.state(&id)?;
@@ -414,7 +416,7 @@ impl Store {
     /// Forgets an epoch that has no shared entries or is burned.
     ///
     /// # Errors
-    /// [`Error::Stock`] if something may still be used, or the disk fails.
+    /// [`Error::Stock`] if the epoch may still be used, or the disk fails.
     pub fn forget(&self, id: &EpochId) -> Result<(), Error> {
         let _changing = self.change()?;
         let state = self.state(id)?;

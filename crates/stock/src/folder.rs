@@ -1,7 +1,7 @@
 //! The folder of a store: the store's own files, and the treatment of all other files.
 //!
-//! Only files that the log declares useless are removed. An unknown file may be stock whose index is being
-//! restored, so it is moved aside and a warning names it.
+//! A file is removed only if the log shows that it is not needed. An unknown file may be stock whose index is
+//! being restored, so it is moved aside with a warning.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use brickwork_base::{Error, private};
 
 /// The index.
 pub(super) const INDEX: &str = "index.redb";
-/// An index that is not complete yet.
+/// The name of an index while it is being made.
 pub(super) const UNFINISHED: &str = "index.unfinished";
-/// The file that is locked by the process with the store.
+/// The name of the file that a process locks while it has the store.
 pub(super) const LOCK: &str = "lock";
 /// The folder of the segments.
 pub(super) const SEGMENTS: &str = "segments";
@@ -27,7 +27,7 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |error| of_disk(&error, format!("{}: {error}", path.display()))
 }
 
-/// Makes the error with this message. A full disk is a lack of resources, because making more stock would not
+/// Makes the error with this message. A full disk is [`Error::Resource`], because making more stock would not
 /// help.
 pub(super) fn of_disk(error: &io::Error, message: String) -> Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -45,7 +45,7 @@ pub(super) fn make(path: &Path) -> Result<(), Error> {
 /// Returns whether a folder holds a store; if it does not, a new one can be made there.
 ///
 /// # Errors
-/// [`Error::Incomplete`] if there is no index but something else: the index was moved away or is not restored
+/// [`Error::Incomplete`] if there is no index but other files: the index was moved away or is not restored
 /// yet. [`Error::Stock`] if the folder cannot be read.
 pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
     let index = directory.join(INDEX);
@@ -68,8 +68,8 @@ pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Returns the first file or folder, by name, in a folder that fails this condition; a folder that does not
-/// exist is empty.
+/// Returns the first file or folder, by name, for which `except` is false. A folder that does not exist is
+/// empty.
 fn first_in(folder: &Path, except: impl Fn(&Path) -> Result<bool, Error>) -> Result<Option<PathBuf>, Error> {
     let files = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -115,7 +115,7 @@ pub(super) fn moved_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<
     Ok(target)
 }
 
-/// Writes a copy of a file to the place where [`moved_aside`] would move it.
+/// Writes a copy of a file to the path to which [`moved_aside`] would move it.
 ///
 /// # Errors
 /// [`Error::Stock`] if the disk fails.
@@ -132,7 +132,7 @@ fn place_aside(directory: &Path, path: &Path) -> Result<PathBuf, Error> {
     let (unknown, name) = (directory.join(UNKNOWN), path.file_name().unwrap_or_default());
     make(&unknown)?;
     let mut target = unknown.join(name);
-    // The folder's lock is held, so nobody takes a free name meanwhile.
+    // This process holds the folder's lock, so no other process takes the free name.
     for number in 1.. {
         if let Err(error) = target.symlink_metadata() {
             match error.kind() {

@@ -1,5 +1,5 @@
-//! Keys that change with the log: the keys that are kept after an entry do not reveal the streams of that
-//! entry.
+//! Keys that change with each log entry, so that the keys that remain after an entry do not reveal the
+//! streams of that entry.
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -7,8 +7,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::index::encoded_secret;
 use brickwork_base::Error;
 
-/// Keys of streams. From one entry of an epoch's log to the next, each key is replaced by its hash. The keys
-/// of an entry give those of all later entries, and of no earlier one.
+/// Keys of streams. From one entry of an epoch's log to the next, each key is replaced by its hash. So the
+/// keys of an entry give the keys of all later entries, and of no earlier one.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct Forward {
     entry: u64,
@@ -75,7 +75,7 @@ impl Forward {
         let parts: Vec<Forward> = parts.into_iter().collect();
         let entry = parts.first().map_or(0, Forward::entry);
         assert!(parts.iter().all(|part| part.entry == entry), "keys of one entry");
-        // Allocated with its full length, because a growing vector leaves copies behind.
+        // The full length is allocated, because a growing vector leaves copies of keys behind.
         let mut keys = Vec::with_capacity(parts.iter().map(|part| part.keys.len()).sum());
         parts.iter().for_each(|part| keys.extend_from_slice(&part.keys));
         Forward { entry, keys }
@@ -117,7 +117,7 @@ fn next(key: u128, entry: u64) -> u128 {
 pub struct Secrets {
     /// The secrets that do not change, in the protocol's encoding.
     pub fixed: Vec<u8>,
-    /// The keys of the first entry that may still draw from them.
+    /// The keys of the first entry whose streams may still be used.
     pub forward: Forward,
 }
 
@@ -144,7 +144,7 @@ impl std::fmt::Debug for Secrets {
 mod tests {
     use super::*;
 
-    /// Single steps give the same keys as one large step, and there is no way back.
+    /// Several single steps give the same keys as one large step, and no step goes back.
     #[test]
     fn keys_go_forward_only() {
         let keys = vec![3, 4, 3];
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(leap, steps);
         assert!(matches!(leap.go_to(4), Err(Error::Usage(_))));
         assert_eq!(leap, steps);
-        // A key that occurs again at a later entry is followed by a different key.
+        // If the same key occurs at two entries, different keys follow.
         assert_ne!(next(3, 0), next(3, 1));
     }
 

@@ -1,4 +1,4 @@
-//! The index: a database of rows, each sealed together with its table and key.
+//! The index: a database of rows. Each row is sealed together with its table and key.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,7 +19,7 @@ use super::pair::Relation;
 use super::seal;
 use brickwork_base::Error;
 
-/// A table of rows: the key names the subject of the row, and the value is the sealed row.
+/// A table of rows: each has a key, and the sealed row as its value.
 pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 /// The key of a row, and the sealed row.
@@ -28,7 +28,7 @@ pub(super) type Row = (Vec<u8>, Vec<u8>);
 /// A row to write, or a key to remove if there is no row.
 pub(super) type RowChange = (Rows, Vec<u8>, Option<Vec<u8>>);
 
-/// A single row, which only the right key of the store opens.
+/// A single row that opens only with the right store key.
 pub(super) const FORMAT: Rows = TableDefinition::new("format");
 /// Rows by epoch.
 pub(super) const EPOCHS: Rows = TableDefinition::new("epochs");
@@ -44,12 +44,12 @@ pub(super) const VAIN: Rows = TableDefinition::new("vain");
 pub(super) const NOTES: Rows = TableDefinition::new("notes");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
-/// Version of stores: of the index and of the files beside it.
+/// The version of a store's format: of the index and of the other files.
 pub const FORMAT_VERSION: u32 = 1;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| match &error {
-        // A file with another beginning is no database any more.
+        // If the beginning of the file is damaged, the error is one of invalid data.
         redb::Error::Io(io) if io.kind() != ErrorKind::InvalidData => {
             folder::of_disk(io, format!("{what}: {error}"))
         }
@@ -76,9 +76,9 @@ pub(super) fn about(table: Rows, key: &[u8]) -> Vec<u8> {
     [redb::TableHandle::name(&table).as_bytes(), &[0], key].concat()
 }
 
-/// Reads the bytes of a file as they were at one moment, while another process may write to it. If two
-/// readings in sequence are equal, the file had these bytes between them. A database file can be opened in
-/// its state of any moment, as after a crash.
+/// Reads the bytes that a file had at one moment, while another process may write to it. If two readings in
+/// sequence are equal, the file had these bytes between the two. A copy of a database file from any moment
+/// can be opened, as after a crash.
 pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
     let mut before = std::fs::read(path).map_err(failed)?;
@@ -93,7 +93,7 @@ pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     Err(Error::Stock(format!("{} is being written to all the time; look again later", path.display())))
 }
 
-/// The largest number of readings of an index that changes meanwhile.
+/// The number of readings after which an index that keeps changing is an error.
 const READINGS: u32 = 100;
 
 /// An open database.
@@ -104,14 +104,14 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens a file that was checked or is empty.
+    /// Opens a file that is empty or has been checked.
     pub fn of(file: File, disk: &Disk) -> Result<Self, Error> {
         let open = || Self::new(IndexFile { file: FileBackend::new(file)?, disk: disk.clone() });
         caught(open).map_err(failed("opening the index"))
     }
 
-    /// Opens a copy of an index in memory, and checks all of it. The file itself stays unchanged, because the
-    /// database would repair it and write to it.
+    /// Opens a copy of an index in memory, and checks all of it. The file itself stays unchanged. If it were
+    /// opened, the database would repair it and write to it.
     pub fn checked(bytes: &[u8]) -> Result<Self, Error> {
         let check = || {
             let mut index = Self::copy(bytes)?;
@@ -126,7 +126,7 @@ impl Index {
         check().map_err(failed("opening the index"))
     }
 
-    /// Opens a copy of an index in memory, whatever its state.
+    /// Opens a copy of an index in memory without a check.
     pub fn copy(bytes: &[u8]) -> Result<Self, redb::Error> {
         let backend = InMemoryBackend::new();
         backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, bytes))?;
@@ -147,7 +147,7 @@ impl Index {
         done
     }
 
-    /// Marks it as damaged.
+    /// Marks the index as damaged.
     pub fn give_up(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
     }
@@ -173,13 +173,13 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a panic of this thread becomes an error, so that it must not be printed.
+/// Returns whether a panic of this thread becomes an error, and therefore must not be printed.
 pub fn is_caught() -> bool {
     CATCHING.get()
 }
 
-/// Runs a part of the database. The database panics on some damage, as on a bug of its own; this returns an
-/// error instead.
+/// Runs database code. The database panics if it finds some kinds of damage, or has a bug of its own. Here
+/// the panic becomes an error.
 fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     let before = CATCHING.replace(true);
     erase_stack();
@@ -188,7 +188,7 @@ fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Er
     result.unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
 }
 
-/// Makes an index with its format and empty tables.
+/// Makes an index with a format row and empty tables.
 pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
     let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
     let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
@@ -204,7 +204,7 @@ pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(
     Index::of(file, disk)?.run(write).map_err(failed("making the index"))
 }
 
-/// Encodes a value that may be secret, in a buffer that does not grow, so that no copies remain.
+/// Encodes a value that may be secret. The buffer does not grow, so no copies remain.
 pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     let length = postcard::experimental::serialized_size(value).expect("it can be encoded");
     let mut bytes = Zeroizing::new(vec![0; length]);
@@ -213,8 +213,8 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
 }
 
 /// Overwrites the part of this thread's stack that returned calls of the database may have used. The database
-/// copies values with uninitialised bytes to the heap, where old stack contents would stay in memory that
-/// nobody erases.
+/// copies values with uninitialised bytes to the heap, so old stack contents could stay there without ever
+/// being erased.
 #[inline(never)]
 fn erase_stack() {
     const PAGES: usize = 16;

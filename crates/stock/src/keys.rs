@@ -1,14 +1,13 @@
-//! The secrets of an epoch and the keys of its items, in a file of their own whose old contents are
-//! overwritten.
+//! The file with the secrets of an epoch and the keys of its items. Old contents of the file are overwritten.
 //!
 //! ```text
 //!   file = slot slot                two of the same size; in the index nothing of it is kept
 //!   slot = number:[u8; 8] length:[u8; 4] nonce ciphertext tag
 //! ```
 //!
-//! The index cannot hold data that must be forgotten, because it writes each row to new pages and keeps the
-//! old pages. Here a new version is written to the empty slot. When it is durable, the old version is
-//! overwritten with zeros. If a crash leaves two versions, the later one is valid.
+//! The index cannot hold data that must be erased, because it writes each row to new pages and keeps the old
+//! pages. In this file, a new version is written to the empty slot. When the new version is on the disk, the
+//! old version is overwritten with zeros. If a crash leaves two versions, the later one is valid.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,7 +27,7 @@ use super::seal::{Rows, StoreKey};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
 
-/// The contents of a file.
+/// The content of a file of keys.
 #[derive(Clone, Default, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub(super) struct Kept {
     pub secrets: Secrets,
@@ -58,11 +57,11 @@ const HEADER_BYTES: usize = 12;
 /// Bytes that sealing adds: the nonce and the tag.
 const SEAL_BYTES: usize = 28;
 
-/// The size of a slot is a multiple of this.
+/// The number of bytes of which a slot's size is a multiple.
 const BLOCK_BYTES: usize = 4096;
 
-/// The number of times that a file without a version is read. Another process with the store may write one
-/// slot while this process reads the other.
+/// The number of times that a file without a valid version is read. Another process with the store may write
+/// one slot while this process reads the other.
 const LOOKS: usize = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -110,7 +109,7 @@ impl<'s> KeyFile<'s> {
         Ok([&number.to_le_bytes()[..], &length.to_le_bytes(), &sealed].concat())
     }
 
-    /// Writes the first version under another name; it becomes the epoch's file only when the epoch is in the
+    /// Writes the first version under a temporary name. The file gets its name when the epoch is in the
     /// index.
     pub fn make(&self, kept: &Kept) -> Result<(), Error> {
         let path = self.unfinished();
@@ -120,7 +119,7 @@ impl<'s> KeyFile<'s> {
 
     fn write_new(&self, path: &Path, number: u64, kept: &Kept) -> Result<(), Error> {
         let sealed = self.sealed(number, kept)?;
-        // Room for twice as much, before the file must be written again with larger slots.
+        // A slot has room for twice as much, so that the file need not be replaced by a larger one soon.
         let slot = (2 * sealed.len()).next_multiple_of(BLOCK_BYTES);
         let mut bytes = sealed;
         bytes.resize(2 * slot, 0);
@@ -137,7 +136,7 @@ impl<'s> KeyFile<'s> {
         self.disk.sync_directory(self.path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Gives the file its name.
+    /// Gives the file its final name.
     pub fn name(&self) -> Result<(), Error> {
         let named = self.disk.rename(&self.unfinished(), &self.path).and_then(|()| self.sync_folder());
         named.map_err(self.failed("naming"))
@@ -159,7 +158,7 @@ impl<'s> KeyFile<'s> {
         )))
     }
 
-    /// Opens the file so; returns it and the size of a slot.
+    /// Opens the file with these options. Returns it, and the size of a slot.
     fn open(&self, so: &OpenOptions) -> Result<Option<(File, usize)>, Error> {
         let file = match so.open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -169,7 +168,7 @@ impl<'s> KeyFile<'s> {
         Ok(Some((file, usize::try_from(length / 2).unwrap_or(usize::MAX))))
     }
 
-    /// Reads the existing versions, the latest one last.
+    /// Reads the existing versions, with the latest one last.
     fn found(&self, file: &File, slot_bytes: usize) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         for slot in 0..2 {
@@ -214,7 +213,7 @@ impl<'s> KeyFile<'s> {
         write().map_err(self.failed("writing"))
     }
 
-    /// Writes a version that does not fit to a larger file.
+    /// Writes a version that does not fit into a larger file.
     fn write_larger(&self, number: u64, kept: &Kept) -> Result<(), Error> {
         let larger = self.unfinished();
         self.shred(&larger)?;
@@ -223,7 +222,7 @@ impl<'s> KeyFile<'s> {
         self.name()
     }
 
-    /// Overwrites the whole file with zeros, durably.
+    /// Overwrites the whole file with zeros, on the disk.
     fn overwrite(&self, path: &Path) -> Result<(), Error> {
         let overwrite = || {
             let file = File::options().write(true).open(path)?;
@@ -263,7 +262,7 @@ impl<'s> KeyFile<'s> {
             Some((found, file, slot_bytes)) if !found.is_empty() => {
                 self.shred(&self.unfinished())?;
                 let last = found.last().map_or(0, |last| last.slot);
-                // A part of a version may exist.
+                // The other slot may hold a part of a version.
                 let zeros = vec![0; slot_bytes];
                 let other = (1 - last) * slot_bytes as u64;
                 let mut there = vec![0; slot_bytes];
@@ -293,7 +292,7 @@ mod tests {
         Kept { secrets: Secrets::fixed(&vec![byte; length]), chains: Vec::new() }
     }
 
-    /// Calls `each` with a file with these contents, and a function that returns the bytes on the disk.
+    /// Calls `each` with a new file of keys, and with a function that returns the bytes on the disk.
     fn with_file(each: impl FnOnce(&KeyFile, &dyn Fn() -> Vec<u8>)) {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk(Arc::new(NoFaults));
@@ -317,13 +316,13 @@ mod tests {
         disk.windows(sealed.len()).any(|window| window == sealed)
     }
 
-    /// When the next version has been written, nothing of the old one is on the disk, even if a larger file
-    /// was needed.
+    /// When the next version has been written, nothing of the old version is on the disk, even if a larger
+    /// file was needed.
     #[test]
     fn what_was_replaced_is_overwritten() {
         with_file(|file, disk| {
             for (byte, length) in [(2, 100), (3, 150), (4, 9_000), (5, 9_000), (6, 40)] {
-                // The ciphertext of the previous version, of which 40 bytes exist in any case.
+                // The bytes of the previous version's ciphertext; at least 40 of them must exist.
                 let before = disk();
                 let used = before.iter().position(|&byte| byte != 0).unwrap();
                 let sealed = before[used / 4096 * 4096 + HEADER_BYTES..][..40].to_vec();
@@ -337,7 +336,7 @@ mod tests {
         });
     }
 
-    /// A store that only looks, such as one on a disk that can only be read, opens no file for writing.
+    /// Row 23: a store that was opened for reading opens no file for writing.
     #[cfg(target_os = "linux")]
     #[test]
     fn row_23_who_reads_opens_nothing_for_writing() {
@@ -358,8 +357,8 @@ mod tests {
         });
     }
 
-    /// A crash leaves both versions, or a part of the new one. The later complete version is valid, and the
-    /// other slot is overwritten when the store is opened.
+    /// Row 21: a crash leaves both versions, or the old one and a part of the new one. The later complete
+    /// version is valid, and the other slot is overwritten when the store is opened.
     #[test]
     fn row_21_of_two_versions_the_later_one_counts() {
         with_file(|file, disk| {
@@ -384,7 +383,7 @@ mod tests {
         });
     }
 
-    /// A crash while a larger file replaces the old one leaves one of them complete.
+    /// Row 21: a crash while a larger file replaces the old one leaves one complete file.
     #[test]
     fn row_21_a_larger_file_takes_the_place_in_either_order() {
         with_file(|file, _| {
@@ -400,7 +399,7 @@ mod tests {
         });
     }
 
-    /// A file that was altered or belongs to another epoch is refused.
+    /// Row 23: a file that was altered or belongs to another epoch is refused.
     #[test]
     fn row_23_another_file_is_refused() {
         with_file(|file, disk| {

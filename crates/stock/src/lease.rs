@@ -1,9 +1,10 @@
-//! Leases of epochs: several sessions of one process share a store, and each has an epoch for itself.
+//! Leases of epochs: several sessions of one process share a store, and each uses another epoch.
 //!
-//! An epoch's log has one writer. A session that wants to write holds the peer's [`PeerLock`] for a moment,
-//! sees which epochs are free, and leases one. The epoch is free again when the [`Lease`] is dropped. The
-//! lock is held while two stores are compared, so nobody leases an epoch that is being compared. All of it is
-//! in memory and ends with the process. Another process cannot pass the folder's lock.
+//! An epoch's log has one writer. A session that wants to write takes the [`PeerLock`] for a short time,
+//! looks for a free epoch, and leases it. The epoch is free again when the [`Lease`] is dropped. The lock is
+//! held while two stores are compared, so no session leases an epoch that is being compared. Locks and leases
+//! are in memory only and end with the process. No other process can open the store meanwhile, because the
+//! folder is locked.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,11 +15,11 @@ use brickwork_base::Error;
 /// The time to wait for another session that is about to compare logs with the same peer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The locks and leases at this moment.
+/// The current locks and leases.
 #[derive(Default)]
 struct Now {
     epochs: HashSet<[u8; 32]>,
-    /// Peers whose locks are held.
+    /// The peers whose locks are held.
     locked: HashSet<[u8; 32]>,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// Takes the lock of a peer when no other session holds it.
+    /// Waits for the lock of a peer.
     ///
     /// # Errors
     /// [`Error::Busy`] if another session holds it for this long.
@@ -49,7 +50,7 @@ impl Leases {
         Ok(PeerLock { peer, leases: self.clone() })
     }
 
-    /// Returns whether a session of this process leases an epoch at this moment.
+    /// Returns whether a session of this process leases an epoch now.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.lock().epochs.contains(epoch)
     }
@@ -60,7 +61,7 @@ impl Leases {
     }
 }
 
-/// Prevents all other sessions with one peer from leasing anything and from meeting it, until it is dropped.
+/// Until it is dropped, no other session with this peer can lease an epoch or compare stores.
 #[must_use]
 pub struct PeerLock {
     peer: [u8; 32],
@@ -137,8 +138,8 @@ mod tests {
         assert!(!store.is_busy(&[3; 32]) && store.lock_peer(&peer).unwrap().lease(&[3; 32]).is_some());
     }
 
-    /// A lock belongs to one peer. A waiting session gets it when it is free, or an error when the time is
-    /// over.
+    /// Each peer has a lock of its own. A waiting session gets the lock when it is released, or an error when
+    /// the time is over.
     #[test]
     fn a_gate_is_held_by_one() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,13 @@
 //! Stock on disk: made ahead of time, kept until it is needed, and used only once. `docs/reference/store.md`
 //! has the formats, and `docs/concepts/stock-safety.md` has the safety argument.
 //!
-//! A [`Store`] is a directory with one lock. Payload is in segment files, each written once. The index and
-//! the log of each *epoch* are in a transactional database. Everything that was made after one setup of a
-//! protocol is one epoch: its secrets, its batches, and its [`log`](Entry), which alone decides what is
-//! burned. The store knows no protocol: secrets and records are bytes to it.
+//! A [`Store`] is a folder that one process at a time can open. The items are in segment files, each of which
+//! is written once. The index and the log of each *epoch* are in a transactional database. Everything that
+//! was made after one setup of a protocol is one epoch: its secrets, its batches, and its [`log`](Entry),
+//! which alone decides what is burned. The store does not depend on a protocol: it treats secrets and records
+//! as bytes.
 //!
-//! Items leave the store only through [`Store::append`]. It makes the burn durable before it returns the
+//! Items leave the store only through [`Store::append`]. It writes the burn to disk before it returns the
 //! [`Taken`] that [`Store::read`] requires.
 #![forbid(unsafe_code)]
 
@@ -39,7 +40,7 @@ mod tests;
 mod vain;
 mod writers;
 
-/// The reason in the log if this party's user burned an epoch; the peer is told at the next meeting.
+/// The reason in the log if this party's user burned an epoch. The peer is told in the next connection.
 pub const BY_USER: &str = "by its user (`brickwork stock burn`, or a repair of the index)";
 
 pub use batches::{Damage, Left};

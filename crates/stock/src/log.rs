@@ -1,8 +1,8 @@
 //! The log of an epoch, which alone decides what is burned.
 //!
-//! Both parties append the same *shared* entries, before the action of the entry; a hash chain runs over
-//! them. An item is fresh until the log has an entry that takes it, and burned from then on. The other
-//! entries are notes of one party.
+//! Both parties append the same *shared* entries, each before its action. A hash chain covers these entries.
+//! An item is fresh until an entry takes it, and burned from then on. The other entries are notes of one
+//! party.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::range::{Counter, RANGES};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
-/// Identifies an epoch to both parties: a random value, fixed at its setup.
+/// Identifies an epoch at both parties: a random value from its setup.
 pub type EpochId = [u8; 32];
 
 /// Hash over all shared entries so far.
@@ -33,12 +33,12 @@ pub struct FillStep {
     /// The number of all steps of the job.
     pub of: u32,
     /// The bound on the probability that the peer cheats undetected in this step, in units of 2^-128. It
-    /// counts for the whole epoch, also if the step is given up after it was [exposed](Entry::Exposed). A
-    /// peer that does not like a challenge can break the connection, and the next step gives it another
-    /// attempt.
+    /// counts for the whole epoch, even if the step is given up after it was [exposed](Entry::Exposed).
+    /// Otherwise a peer that does not like a challenge could break the connection and try again in the next
+    /// step.
     pub risk: u128,
-    /// The number of workers that make it side by side, at least 1. Each has its own ranges of all counters,
-    /// as if it were an entry of its own.
+    /// The number of workers that make the step side by side, at least 1. Each has its own ranges of all
+    /// counters, as if it were an entry of its own.
     pub workers: u32,
 }
 
@@ -48,14 +48,15 @@ pub const MAX_WORKERS: u32 = 256;
 /// An event in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// Shared: a step begins. Its batches have serials of this entry's number; with several workers, of the
-    /// following numbers too. An earlier step that is not complete is given up: its items are never used.
+    /// Shared: a step begins. Its batches have serials from this entry's number, or with several workers also
+    /// from the following numbers. This gives up an earlier step that is not complete: its items are never
+    /// used.
     Fill(FillStep),
-    /// Shared: in the current step, a party is about to send a message that it cannot take back and that a
-    /// peer can act on, such as a challenge. Before this, a peer that breaks off has learnt nothing. After
+    /// Shared: in the current step, a party is about to send a message that can tell a cheating peer whether
+    /// it will be caught, such as a challenge. If a peer breaks off before this, it has learnt nothing. After
     /// it, the step counts as an attempt unless it is completed.
     Exposed,
-    /// The items of the current step are durable at this party.
+    /// This party has written the items of the current step to disk.
     Stored,
     /// Shared: both parties have stored the items of the current step.
     Made,
@@ -63,26 +64,27 @@ pub enum Entry {
     Use {
         /// Digest of the program.
         program: [u8; 32],
-        /// The number of items that it takes of each batch, each starting where the last one ended.
+        /// The number of items that the program takes of each batch, from the first fresh item on.
         taken: Vec<(Serial, u32)>,
     },
-    /// Shared: one of the parties cannot read these items, so neither ever takes them. Each is a batch, its
-    /// first such item, and their number.
+    /// Shared: one party cannot read these items, so no program takes them. Each range has its batch, its
+    /// first item, and its number of items.
     Damaged(Vec<(Serial, u64, u64)>),
     /// The peer has confirmed that it has all entries so far.
     Confirmed,
-    /// Nothing of the epoch may be used any more; with the reason.
+    /// Nothing of the epoch may be used any more, for this reason.
     Burned(String),
-    /// Other processes of this party, without a store, are about to receive the epoch's secrets. The epoch is
-    /// burned unless [`Entry::Returned`] follows. Such a process may be unable to report a peer's behaviour.
+    /// Other processes of this party, which have no store, are about to receive the epoch's secrets. The
+    /// epoch burns unless [`Entry::Returned`] follows. The reason is that such a process may see a failed
+    /// check and not be able to report it.
     Lent,
-    /// All processes that had the secrets have reported how they ended, and none has seen a failed check.
+    /// All processes that had the secrets have reported, and none has seen a failed check.
     Returned,
 }
 
 impl Entry {
-    /// Returns the number of log numbers that it takes: none for a party's own note, and several for a step
-    /// with several workers. Each number has ranges of all counters.
+    /// Returns how many log numbers the entry uses: none for a party's own note, and several for a step with
+    /// several workers. Each number has ranges of all counters.
     pub(crate) fn numbers(&self) -> u64 {
         match self {
             Entry::Fill(step) => u64::from(step.workers),
@@ -96,7 +98,7 @@ impl Entry {
         }
     }
 
-    /// Returns whether both parties write it.
+    /// Returns whether both parties write the entry.
     pub(crate) fn is_shared(&self) -> bool {
         match self {
             Entry::Fill(_) | Entry::Exposed | Entry::Made | Entry::Use { .. } | Entry::Damaged(_) => true,
@@ -104,7 +106,7 @@ impl Entry {
         }
     }
 
-    /// Returns a digest of its whole content, independent of the storage format.
+    /// Returns a digest of the entry's whole content, independent of the storage format.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
@@ -137,21 +139,21 @@ impl Entry {
     }
 }
 
-/// The counter of serials. An entry that begins a step has a range of them for its batches, so a batch's
-/// serial tells its step.
+/// The counter of batch serials. A step's entry has a range of them for its batches, so a serial tells the
+/// step.
 pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
-/// Returns the serial of batch `k` of the step that an entry began. (Code that makes a batch draws its serial
+/// Returns the serial of batch `k` of the step that an entry began. (Code that makes a batch takes its serial
 /// from the entry's range.)
 ///
 /// # Panics
-/// If there is no such entry, or a step cannot have so many batches.
+/// If there is no such entry, or a step cannot have that many batches.
 pub fn serial(entry: u64, k: u64) -> Serial {
     SERIALS.number(entry, k)
 }
 
-/// Returns the number in whose range a serial is: it tells the entry that began the step, and the worker that
-/// made the batch.
+/// Returns the log number in whose range a serial lies. It tells the entry that began the step, and the
+/// worker that made the batch.
 pub fn number_of(serial: Serial) -> u64 {
     SERIALS.entry_of(serial)
 }
@@ -167,26 +169,27 @@ pub struct State {
     confirmed: bool,
     used: bool,
     burned: Option<String>,
-    /// True if other processes may have the secrets.
+    /// True if other processes may have the epoch's secrets.
     lent: bool,
     next: BTreeMap<Serial, u64>,
-    /// Damaged items, in order. Damaged items after the cursor of their batch are skipped.
+    /// The damaged items of each batch, in order. Programs skip the damaged items that come after the cursor
+    /// of their batch.
     damaged: BTreeMap<Serial, Vec<Range<u64>>>,
-    /// The step that has begun and is not complete, and the number of its entry.
+    /// The current step, which is not complete, and the number of its entry.
     open: Option<(u64, FillStep)>,
-    /// True if the peer may have learnt something from it.
+    /// True if the peer may have learnt something from the current step.
     exposed: bool,
-    /// True if this party has stored all of it.
+    /// True if this party has stored all items of the current step.
     stored: bool,
     /// Each completed step, by the number of the entry that began it.
     made: BTreeMap<u64, FillStep>,
     /// The steps before the current one that were exposed and not completed.
     given_up: GivenUp,
-    /// Steps whose stock the current program may waste, until it has ended.
+    /// The steps whose stock the current program may waste, until it ends.
     at_stake: BTreeSet<u64>,
-    /// Steps whose stock was wasted by programs that did not end.
+    /// The steps whose stock was wasted by programs that did not end.
     spoiled: BTreeSet<u64>,
-    /// Steps that a program has used and ended: its bound covers them.
+    /// The steps that a program has used whose run has ended: the program's bound covers them.
     proven: BTreeSet<u64>,
 }
 
@@ -236,7 +239,7 @@ impl State {
         }
     }
 
-    /// Applies an entry to the state. No entry follows a burned epoch, and no cursor goes back.
+    /// Applies an entry to the state. No entry can follow a burn, and no cursor goes back.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow.
@@ -275,9 +278,9 @@ impl State {
                 if !(1..=MAX_WORKERS).contains(&step.workers) {
                     return Err(Error::Stock("a step of no worker, or of too many".into()));
                 }
-                // Each simultaneous connection of a session is another guess at its secrets before the first
-                // wrong guess has burned it. Therefore it is never allowed when inputs depend on these
-                // secrets.
+                // Each parallel connection of a session is another guess at its secrets, before the first
+                // wrong guess has burned them. So parallel workers are not allowed when inputs depend on
+                // these secrets.
                 if step.workers > 1 && self.used {
                     return Err(Error::Stock("several workers where a program was run already".into()));
                 }
@@ -298,8 +301,8 @@ impl State {
             Entry::Exposed | Entry::Stored | Entry::Made => {
                 return Err(Error::Stock("nothing was begun that could be finished".into()));
             }
-            // A program that takes nothing burns nothing: a peer that names one could close the epoch at no
-            // cost.
+            // Otherwise a peer could close the epoch at no cost, with an entry for a program that takes
+            // nothing.
             Entry::Use { taken, .. } if taken.is_empty() => {
                 return Err(Error::Stock("a program that takes nothing from the stock".into()));
             }
@@ -309,7 +312,8 @@ impl State {
                     if !self.is_made(*serial) {
                         return Err(Error::Stock(format!("batch {serial} was never finished")));
                     }
-                    // So an entry may not be longer than the items that it burns, because a peer may name it.
+                    // A peer may send this entry, so its length must not exceed the number of items that it
+                    // burns.
                     if *count == 0 {
                         return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
                     }
@@ -340,7 +344,7 @@ impl State {
                     let place = all.partition_point(|other| other.start < first);
                     all.insert(place, range);
                 }
-                // A peer that throws away a step after an unsuccessful cheat has made an attempt.
+                // A peer that throws a step away after an unsuccessful cheat has made an attempt.
                 let drawn = items.iter().filter_map(|(serial, ..)| self.made_by(*serial)).collect();
                 self.give_up();
                 self.spoiled.extend(self.staked(&drawn));
@@ -351,15 +355,16 @@ impl State {
         Ok(())
     }
 
-    /// Gives up the current step, and the stock that the last program may waste.
+    /// Gives up the current step, and the stock that the last program may have wasted.
     fn give_up(&mut self) {
         self.given_up = self.given_up();
         self.spoiled.append(&mut self.at_stake);
         self.open = None;
     }
 
-    /// Does the same as [`State::apply`] with an entry that only the peer has. A step that only the peer has
-    /// begun is given up at once and risks nothing, because this party answers no challenge of it.
+    /// Does the same as [`State::apply`] with an entry that only the peer has written. A step that only the
+    /// peer has begun is given up at once and has no risk, because this party has answered no challenge in
+    /// it.
     ///
     /// # Errors
     /// As [`State::apply`].
@@ -380,8 +385,8 @@ impl State {
         self.confirmed = false;
     }
 
-    /// Returns the number of completed steps of a job, if it is the last job and unfinished; otherwise 0, and
-    /// the job begins again.
+    /// Returns the number of completed steps of a job, if it is the last job and unfinished. Otherwise it
+    /// returns 0, and the job begins again.
     pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
         match self.made.values().next_back() {
             Some(last) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
@@ -416,9 +421,9 @@ impl State {
         taken.iter().filter_map(|(serial, _)| self.made_by(*serial)).collect()
     }
 
-    /// Returns the steps that a program with these items may waste: all steps of their jobs, because the rest
-    /// of a job may be useless when a part of it is gone. Steps that an earlier program has proven or wasted
-    /// are left out.
+    /// Returns the steps that a program with these items may waste. These are all steps of their jobs,
+    /// because the rest of a job may be useless when a part of it is gone. Steps that an earlier program has
+    /// proven or wasted are not included.
     fn staked(&self, drawn: &BTreeSet<u64>) -> BTreeSet<u64> {
         let job = |number: &u64| self.made.get(number).map(|step| step.job);
         let jobs: BTreeSet<_> = drawn.iter().filter_map(job).collect();
@@ -426,21 +431,20 @@ impl State {
         made.filter(|number| !self.proven.contains(number) && !self.spoiled.contains(number)).collect()
     }
 
-    /// Returns the completed steps that still count as unused attempts, with the numbers of the entries that
-    /// began them. A program took stock of their job and has not ended, and no program that has ended took
-    /// from them.
+    /// Returns the completed steps that still count as failed attempts, with the numbers of their entries. A
+    /// program took stock of their job and has not ended, and no program that has ended took stock from them.
     pub fn unproven(&self) -> BTreeMap<u64, FillStep> {
         let numbers = self.at_stake.union(&self.spoiled);
         numbers.filter_map(|number| Some((*number, *self.made.get(number)?))).collect()
     }
 
-    /// Returns whether a program that has ended took from the step that this entry began: the program's bound
-    /// covers it.
+    /// Returns whether a program that has ended took items from the step of this entry, so that the program's
+    /// bound covers the step.
     pub fn is_proven(&self, number: u64) -> bool {
         self.proven.contains(&number)
     }
 
-    /// Returns whether a batch belongs to the current step, of any of its workers.
+    /// Returns whether any worker of the current step made this batch.
     pub fn is_open(&self, serial: Serial) -> bool {
         let number = SERIALS.entry_of(serial);
         let of = |(first, step): (u64, FillStep)| {
@@ -454,8 +458,8 @@ impl State {
         self.open.is_some() && self.exposed
     }
 
-    /// Returns the steps that were exposed and are not complete, including the current one, which may still
-    /// be given up.
+    /// Returns the steps that were exposed and are not complete. They include the current step, which may
+    /// still be given up.
     pub fn given_up(&self) -> GivenUp {
         self.given_up.and(self.open.filter(|_| self.exposed))
     }
@@ -470,8 +474,8 @@ impl State {
         &self.head
     }
 
-    /// Returns the last number that a shared entry has used. Each number has ranges of all counters, so no
-    /// stream of the epoch is used twice.
+    /// Returns the last log number that a shared entry has used. Each number has ranges of all counters, so
+    /// no stream of the epoch is used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }
@@ -491,7 +495,7 @@ impl State {
         self.burned.as_deref()
     }
 
-    /// Returns whether other processes may have the epoch's secrets and have not reported their end.
+    /// Returns whether other processes may have the epoch's secrets and have not reported.
     pub fn is_lent(&self) -> bool {
         self.lent
     }
@@ -512,7 +516,7 @@ impl State {
         self.fresh_of(serial, self.gone(serial)..items).iter().map(|items| items.end - items.start).sum()
     }
 
-    /// Returns those of these items that are not damaged, in order.
+    /// Returns the undamaged items among these, in order.
     pub(super) fn fresh_of(&self, serial: Serial, items: Range<u64>) -> Vec<Range<u64>> {
         let (mut fresh, mut at) = (Vec::new(), items.start);
         for damaged in self.damaged(serial).iter().filter(|damaged| damaged.end > items.start) {
@@ -551,8 +555,8 @@ impl State {
         if peer.head == self.head {
             return Verdict::Same;
         }
-        // The peer wrote an entry that this party could not write because of a crash. It is always safe to
-        // burn the items that it names.
+        // The peer has written an entry that this party has not written because of a crash. Burning the items
+        // of this entry is always safe.
         if let Some((before, entry)) = &peer.last
             && *before == self.head
             && entry.is_shared()
@@ -572,22 +576,23 @@ impl State {
 /// A party's report about an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Standing {
-    /// The head of its chain.
+    /// The head of the log's hash chain.
     pub head: Head,
-    /// The last shared entry and the head before it, if the party does not know whether the peer has it too.
+    /// The last shared entry and the head before it, if the party does not know whether the peer has this
+    /// entry.
     pub last: Option<(Head, Entry)>,
 }
 
 /// The result of comparing two parties' states of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They are the same.
+    /// Both are the same.
     Same,
     /// The peer has written one more entry, which must be written here too.
     Behind(Entry),
     /// The peer lacks the last entry and will write it.
     Ahead,
-    /// One of them is an old copy, or belongs to another party.
+    /// One of the logs is an old copy, or belongs to another store.
     Apart,
 }
 
@@ -596,8 +601,8 @@ mod tests {
     use super::*;
     use brickwork_testing::digest as expected;
 
-    /// The hash chain covers the whole content of a shared entry, in a fixed encoding and not in the storage
-    /// format.
+    /// The hash chain covers the whole content of a shared entry, in a fixed encoding that does not depend on
+    /// the storage format.
     #[test]
     fn the_chain_runs_over_bytes_that_are_written_out() {
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
@@ -627,7 +632,7 @@ mod tests {
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
 
-    /// Row 24: the peer's last entry must lead from the state here to the peer's head.
+    /// Row 24: the peer's last entry must lead from this party's state to the peer's head.
     #[test]
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = State::new(&[3; 32]);
@@ -638,7 +643,7 @@ mod tests {
         let verdict =
             |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
         assert!(matches!(verdict(ahead.head, &entry), Verdict::Behind(behind) if behind == entry));
-        // An entry that could follow but gives another head, and one that cannot follow.
+        // The first entry could follow but gives another head; the second cannot follow.
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
@@ -650,8 +655,8 @@ mod tests {
         ));
     }
 
-    /// Row 21: while other processes have the secrets, only their report or the burn may follow. Only a step
-    /// in progress can give out the secrets.
+    /// Row 21: while other processes have the secrets, only their reports or a burn may follow. The secrets
+    /// can be given out only during a step.
     #[test]
     fn row_21_what_is_lent_is_returned_or_burned() {
         let mut state = State::new(&[3; 32]);
@@ -669,7 +674,7 @@ mod tests {
         let mut burned = state.clone();
         burned.apply(&Entry::Burned("test".into())).unwrap();
         assert!(burned.apply(&Entry::Returned).is_err());
-        // A peer that names such an entry is told that the logs differ.
+        // If a peer sends such an entry, the logs differ.
         let named = Standing { head, last: Some((head, Entry::Returned)) };
         assert_eq!(state.compare(&Standing { head: [9; 32], ..named }), Verdict::Apart);
         state.apply(&Entry::Returned).unwrap();
@@ -678,7 +683,7 @@ mod tests {
         state.apply(&Entry::Made).unwrap();
     }
 
-    /// Row 25: an entry that a peer names is not longer than the items that it burns.
+    /// Row 25: an entry that a peer may send has no more parts than the items that it burns.
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
@@ -698,7 +703,7 @@ mod tests {
             let entry = Entry::Use { program: [2; 32], taken };
             let refused = state.clone().apply(&entry);
             assert!(matches!(refused, Err(Error::Stock(why)) if why.contains(words)));
-            // This also holds for a peer's entry, with any head: this party's own, or the one after the
+            // The same holds for an entry from the peer, with this party's head or with the head after the
             // entry.
             let mut forged = state.clone();
             forged.extend(&entry);
@@ -710,8 +715,8 @@ mod tests {
         state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
     }
 
-    /// Row 4: every exposed step that is not completed counts, for all kinds of stock, and also if others are
-    /// made before or after it. A step that only began does not count.
+    /// Row 4: every exposed step that is not completed counts, for every kind of stock, even if other steps
+    /// are made before or after it. A step that only began does not count.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
@@ -723,13 +728,14 @@ mod tests {
         let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(4, 0), 1)] }];
         for (entries, steps, risk) in [
             (fill(1, 0, 2, 1), 1, 1),
-            // The step is requested again, or another one is; then the first one again.
+            // First the step is requested again and completed. Then another step is requested, and then the
+            // first one again.
             ([fill(1, 0, 2, 1), made()].concat(), 1, 1),
             (fill(1, 1, 2, 10), 2, 11),
             ([fill(2, 0, 1, 100), made()].concat(), 2, 11),
             ([fill(1, 0, 2, 1), made()].concat(), 2, 11),
             (fill(3, 0, 1, u128::MAX - 20), 3, u128::MAX - 9),
-            // It cannot be completed any more, and the sum does not overflow.
+            // These steps are never completed, and the sum of their risks does not overflow.
             (fill(3, 0, 1, 100), 4, u128::MAX),
             (used(), 4, u128::MAX),
             (used(), 4, u128::MAX),
@@ -761,7 +767,7 @@ mod tests {
         state.apply(&Entry::Burned("test".into())).unwrap();
     }
 
-    /// Damaged items are removed once, if they exist and are fresh, and programs skip them.
+    /// Row 23: damaged items are removed only once, if they exist and are fresh, and programs skip them.
     #[test]
     #[allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
     fn row_23_damaged_items_are_skipped() {
@@ -784,7 +790,7 @@ mod tests {
         }
         state.apply(&damaged(&[(one, 6, 2), (one, 1, 1), (one, 2, 1)])).unwrap();
         assert_eq!((state.damaged(one), state.shared()), (&[1..2, 2..3, 6..8][..], 3));
-        // No program ran, but the peer may have thrown away a step after an unsuccessful cheat.
+        // No program ran, but the peer may have thrown the step away after an unsuccessful cheat.
         assert!(!state.is_used() && state.unproven().len() == 1);
         assert_eq!((state.left(one, 10), state.left(one, 7), state.left(one, 2)), (6, 4, 1));
         let of = |state: &State, first, count| state.fresh(one, first, count).unwrap();
@@ -802,7 +808,7 @@ mod tests {
         }
         state.apply(&used(1)).unwrap();
         assert_eq!((state.gone(one), state.left(one, 10)), (9, 1));
-        // The current step is given up, as by a program.
+        // Removing damaged items gives up the current step, as a program does.
         state.apply(&Entry::Fill(FillStep { job: [2; 32], ..step })).unwrap();
         state.apply(&Entry::Exposed).unwrap();
         state.apply(&damaged(&[(one, 9, 1)])).unwrap();

@@ -1,17 +1,18 @@
-//! A model check of the log's state machine. It searches all orders of all actions of two parties, with
-//! crashes, and with somebody who restores old copies of one party's folder.
+//! A model check of the log's state machine. It searches all orders of all actions of two parties, including
+//! crashes and the restoration of old copies of one party's folder.
 //!
 //! Each party runs the real steps of a session with stock, on the real [`State`]. It compares the logs,
 //! catches up, and checks that both are equal. Then it appends an entry, checks again, and only then uses the
-//! items of the entry. Between any two steps of either party the connection may break; then both begin again
-//! with their durable data. States that were seen are not searched again, so the search ends by itself. Only
-//! the numbers of shared entries and of restorations are bounded.
+//! items of the entry. Between any two steps the connection may break; then both parties begin again from
+//! their disks. A state is searched only once, so the search ends. Only the numbers of shared entries and of
+//! restored copies are bounded.
 //!
 //! The order of the steps is a parameter. With a wrong order, in which a party sends before it or the peer
-//! has burned, the search must find a violation.
+//! has burned the items, the search must find a violation.
 //!
-//! (The store itself has one lock and one writing thread, so only the steps of the two parties interleave.
-//! `burn.rs` of the adversary's tests runs both as threads under loom, in a smaller model.)
+//! (Within one store a lock and a single writing thread order all changes, so only the steps of the two
+//! parties interleave. In a smaller model, `burn.rs` of the adversary's tests runs both parties as threads
+//! under loom.)
 
 mod seen;
 mod workers;
@@ -24,9 +25,9 @@ use seen::Seen;
 
 use super::log::{Entry, FillStep, Head, Standing, State, Verdict, serial};
 
-/// The number of shared entries after which nothing new begins, if a step has one worker.
+/// The number of shared entries after which no action begins, if a step has one worker.
 const ENTRIES: u64 = 5;
-/// The number of restorations of an old copy.
+/// The number of old copies that are restored.
 const RESTORATIONS: u32 = 1;
 /// Number of items of the batch that a step makes.
 const ITEMS: u64 = 3;
@@ -41,7 +42,7 @@ enum Intent {
 enum Message {
     Standing(Standing),
     Head(Head),
-    /// A message that the peer can act on, such as a challenge.
+    /// A message that can tell a cheating peer whether it will be caught, such as a challenge.
     Exposed,
     Stored,
 }
@@ -49,50 +50,50 @@ enum Message {
 /// The time at which a party uses the items of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
-    /// After it knows that the peer has the entry, too.
+    /// After the party knows that the peer has the entry, too.
     BothBurned,
-    /// After the entry is durable here.
+    /// After the entry is on this party's disk.
     BurnedHere,
-    /// Before the entry is durable.
+    /// Before the entry is on this party's disk.
     NotBurned,
 }
 
 /// A description of a violation.
 type Violation = String;
 
-/// One party within a connection: its next step, and its messages that the peer has not read.
+/// One party in a connection: its next step, and its messages that the peer has not read.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Running {
     step: usize,
     sent: Vec<Message>,
-    /// True if it has already used the items of the entry that it is about to write.
+    /// True if the party has used the items of the entry that it is about to write.
     sent_early: bool,
 }
 
 /// The complete state of the model.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct World {
-    /// The number of workers of every step. When both parties have its entry, each worker uses ranges of its
-    /// own.
+    /// The number of workers of every step; each uses ranges of its own when both parties have the step's
+    /// entry.
     workers: u32,
     logs: [State; 2],
-    /// The copy of the folder of the party that may restore one.
+    /// The copy of the careless party's folder that can be restored.
     kept: Option<State>,
     restored: u32,
     connection: Option<(Intent, [Running; 2])>,
-    /// By party: the ranges of counters that were used.
+    /// For each party, the ranges of counters that were used.
     ranges: [BTreeSet<u64>; 2],
-    /// By party: the items of which something was sent.
+    /// For each party, the items that were used in a message.
     items: [BTreeSet<(u64, u64)>; 2],
 }
 
-/// The next action of a party.
+/// The result of a party's step.
 enum Next {
-    /// It waits for a message.
+    /// The party waits for a message.
     Waits,
-    /// It ends the connection.
+    /// The party ends the connection.
     Ends,
-    /// The state after its step.
+    /// The state of the world after the step.
     Goes(Box<World>),
 }
 
@@ -101,7 +102,7 @@ fn last_made(state: &State) -> Option<u64> {
     state.made().last().map(|(number, step)| number + u64::from(step.workers) - 1)
 }
 
-/// Returns the entry for which a connection was made, if steps have this many workers.
+/// Returns the entry for the action of this connection, if steps have this many workers.
 fn entry(intent: Intent, state: &State, workers: u32) -> Option<Entry> {
     match intent {
         Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers })),
@@ -126,7 +127,7 @@ impl World {
         }
     }
 
-    /// Uses the range of counters of a party's next or last entry, and the item that a use takes.
+    /// Uses the range of counters of an entry, and the items that the entry takes.
     fn use_up(&mut self, me: usize, intent: Intent, state: &State) -> Result<(), Violation> {
         let numbers = if intent == Intent::Fill { u64::from(self.workers) } else { 1 };
         for number in state.shared() + 1 - numbers..=state.shared() {
@@ -191,7 +192,7 @@ impl World {
             }
             (3 | 5 | 11, Some(Message::Head(peer))) if peer == *log.head() => {}
             (6, _) => {
-                // Both parties have the entry, so its range of counters and its items are used now.
+                // Both parties have the entry, so its ranges and items are used now.
                 if order == Order::BothBurned {
                     let state = log.clone();
                     world.use_up(me, intent, &state)?;
@@ -202,7 +203,7 @@ impl World {
                     log.apply(&Entry::Confirmed).expect("always");
                     return Ok(Next::Goes(Box::new(world.closed())));
                 }
-                // The evaluator draws a challenge, and counts the step before it sends the challenge.
+                // The evaluator counts the step as exposed before it sends a challenge.
                 if me == 1 {
                     log.apply(&Entry::Exposed).expect("a step is open");
                 }
@@ -265,20 +266,20 @@ impl World {
                 next.push(self.clone().closed());
             }
         }
-        // A copy may be made at any time, also in the middle of a run.
+        // A copy may be made at any time, even in the middle of a run.
         next.push(World { kept: Some(self.logs[careless].clone()), ..self.clone() });
         Ok(next)
     }
 }
 
-/// Searches all states, if this party's folder may be restored from a copy.
+/// Searches all states. The folder of the party `careless` may be restored from a copy.
 fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
     let mut open = vec![World::new(workers)];
     let mut seen = Seen::from(&open[0]);
     let (mut used, mut apart, mut made, mut exposed) = (0, 0, 0, 0);
     while let Some(world) = open.pop() {
-        // Items of which one party has sent something are burned at the other party too, unless its folder
-        // was restored.
+        // If one party has used items in a message, the other party has burned them, unless its folder was
+        // restored.
         for me in 0..2 {
             let burned = |&(batch, item): &(u64, u64)| world.logs[1 - me].gone(batch) > item;
             if !(1 - me == careless && world.restored > 0 || world.items[me].iter().all(burned)) {
@@ -300,8 +301,8 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
     Ok(seen.len())
 }
 
-/// Rows 16, 20, 21, 24 and 25. (Restored old copies of both parties are not covered: neither party could
-/// detect that.)
+/// Rows 16, 20, 21, 24 and 25: nothing is used twice. (If both parties restore old copies, neither can detect
+/// it, so this case is not covered.)
 #[test]
 fn nothing_is_used_twice_whatever_happens() {
     [(0, 1), (1, 1), (0, 2), (1, 2)].into_par_iter().for_each(|(careless, workers)| {
@@ -326,21 +327,21 @@ fn any_other_order_is_caught() {
     }
 }
 
-/// Model of pairs of stores: each party has two folders, opened in any combination, also crosswise and when
-/// they are new. Connections break anywhere, and one folder is restored from a copy. It runs on the real
-/// [`Acquaintance`] and the real logs. An innocent mistake burns nothing, and nothing is made in a pair that
-/// only one party knows.
+/// A model of pairs of stores: each party has two folders, which can be new and are opened in any
+/// combination, also with the wrong partner. Connections break anywhere, and one folder may be restored from
+/// a copy. The model uses the real [`Acquaintance`] and the real logs. A user's mistake burns nothing, and
+/// nothing is made for a pair that only one party has stored.
 mod pairs {
     use super::*;
     use crate::{Acquaintance, EpochId, Meeting, PairId};
 
-    /// Number of entries of an epoch after which none is added.
+    /// The number of entries of an epoch after which no more are added.
     const ENTRIES: u64 = 3;
 
     /// The step of a party that has ended the connection.
     const DONE: u8 = 9;
 
-    /// The data that is compared when stores meet.
+    /// The data that two stores compare.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     enum Compared {
         /// The identifiers of their pairs, and then their logs.
@@ -349,14 +350,14 @@ mod pairs {
         Logs,
     }
 
-    /// The durable data of a folder.
+    /// The data of a folder on disk.
     #[derive(Clone, PartialEq, Eq, Hash, Default)]
     struct Folder {
         pair: Option<PairId>,
         epoch: Option<(EpochId, State)>,
-        /// True if a begun epoch was burned.
+        /// True if an epoch that has begun was burned.
         burned: bool,
-        /// True if it is a restored copy, or met one.
+        /// True if the folder is a restored copy, or was compared with one.
         old: bool,
     }
 
@@ -376,9 +377,9 @@ mod pairs {
 
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct World {
-        /// By party.
+        /// The two folders of each party.
         folders: [[Folder; 2]; 2],
-        /// The number of connections so far, and the limit after which nothing more happens.
+        /// The number of connections so far, and the limit for it.
         connections: [u8; 2],
         now: Option<Connection>,
         kept: Option<Folder>,
@@ -400,12 +401,12 @@ mod pairs {
     }
 
     impl World {
-        /// Makes folders without events.
+        /// Makes new folders.
         fn new() -> Self {
             World { folders: Default::default(), connections: [0, 3], now: None, kept: None, restored: false }
         }
 
-        /// Makes two pairs, each with stock.
+        /// Makes two pairs of folders with stock.
         fn paired() -> Self {
             let mut world = World::new();
             for k in 0..2 {
@@ -421,8 +422,9 @@ mod pairs {
             world
         }
 
-        /// Makes one step of a party, from a message that it receives to the next that it sends; `None` if it
-        /// waits or is done. (A crash in between is the same as a message that nobody receives.)
+        /// Makes one step of a party, which begins with a message that it receives and ends with the message
+        /// that it sends; `None` if the party waits or is done. (A crash in between is the same as a lost
+        /// message.)
         fn step(&self, me: usize, compared: Compared) -> Option<World> {
             let connection = self.now.as_ref()?;
             let (step, number) = (connection.steps[me], self.connections[0]);
@@ -588,8 +590,8 @@ mod pairs {
         Ok([seen.len(), made, refused, burned])
     }
 
-    /// Rows 21, 24 and 25: only a restored copy causes a burn, for any two folders that meet and any
-    /// interruption of the meeting.
+    /// Rows 21, 24 and 25: only a restored copy causes a burn, for any two folders that are compared and any
+    /// interruption.
     #[test]
     fn only_an_old_copy_of_the_same_store_burns() {
         for begin in [World::new(), World::paired()] {
@@ -603,7 +605,7 @@ mod pairs {
         }
     }
 
-    /// Without the identifier, the search finds a mistake that burns.
+    /// If the stores do not compare identifiers, the search finds a user's mistake that burns stock.
     #[test]
     fn without_the_identifier_a_mistake_burns() {
         let violation = explore(World::paired(), Compared::Logs).expect_err("it goes wrong");
@@ -612,14 +614,14 @@ mod pairs {
     }
 }
 
-/// Model of sessions: two simultaneous connections between the same two stores, over two epochs. The threads
-/// of both parties make their steps in any order. Either end of a connection may break at any step, and one
-/// party's folder may be restored while none of its sessions runs. No range is used twice, and without a
-/// restored copy no two logs seem to differ.
+/// A model of sessions: two connections at the same time between the same two stores, with two epochs. The
+/// threads of both parties make their steps in any order. Either end of a connection may break at any step.
+/// One party's folder may be restored while none of its sessions runs. No range is used twice, and without a
+/// restored copy no two logs appear to differ.
 mod sessions {
     use super::*;
 
-    /// Number of shared entries of an epoch after which none is added.
+    /// The number of shared entries of an epoch after which no more are added.
     const ENTRIES: u64 = 2;
     /// The number of connections.
     const CONNECTIONS: u8 = 2;
@@ -629,7 +631,7 @@ mod sessions {
     /// The way in which stores are compared.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     enum Rule {
-        /// As in `session::stock::meeting`.
+        /// The rule of `session::stock::meeting`.
         AsItIs,
         /// The position of an epoch that another session holds is reported like any other.
         NothingIsBusy,
@@ -640,7 +642,7 @@ mod sessions {
         EvaluatorAtOnce,
     }
 
-    // There are few at a time.
+    // The variants differ in size, but there are only a few messages at a time.
     #[allow(clippy::large_enum_variant)]
     #[derive(Clone, PartialEq, Eq, Hash)]
     enum Said {
@@ -665,15 +667,15 @@ mod sessions {
     struct World {
         /// By party and epoch.
         logs: [[State; 2]; 2],
-        /// By party and epoch: the connection that leases it.
+        /// By party and epoch, the connection that leases the epoch.
         leases: [[Option<usize>; 2]; 2],
-        /// By party.
+        /// For each party, the connection that holds the lock.
         locked: [Option<usize>; 2],
         lines: [Option<[End; 2]>; 2],
         begun: u8,
         kept: Option<[State; 2]>,
         restored: bool,
-        /// By party: the ranges that were used.
+        /// For each party, the ranges that were used.
         entered: [BTreeSet<(usize, u64)>; 2],
         /// True if an old copy was found.
         found: bool,
@@ -699,7 +701,7 @@ mod sessions {
             }
         }
 
-        /// Removes an end, and frees the epoch that it held.
+        /// Ends one party's end of a connection, and releases its epoch.
         fn ends(mut self, line: usize, me: usize) -> Self {
             for lease in &mut self.leases[me] {
                 *lease = lease.filter(|leased| *leased != line);
@@ -721,7 +723,7 @@ mod sessions {
             })
         }
 
-        /// Compares both reports; `None` if an old copy is found.
+        /// Compares both reports; `None` if an old copy was detected.
         fn compares(
             &mut self,
             me: usize,
@@ -753,9 +755,9 @@ mod sessions {
             let mut world = self.clone();
             let mut end = ends[me].clone();
             let evaluator = me == 1;
-            // Both parties: 0 and 1 exchange the positions of the logs, and 2 compares them (the evaluator
-            // after the garbler). 3 receives the heads, 4 names or receives the epoch, 5 agrees and appends,
-            // 6 receives the head.
+            // Steps 0 and 1 exchange the positions of the logs, and step 2 compares them (the evaluator after
+            // the garbler). Step 3 receives the heads, step 4 names or receives the epoch, step 5 agrees and
+            // appends, and step 6 receives the head.
             let hears = match (end.step, evaluator) {
                 (GONE, _) => return Ok(None),
                 (0, _) => evaluator && rule != Rule::BothAtOnce,
@@ -899,8 +901,8 @@ mod sessions {
         }
     }
 
-    /// Searches all states. Returns their number, the number in which both sessions hold an epoch, and the
-    /// number in which an old copy is found.
+    /// Searches all states. Returns the number of states, and in how many of them both sessions hold an
+    /// epoch, or an old copy is detected.
     fn explore(careless: usize, rule: Rule) -> Result<[usize; 3], Violation> {
         let mut open = vec![World::new()];
         let mut seen = Seen::from(&open[0]);
@@ -917,8 +919,8 @@ mod sessions {
         Ok([seen.len(), both, found])
     }
 
-    /// Rows 16, 20, 21 and 24: two simultaneous sessions burn nothing and use nothing twice, for any actions
-    /// of theirs and any interruption.
+    /// Rows 16, 20, 21 and 24: two sessions at the same time burn nothing and use nothing twice, whatever
+    /// they do and wherever they break.
     #[test]
     fn sessions_at_once_burn_nothing_and_use_nothing_twice() {
         for careless in 0..2 {
@@ -935,7 +937,8 @@ mod sessions {
         }
     }
 
-    /// The search shows why busy epochs are reported as busy, and why the garbler speaks first.
+    /// With any other rule of comparison the search finds a violation: busy epochs must be reported as busy,
+    /// and the garbler must report first.
     #[test]
     fn any_other_way_to_compare_burns_the_innocent() {
         for rule in [Rule::NothingIsBusy, Rule::BothAtOnce, Rule::EvaluatorAtOnce] {

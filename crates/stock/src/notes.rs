@@ -1,5 +1,5 @@
-//! Notes of the process that has the store open: its own rows in the index, sealed and durable like the
-//! store's rows. A service keeps its budgets there, so that they cannot be reset without losing the stock.
+//! Notes of the process that has opened the store: its own rows in the index, sealed and durable like the
+//! store's rows. A service keeps its budgets in notes, so nobody can reset them without losing the stock.
 
 use std::sync::PoisonError;
 
@@ -21,7 +21,7 @@ impl Note {
 }
 
 impl Store {
-    /// Seals a note under this key. It exists when [`Store::write_notes`] has returned.
+    /// Seals a note under this key. The note is stored when [`Store::write_notes`] has returned.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
@@ -32,7 +32,7 @@ impl Store {
     /// Writes notes in one durable transaction: all of them or none.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails. After that, nothing is written to the store until it is opened
+    /// [`Error::Stock`] if the disk fails. Afterwards nothing can be written to the store until it is opened
     /// again.
     pub fn write_notes(&self, notes: Vec<Note>) -> Result<(), Error> {
         let _changing = self.change()?;
@@ -40,9 +40,9 @@ impl Store {
         self.write(&rows)
     }
 
-    /// Adds notes to the next transaction of this store, whatever it is for. So they cost no transaction of
-    /// their own, and are durable as soon as anything is that comes later. Until then they are in memory
-    /// alone, and [`Store::read_note`] does not find them.
+    /// Adds notes to the next transaction of this store, whatever its purpose. So the notes need no
+    /// transaction of their own, and are on disk as soon as any later change is. Until then they are only in
+    /// memory, and [`Store::read_note`] does not find them.
     ///
     /// # Errors
     /// [`Error::Stock`] if nothing can be written to the store any more.
@@ -101,7 +101,8 @@ mod tests {
         assert!(!bytes.windows(8).any(|bytes| bytes == b"a secret"));
     }
 
-    /// A note that waits for another transaction is written by it, also where the process dies right behind.
+    /// A note that waits for the next transaction is written by it, even if the process dies directly
+    /// afterwards.
     #[test]
     fn notes_go_along_with_the_next_transaction() {
         let folder = tempfile::tempdir().unwrap();

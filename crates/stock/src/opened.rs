@@ -1,4 +1,4 @@
-//! Reading a program's items before anything is burned, so that a damaged record costs only its own items.
+//! Reads a program's items before anything is burned, so that a damaged record costs only its own items.
 
 use std::ops::Range;
 
@@ -8,20 +8,19 @@ use super::store::Store;
 use super::taken::{Opened, TakenOf};
 use brickwork_base::Error;
 
-/// The result of reading a program's items.
 pub enum Checked {
     /// All items are intact.
     Sound(Opened),
-    /// Some items cannot be read: this entry removes them, so that the program takes others.
+    /// Some items cannot be read. This entry removes them, so that the program takes other items.
     Damaged(Entry),
 }
 
-/// The largest number of ranges of items that one entry removes; the next entry removes more.
+/// The largest number of ranges that one entry removes; the next entry removes the others.
 const MOST_RANGES: usize = 1 << 12;
 
 impl Store {
-    /// Reads the items that a program is about to take, before an entry burns them. No caller gets the data
-    /// before the entry is durable.
+    /// Reads the items that a program is about to take, before an entry burns them. The caller gets the data
+    /// only after the entry is on disk.
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few items, or the disk fails.
@@ -45,7 +44,7 @@ impl Store {
         })
     }
 
-    /// Reads items of a batch. Returns those that cannot be read, and those that are lost with them.
+    /// Reads items of a batch. Returns the unreadable items, and the items that are lost together with them.
     fn open_batch(
         &self,
         id: &EpochId,

@@ -1,15 +1,15 @@
-//! Pairs of stores that belong together. They are compared before anything else, so that an innocent mistake
-//! burns nothing.
+//! Pairs of stores that belong together. Two stores are compared before anything else, so that a user's
+//! mistake burns nothing.
 //!
-//! Two stores that meet for the first time get a common identifier, to which both parties contribute and
-//! which both keep. A store may know several peers, each by an identifier of its own. Stores with different
-//! identifiers are refused as long as either holds something for this peer: one of them is a different
-//! folder, an empty one, or belongs to another party. If neither holds anything, they become a new pair. So a
-//! crash that left the identifier with only one party costs nothing.
+//! Two stores that meet for the first time get a common identifier. Both parties contribute to it and store
+//! it. A store has another identifier for each peer. Stores with different identifiers are refused as long as
+//! either of them has stock for this peer: one of them is the wrong folder, an empty one, or belongs to
+//! another party. If neither has stock for the other, they become a new pair. So a crash after which only one
+//! party has the identifier costs nothing.
 //!
-//! The identifier is no secret to the peer and proves nothing. A peer that lies about it is refused, or is
-//! treated like the store that it claims to have. The logs decide whether an old copy of *that* store was
-//! restored.
+//! The identifier is no secret to the peer and proves nothing. If a peer sends a wrong identifier, it is
+//! refused, or treated like the store that it claims to have. The logs decide whether an old copy of *that*
+//! store was restored.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use brickwork_base::Party;
 /// Identifies a pair of stores to both parties.
 pub type PairId = [u8; 32];
 
-/// The two parties to whose stores a pair belongs.
+/// The two parties whose stores form a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relation {
     /// This party's role.
@@ -30,20 +30,20 @@ pub struct Relation {
 /// The first message of a party about its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquaintance {
-    /// The pair by which it knows the peer's store.
+    /// The pair of this store with the peer's store, if there is one.
     pub pair: Option<PairId>,
-    /// True if it has stock that was made with this peer and is neither burned nor used up.
+    /// True if the store has stock that was made with this peer and is neither burned nor used up.
     pub holds: bool,
 }
 
 /// The result of comparing two stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
-    /// They are a pair.
+    /// The two stores are a pair.
     Known,
-    /// They are no pair, and hold nothing that could be lost: they get an identifier.
+    /// The two stores are no pair and hold nothing that could be lost, so they get an identifier.
     New,
-    /// They do not belong together.
+    /// The two stores do not belong together.
     Strangers,
 }
 

@@ -17,7 +17,7 @@ struct PairRow {
 }
 
 impl Store {
-    /// Takes the lock of a peer when no other session holds it.
+    /// Waits for the lock of a peer.
     ///
     /// # Errors
     /// [`Error::Busy`] if another session holds it for half a minute.
@@ -25,7 +25,7 @@ impl Store {
         self.shared.leases.lock_peer(key_of(relation), lease::PATIENCE)
     }
 
-    /// Returns whether a session of this process leases an epoch at this moment.
+    /// Returns whether a session of this process leases an epoch now.
     pub fn is_busy(&self, epoch: &EpochId) -> bool {
         self.shared.leases.is_busy(epoch)
     }

@@ -9,7 +9,7 @@ use brickwork_base::Error;
 pub(super) struct Poison(Arc<OnceLock<String>>);
 
 impl Poison {
-    /// Records that a write failed, so the contents of the disk are unknown.
+    /// Records that a write failed, so that the content of the disk is unknown.
     pub fn by(&self, error: &Error) {
         self.because(format!(
             "a write failed before ({error}); nothing is taken from it until it is opened anew"

@@ -1,10 +1,10 @@
-//! Ranges of counters: the owner of a range may draw each number in it once, and no others.
+//! Ranges of counters: the owner of a range may use each of its numbers once, and no other numbers.
 //!
-//! Streams of commitments and OTs, indices of authenticators, hash keys and serials of batches are drawn from
-//! counters that never go back, even after a crash. So each entry of an epoch's log has a range of every
-//! counter, which begins where the range of the previous entry ends. The ranges of an entry are given out
-//! once, together with the entry ([`Taken::ranges`](crate::Taken::ranges)). They cannot be copied, and a
-//! used-up range gives an error instead of numbers of the next range.
+//! Numbers of streams, authenticators, hash keys and batches come from counters that never go back, even
+//! after a crash. So each entry of an epoch's log has a range of every counter, which begins where the range
+//! of the previous entry ends. The ranges of an entry are returned only once, together with the entry
+//! ([`Taken::ranges`](crate::Taken::ranges)). They cannot be copied, and a range that is used up gives an
+//! error instead of numbers from the next range.
 //!
 //! ```text
 //!   a counter of b bits:    | setup: 0 .. 2^b | entry 1: 2^b .. 2·2^b | entry 2 | … | entry 2^19 - 1 |
@@ -12,13 +12,13 @@
 
 use brickwork_base::Error;
 
-/// The number of entries of an epoch with ranges, including the setup as number 0, as a power of two.
+/// The base-2 logarithm of the number of entries of an epoch, including the setup as number 0.
 const ENTRY_BITS: u32 = 19;
 
 /// The number of ranges of every counter in an epoch.
 pub(crate) const RANGES: u64 = 1 << ENTRY_BITS;
 
-/// A counter of a session, for everything that is drawn from one stream or under one key.
+/// A counter of a session, for one stream or one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     name: &'static str,
@@ -40,7 +40,7 @@ impl Counter {
         Counter { name, ..self }
     }
 
-    /// Returns an empty range: for a restored session that has no range yet.
+    /// Returns an empty range, for a restored session that has no range yet.
     pub const fn none(&self) -> Range {
         Range { bits: self.bits, next: 0, end: 0 }
     }
@@ -53,7 +53,7 @@ impl Counter {
         Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
     }
 
-    /// Returns number `k` of an entry's range, only as a name: it gives no right to draw.
+    /// Returns number `k` of an entry's range as a name. It gives no right to use the number.
     pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
         let Range { next, end, .. } = self.range(entry);
         assert!(k < end - next, "the range of a counter ends before this number");
@@ -66,7 +66,7 @@ impl Counter {
     }
 }
 
-/// Numbers of a counter that nobody else has: from the next number up to an end. It cannot be copied.
+/// Numbers of a counter that belong to nobody else, from the next number up to an end. It cannot be copied.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Range {
@@ -91,22 +91,23 @@ impl Range {
         Ok(first)
     }
 
-    /// Returns the next number, by which the owner of seeds finds them again.
+    /// Returns the next number.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Returns the range for code that draws from this counter.
+    /// Returns the range for code that uses this counter.
     ///
     /// # Panics
-    /// If its counter has ranges of another size: they would overlap.
+    /// If the range's counter has ranges of another size, because then ranges would overlap.
     pub fn of(self, counter: &Counter) -> Self {
         assert_eq!(self.bits, counter.bits, "a range of another counter");
         self
     }
 }
 
-/// The ranges of one entry of an epoch, or of its setup: one of every counter, each given out once.
+/// The ranges of one entry of an epoch, or of its setup. There is one of every counter, and each can be taken
+/// once.
 #[derive(Debug)]
 #[must_use]
 pub struct Ranges {
@@ -115,12 +116,12 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Returns the ranges of a setup, under whose new secrets nothing was ever drawn.
+    /// Returns the ranges of a setup, whose secrets are new.
     pub fn of_setup() -> Self {
         Ranges::of_entry(0)
     }
 
-    /// Returns the ranges of a durable entry.
+    /// Returns the ranges of an entry that is on disk.
     pub(crate) fn of_entry(entry: u64) -> Self {
         Ranges { entry, taken: Vec::new() }
     }
@@ -130,11 +131,11 @@ impl Ranges {
         self.entry
     }
 
-    /// Gives up the ranges to another process of this party, which makes them again from this number
+    /// Gives the ranges away to another process of this party, which makes them again from this number
     /// ([`Ranges::lent`]).
     ///
     /// # Errors
-    /// [`Error::Usage`] if one was already taken.
+    /// [`Error::Usage`] if a range was already taken.
     pub fn lend(self) -> Result<u64, Error> {
         match self.taken.is_empty() {
             true => Ok(self.entry),
@@ -142,7 +143,8 @@ impl Ranges {
         }
     }
 
-    /// Makes the ranges that the process with the log has [lent](Ranges::lend): each number only once.
+    /// Makes the ranges that the process with the log has [lent](Ranges::lend). It must be called only once
+    /// for each number.
     ///
     /// # Errors
     /// [`Error::Usage`] if no entry has this number.
@@ -156,7 +158,7 @@ impl Ranges {
     /// Takes the range of a counter.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it was already taken.
+    /// [`Error::Usage`] if this range was already taken.
     pub fn take(&mut self, counter: &Counter) -> Result<Range, Error> {
         if self.taken.contains(&counter.name) {
             return Err(Error::Usage(format!("the range of {} is taken", counter.name)));
@@ -170,7 +172,8 @@ impl Ranges {
 mod tests {
     use super::*;
 
-    /// Row 16: ranges are adjacent, without a gap or an overlap, including the first and the last.
+    /// Row 16: the ranges of neighbouring entries are adjacent, without a gap or an overlap, including the
+    /// first and the last.
     #[test]
     fn row_16_ranges_do_not_meet() {
         for bits in [0, 1, 16, 40, 45] {
@@ -194,7 +197,7 @@ mod tests {
         let _ = Counter::new("test", 4).range(RANGES);
     }
 
-    /// Row 16: a range ends, and a draw that does not fit draws nothing.
+    /// Row 16: a range ends, and a request that does not fit takes no number.
     #[test]
     fn row_16_no_number_behind_the_end_is_drawn() {
         let mut range = Counter::new("test", 3).range(5);
@@ -207,7 +210,8 @@ mod tests {
         assert!(matches!(Counter::new("test", 3).none().draw(1), Err(Error::Limit(_))));
     }
 
-    /// Row 16: an entry's range of a counter is given out once; two streams of the same kind have two names.
+    /// Row 16: an entry's range of a counter can be taken only once. Two streams of the same kind need two
+    /// names.
     #[test]
     fn row_16_a_range_is_taken_once() {
         let counter = Counter::new("test", 3);
@@ -217,7 +221,8 @@ mod tests {
         assert_eq!(ranges.take(&counter.named("other")).unwrap().next(), 8);
     }
 
-    /// Row 16: a process that lends ranges does not have them any more, and no range in use is lent.
+    /// Row 16: a process that lends ranges does not have them any more, and a range that was taken cannot be
+    /// lent.
     #[test]
     fn row_16_what_is_lent_is_gone() {
         let counter = Counter::new("test", 3);

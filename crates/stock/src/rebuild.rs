@@ -1,12 +1,14 @@
-//! Makes a damaged index again from the rows that its pages still hold, as far as the files of keys agree.
+//! Makes a damaged index again from the rows that are left in its pages, as far as the files of keys confirm
+//! them.
 //!
-//! It does not trust the database's structure, so it searches all pages for rows, including unused pages. A
+//! It does not rely on the structure of the database, but searches all pages for rows, even unused pages. A
 //! row that can be decrypted was sealed by this store for this table and key. It may be an old version of the
-//! row. If several versions can be decrypted, the one that the database finds is taken, if it finds one.
+//! row. If several versions of a row can be decrypted, the one that the database finds is taken, if it finds
+//! one.
 //!
-//! All epochs are burned. The last entry of a log can be lost without a trace, for example if the database
-//! returns to the previous transaction. Then the items of that entry would be used twice. The pairs, the sums
-//! of attempts and the notes of a service are kept.
+//! All epochs are burned. The reason is that the last entry of a log can be lost without a trace, for example
+//! if the database returns to the previous transaction. Then its items would be used twice. The pairs, the
+//! sums of failed attempts and the notes of a service are kept.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -53,25 +55,25 @@ impl Version {
     }
 }
 
-/// Versions of rows, by the index of the table and the key.
+/// The versions of each row, by the index of its table and its key.
 type Found = BTreeMap<(usize, Vec<u8>), Vec<Version>>;
 
 /// The rows that the database finds.
 #[derive(Default)]
 struct Committed {
-    /// The indices of the tables in which it finds all rows.
+    /// The indices of the tables that the database can read completely.
     tables: HashSet<usize>,
-    /// Their sealed rows, by index and key.
+    /// The sealed rows of these tables, by table index and key.
     rows: HashMap<(usize, Vec<u8>), Vec<u8>>,
 }
 
-/// The losses of an index that was made anew.
+/// The losses of an index that was made again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// The epochs that are burned by that.
+    /// The epochs that had to be burned.
     pub burned: Vec<EpochId>,
-    /// Says that no note was found, and that the database cannot tell whether there was one. If a service has
-    /// run with this store, its budgets have only the runs that the logs still name.
+    /// True if no note was found, and the database cannot tell whether there was one. Then the budgets of a
+    /// service count only the runs that are still in the logs.
     pub notes_may_be_lost: bool,
 }
 
@@ -123,7 +125,7 @@ impl Store {
         Ok(Some(Rebuilt { burned, notes_may_be_lost }))
     }
 
-    /// Burns all epochs that are in use. Returns them.
+    /// Burns all epochs that are in use. Returns the epochs.
     fn burn_all(&self) -> Result<Vec<EpochId>, Error> {
         let mut burned = Vec::new();
         for (id, _) in self.epochs()? {
@@ -159,7 +161,7 @@ fn committed(bytes: &[u8]) -> Committed {
     all
 }
 
-/// Returns the keys and values of the rows in a page, whose content is arbitrary.
+/// Returns the keys and values of the rows in a page. The page may hold anything.
 ///
 /// ```text
 ///   page = LEAF 0 rows:[u8; 2] end of key:[u8; 4]* end of value:[u8; 4]* key* value*
@@ -199,18 +201,20 @@ fn search(bytes: &[u8], sealer: &seal::Rows) -> Found {
 /// Chooses a version of each row. If a log has a gap, the entries before the gap remain.
 fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> {
     let mut rows = Vec::new();
-    // The number of the next entry and the state so far; nothing after a gap.
+    // For each epoch, the number of the next entry and the state so far; `None` after a gap.
     let mut logs: HashMap<EpochId, Option<(u64, State)>> = HashMap::new();
     for ((table, key), versions) in found {
         let is = |rows: Rows| rows.name() == TABLES[table].name();
         let epoch = key.first_chunk::<32>().copied().unwrap_or_default();
         let stands = committed.rows.get(&(table, key.clone()));
-        // These rows may have been removed or replaced, and an old version would do harm.
+        // The database does not have this row any more, so it was removed or replaced, and an old version
+        // would do harm.
         if (is(NOTES) || is(PAIRS)) && stands.is_none() && committed.tables.contains(&table) {
             continue;
         }
         let one = match (versions.iter().find(|version| Some(&version.sealed) == stands), &versions[..]) {
-            // The database may have returned to the previous transaction, with fewer attempts and losses.
+            // The database may have returned to the previous transaction, which has fewer attempts and fewer
+            // given-up items.
             (Some(one), _) if !is(VAIN) && !is(BATCHES) => Some(one),
             (None, _) if is(NOTES) => {
                 return Err(Error::Stock(
@@ -220,7 +224,7 @@ fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> 
                 ));
             }
             (_, [one, others @ ..]) if others.iter().all(|other| *other.plain == *one.plain) => Some(one),
-            // All attempts count, and everything that was given up is gone.
+            // The version with most attempts, or with most given-up items, is taken.
             (_, all) if is(VAIN) => {
                 all.iter().max_by_key(|version| version.read().map(|row: Attempts| row.sum()))
             }
@@ -274,7 +278,7 @@ mod tests {
                 "without {without:?}"
             );
         }
-        // The last entry has two versions, and the database finds neither, or one of them.
+        // The last entry has two versions. The database finds one of them or neither.
         let mut twice = found(None);
         let (key, others) = version(4, &Entry::Returned);
         twice.get_mut(&key).unwrap().extend(others);

@@ -2,8 +2,8 @@
 //!
 //! Each segment has its own key, derived from its random identifier. Its records are numbered, and the number
 //! is the nonce. A segment is written once, so no nonce is used twice. Rows of the index are sealed with
-//! random nonces under one key, at most 2^32 of them. The subject of a sealed value is its associated data,
-//! so that no value can replace another.
+//! random nonces under one key, at most 2^32 of them. The associated data of a sealed value says what it is,
+//! so no value can replace another.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -88,7 +88,7 @@ impl std::fmt::Debug for StoreKey {
     }
 }
 
-/// A key for rows of the index.
+/// A key that seals rows of the index.
 pub(super) struct Rows(LessSafeKey);
 
 impl Rows {
@@ -96,7 +96,7 @@ impl Rows {
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(no_randomness)?;
-        // Room for the tag, so that the buffer does not move and leave a copy behind.
+        // The buffer has room for the tag. Otherwise it could move and leave a copy behind.
         let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
         text.extend_from_slice(row);
         self.0
@@ -119,7 +119,7 @@ impl Rows {
     }
 }
 
-/// A key for the records of one segment.
+/// The key that seals the records of one segment.
 pub(super) struct Records(LessSafeKey);
 
 impl Records {
@@ -129,7 +129,7 @@ impl Records {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Returns the associated data of a record: the subject of its segment, and its number.
+    /// Returns the associated data of a record: that of its segment, and the record's number.
     fn name(number: u64, about: &[u8]) -> Aad<Vec<u8>> {
         Aad::from([about, &number.to_le_bytes()].concat())
     }

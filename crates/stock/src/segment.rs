@@ -1,4 +1,4 @@
-//! A segment: the file with the payload of one batch, written once.
+//! A segment: the file with the items of one batch, which is written once.
 //!
 //! ```text
 //! segment = "brickws\x02" id:[u8; 16] epoch:[u8; 32] serial:u64 (big endian) tag:[u8; 16]
@@ -6,9 +6,9 @@
 //! (bulk-)record = ciphertext tag:[u8; 16]
 //! ```
 //!
-//! A segment is written under another name, made durable and then renamed. Only then the index names it. The
-//! header names its batch. So the log can tell which segments are useless, even if the index does not name
-//! them.
+//! A segment is written under a temporary name, made durable, and then renamed. Only then the index names it.
+//! The header contains the epoch and the serial of the batch. So the log can tell which segments are not
+//! needed, even if the index does not name them.
 
 use std::fs::File;
 use std::io;
@@ -37,7 +37,7 @@ const HEADER_BYTES: u64 = 8 + 16 + NAME_BYTES as u64 + TAG_BYTES as u64;
 /// The largest record; larger data is cut into several records.
 pub const MAX_RECORD_BYTES: usize = 1 << 30;
 
-/// Small units of a bulk share a record of at most this many bytes, which is the smallest read.
+/// Small units share a record of at most this many bytes, which is the smallest amount that is read.
 const SHARED_BYTES: u64 = 64 << 10;
 /// At most this many units share a record.
 const MOST_SHARING: u32 = 16;
@@ -45,16 +45,16 @@ const MOST_SHARING: u32 = 16;
 const CHUNK_BYTES: u64 = 32 << 20;
 
 /// Data of a batch besides the records of its items: units of the same size, such as the tables of copies.
-/// They are written as they arrive, in any order and by any thread. A record begins with the numbers of its
-/// items' units, so that the store finds the units before the items are taken.
+/// Units are written while they arrive, in any order and by any thread. A record begins with the numbers of
+/// its items' units, so that the store finds the units before the items are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bulk {
     /// The number of units.
     pub units: u32,
     /// Bytes of each unit.
     pub unit_bytes: u64,
-    /// Number of units of each item. A record begins with this many numbers for each of its items, little
-    /// endian.
+    /// The number of units that each item has. A record begins with this many numbers for each of its items,
+    /// little endian.
     pub each: u32,
 }
 
@@ -91,7 +91,7 @@ impl Bulk {
         self.unit_bytes.div_ceil(CHUNK_BYTES)
     }
 
-    /// Returns the number of its records.
+    /// Returns the number of records of the bulk.
     pub fn records(&self) -> u64 {
         u64::from(self.units.div_ceil(self.sharing())) * self.chunks()
     }
@@ -101,7 +101,7 @@ impl Bulk {
         u64::from(unit / self.sharing()) * self.chunks() + at / CHUNK_BYTES
     }
 
-    /// Returns the start of a record in the bulk, without tags, and its length.
+    /// Returns the position of a record in the bulk, without tags, and its length.
     fn span(&self, record: u64) -> (u64, u64) {
         let (group, chunk) = (record / self.chunks(), record % self.chunks());
         let sharing = u64::from(self.sharing());
@@ -110,7 +110,7 @@ impl Bulk {
         (group * sharing * self.unit_bytes + first, (units * self.unit_bytes - first).min(CHUNK_BYTES))
     }
 
-    /// Returns the number of records up to this byte of the bulk, if a record ends there.
+    /// Returns the number of records up to this byte of the bulk, if a record ends at the byte.
     fn records_to(&self, end: u64) -> Option<u64> {
         if end == u64::from(self.units) * self.unit_bytes {
             return Some(self.records());
@@ -119,13 +119,13 @@ impl Bulk {
         (record < self.records() && self.span(record).0 == end).then_some(record)
     }
 
-    /// Returns the start of a record in its file.
+    /// Returns the position of a record in its file.
     fn offset(&self, record: u64) -> u64 {
         HEADER_BYTES + self.span(record).0 + record * TAG_BYTES as u64
     }
 
-    /// Returns whether a file can hold this bulk with at most this many records. Callers use it for a bulk
-    /// that another process announces.
+    /// Returns whether a file can hold this bulk, with at most this many records. Callers check the
+    /// description of a bulk with it that another process has sent.
     pub fn is_within(&self, records: u64) -> bool {
         let sound = u64::from(self.units).checked_mul(self.unit_bytes).is_some_and(|all| all <= 1 << 60);
         let few = || u64::from(self.units.div_ceil(self.sharing())).checked_mul(self.chunks());
@@ -139,14 +139,13 @@ impl Bulk {
     }
 }
 
-/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// Number of its first item in the batch.
+    /// The number of the record's first item in the batch.
     pub first: u64,
     pub items: u32,
     offset: u64,
-    /// Its length without the tag.
+    /// The record's length without the tag.
     length: u32,
 }
 
@@ -161,7 +160,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Segment {
     pub id: [u8; 16],
-    /// Number of the batch's items.
+    /// The number of items in the batch.
     pub items: u64,
     pub bulk: Option<Bulk>,
     pub places: Vec<Place>,
@@ -169,27 +168,27 @@ pub(super) struct Segment {
 
 /// The stored data of some items of a batch, without the bulk.
 pub struct Record {
-    /// Number of its first item in the batch.
+    /// The number of the record's first item in the batch.
     pub first: u64,
-    /// The number of its items.
+    /// The number of the record's items.
     pub items: u32,
-    /// The bytes that its writer gave.
+    /// The bytes as they were written.
     pub bytes: Zeroizing<Vec<u8>>,
 }
 
-/// A segment that is being written under another name. It is removed if it is dropped. A forked process has a
-/// copy of the sealing key and would seal other data under the same numbers. So it writes nothing and removes
-/// nothing.
+/// A segment that is being written under a temporary name. If it is dropped before it is finished, the file
+/// is removed. A forked process has a copy of the sealing key, and could seal other data under the same
+/// numbers. So it writes nothing and removes nothing.
 pub(super) struct Writing {
     segment: Segment,
     length: u64,
-    /// None after it has its own name.
+    /// The file; `None` after it got its final name.
     file: Option<File>,
     sealer: Records,
     name: Vec<u8>,
     about: Vec<u8>,
-    /// For each record of the bulk, whether it is written: each is written once, because its number is its
-    /// nonce.
+    /// For each record of the bulk, whether it was written. A record is written only once, because its number
+    /// is its nonce.
     written: Vec<AtomicBool>,
     poisoned: Poison,
     disk: Disk,
@@ -201,13 +200,13 @@ pub(super) struct Writing {
 /// Returns the header of the segment with this identifier, for the batch with this name: epoch and serial.
 fn header(sealer: &Records, id: &[u8; 16], name: &[u8]) -> Vec<u8> {
     let header = [&MAGIC[..], id, name].concat();
-    // A number that no record has.
+    // The tag is made with a number that no record has.
     let tag = sealer.seal_apart(u64::MAX, &header, &mut []);
     [&header[..], &tag].concat()
 }
 
 impl Writing {
-    /// Begins the segment of the batch with this name: its epoch and serial.
+    /// Begins the segment of the batch with this name (its epoch and serial).
     pub(super) fn new(
         disk: &Disk,
         directory: &Path,
@@ -296,7 +295,7 @@ impl Writing {
             .inspect_err(|error| self.poisoned.by(error))
     }
 
-    /// Makes it durable under its name.
+    /// Makes the segment durable under its final name.
     pub(super) fn finish(mut self) -> Result<Segment, Error> {
         self.process.check()?;
         if self.written.iter().any(|written| !written.load(Ordering::Relaxed)) {
@@ -312,7 +311,7 @@ impl Writing {
         Ok(self.segment.clone())
     }
 
-    /// Returns the name of its batch.
+    /// Returns the name of the segment's batch.
     pub(super) fn name(&self) -> &[u8] {
         &self.name
     }
@@ -343,12 +342,12 @@ impl Segment {
             .map_or(Bulk::end(&self.bulk), |p| p.offset + u64::from(p.length) + TAG_BYTES as u64)
     }
 
-    /// Returns the number of records of its bulk; the other records are numbered after them.
+    /// Returns the number of records of the bulk. The other records are numbered after them.
     pub fn bulk_records(&self) -> u64 {
         self.bulk.map_or(0, |bulk| bulk.records())
     }
 
-    /// Returns the batch that a file names, if it is a segment of the store with this key.
+    /// Returns the batch to which a file belongs, if it is a segment of the store with this key.
     pub fn named(path: &Path, key: &StoreKey) -> Option<(EpochId, Serial)> {
         let mut found = [0; HEADER_BYTES as usize];
         read_at(&File::open(path).ok()?, &mut found, 0).ok()?;
@@ -361,8 +360,8 @@ impl Segment {
         Some((*epoch, u64::from_be_bytes(*serial.first_chunk()?)))
     }
 
-    /// Opens the segment of the batch with this name for reading. It must have the right length and its own
-    /// header; the records are checked when they are read.
+    /// Opens the segment of the batch with this name for reading. It must have the right length and the
+    /// header of this batch. A record is checked when it is read.
     pub fn open(&self, directory: &Path, key: &StoreKey, name: &[u8]) -> Result<Reader<'_>, Error> {
         let path = Self::path(directory, &self.id);
         let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
@@ -378,7 +377,8 @@ impl Segment {
         read_at(&file, &mut found, 0).map_err(|error| refused(error.to_string()))?;
         let header = header(&sealer, &self.id, name);
         let is_damaged = found[..] != header;
-        // Its records may be intact, and those of another segment could not be decrypted.
+        // If only the header is damaged, the records may be intact. Those of another segment could not be
+        // decrypted.
         if is_damaged && Self::named(&path, key).is_some() {
             return Err(refused("its header is that of another segment; it was exchanged".into()));
         }
@@ -406,7 +406,7 @@ impl Reader<'_> {
         read_at(&self.file, sealed, offset).map_err(|error| self.refused(number, error))
     }
 
-    /// Reads one record, not counting the bulk; the inner error says that it was altered.
+    /// Reads one record, not counting the bulk. The inner error tells that the record was altered.
     pub fn try_read(&self, index: usize) -> Result<Result<Record, Error>, Error> {
         let (place, number) = (self.segment.places[index], self.segment.bulk_records() + index as u64);
         let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
@@ -423,7 +423,8 @@ impl Reader<'_> {
         self.try_read(index)?
     }
 
-    /// Reads a record of the bulk into the buffer `sealed`. The inner error says that it was altered.
+    /// Reads a record of the bulk into the buffer `sealed`. The inner error tells that the record was
+    /// altered.
     fn read_bulk<'b>(
         &self,
         bulk: &Bulk,
@@ -447,14 +448,14 @@ impl Reader<'_> {
         self.try_units(wanted)?
     }
 
-    /// Returns these units of the bulk, one after another; the inner error says that one was altered.
+    /// Returns these units of the bulk, one after another. The inner error tells that a unit was altered.
     pub fn try_units(&self, wanted: &[u32]) -> Result<Result<Vec<u8>, Error>, Error> {
         let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
         let bulk =
             self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
         let unit_bytes = bulk.unit_bytes as usize;
         let mut units = vec![0; wanted.len() * unit_bytes];
-        // Each record is read once, however many of the units are in it.
+        // Sorted, so that each record is read only once, even if several of the units are in it.
         let mut order: Vec<usize> = (0..wanted.len()).collect();
         order.sort_unstable_by_key(|&k| wanted[k]);
         let mut sealed = Vec::new();
@@ -467,7 +468,7 @@ impl Reader<'_> {
                     altered => return Ok(altered.map(<[u8]>::to_vec)),
                 };
                 for &k in group {
-                    // The part of the unit that is in this record.
+                    // The part of the unit that is in this record is copied.
                     let unit = u64::from(wanted[k]) * bulk.unit_bytes;
                     let (from, to) = (unit.max(start), (unit + bulk.unit_bytes).min(start + length));
                     let target = k * unit_bytes + (from - unit) as usize;
@@ -479,8 +480,8 @@ impl Reader<'_> {
         Ok(Ok(units))
     }
 
-    /// Reads everything. Returns the items that cannot be read any more, and why. A damaged header costs no
-    /// item, because it is not needed.
+    /// Reads the whole segment. Returns the unreadable items, and the reasons. A damaged header costs no
+    /// items, because programs do not need it.
     pub fn verify(&self) -> Vec<(Range<u64>, Error)> {
         let (mut found, mut sealed) = (Vec::new(), Vec::new());
         let bulk = self.segment.bulk.and_then(|bulk| {
@@ -534,7 +535,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Every byte of every unit is in one record, records are adjacent, and chunks end where their unit ends.
+    /// Every byte of every unit is in exactly one record, records are adjacent, and chunks end where their
+    /// unit ends.
     #[test]
     fn records_of_a_bulk_cover_it() {
         for (units, unit_bytes) in [
@@ -566,7 +568,8 @@ mod tests {
         }
     }
 
-    /// A part of a bulk consists of whole records: it ends where a record ends, and not after the last one.
+    /// A part of a bulk consists of whole records: it must end at the end of a record, and not after the last
+    /// one.
     #[test]
     fn parts_of_a_bulk_end_where_records_do() {
         for (units, unit_bytes) in [
@@ -589,7 +592,7 @@ mod tests {
                     "{bulk:?} {record}"
                 );
             }
-            // Units of a last record that has room for more, and of a record after it.
+            // These units fill the last record beyond the end of the bulk, or lie in a record after it.
             let all = units.next_multiple_of(bulk.sharing());
             for units in [all, all + bulk.sharing()].into_iter().filter(|more| *more != units) {
                 assert_eq!(bulk.records_to(u64::from(units) * unit_bytes), None, "{bulk:?}");

@@ -1,4 +1,4 @@
-//! A store's folder, which is open in only one process, and the rows of its index.
+//! A store's folder, which only one process can open, and the rows of its index.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -23,10 +23,10 @@ use super::seal::{self, StoreKey};
 use brickwork_base::process::{Owned, Process};
 use brickwork_base::{Error, private};
 
-/// A handle to a store that is open in this process and in no other, or that is only viewed
+/// A handle to a store that this process has opened, for use ([`Store::open`]) or only for viewing
 /// ([`Store::view`]). Clones of a handle are the same store. Sessions on several threads may share it, each
-/// in an epoch that it has [leased](crate::PeerLock::lease). The folder is free again when the last handle is
-/// dropped.
+/// in an epoch that it has [leased](crate::PeerLock::lease). The folder can be opened again when the last
+/// handle is dropped.
 #[derive(Clone)]
 pub struct Store {
     pub(super) shared: Arc<Shared>,
@@ -35,7 +35,7 @@ pub struct Store {
 /// Seconds in a day.
 pub(super) const DAY: u64 = 24 * 60 * 60;
 
-/// Seconds for which an epoch may be used by default: 30 days.
+/// The default maximum age of an epoch, in seconds: 30 days.
 pub const MAX_AGE: u64 = 30 * DAY;
 
 /// The state that all handles of a store share.
@@ -45,25 +45,25 @@ pub(super) struct Shared {
     rows: seal::Rows,
     pub disk: Disk,
     pub index: Owned<Index>,
-    /// Held during every change, so that an entry is written after exactly the state that it follows from.
+    /// Held during every change, so that each entry is written after exactly the state that it follows.
     changing: Mutex<()>,
-    /// The states of epochs that were written to, with their numbers of entries.
+    /// The states of epochs that this process has changed, with their numbers of entries.
     states: Mutex<HashMap<EpochId, (State, u64)>>,
     pub leases: Leases,
-    /// Rows that the next transaction writes, whatever it is for.
+    /// Rows that the next transaction writes, whatever its purpose.
     pub behind: Mutex<Vec<RowChange>>,
-    /// Segments of interrupted processes whose step is still open, by epoch.
+    /// Segments that interrupted processes left and whose step is still the current one, by epoch.
     leftovers: Mutex<Vec<(EpochId, PathBuf)>>,
-    /// Seconds for which a new epoch may be used.
+    /// The maximum age of a new epoch, in seconds.
     max_age: AtomicU64,
-    /// The reason why nothing may be taken any more, if there is one; writers of segments share it.
+    /// The reason why nothing can be taken any more, if there is one. Writers of segments share it.
     pub poisoned: Poison,
-    /// None in a view.
+    /// The lock of the folder; `None` in a view.
     _lock: Option<Lock>,
 }
 
-/// The lock of a store's folder. A forked process has a copy of the file, so the lock would survive this
-/// process's handle.
+/// The lock of a store's folder. A forked process also holds the file open, so dropping this handle must
+/// unlock it explicitly.
 pub(super) struct Lock(File, Process);
 
 impl Lock {
@@ -84,7 +84,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.1.is_here() {
-            // If it cannot be unlocked, it is released when all copies of the file are closed.
+            // If it cannot be unlocked, the lock ends when all copies of the file are closed.
             let _ = self.0.unlock();
         }
     }
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Shared {
-    /// Returns the segments of open steps that interrupted processes left.
+    /// Returns the segments of current steps that interrupted processes left.
     pub fn leftovers(&self) -> MutexGuard<'_, Vec<(EpochId, PathBuf)>> {
         self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,16 +113,16 @@ impl Store {
         folder::holds_store(directory)
     }
 
-    /// Opens the store in a directory, or makes one in an empty directory.
+    /// Opens the store in a folder, or makes a store in an empty folder.
     ///
     /// # Errors
     /// [`Error::Busy`] if another process has it open, [`Error::Incomplete`] if its index is missing,
-    /// [`Error::Stock`] if the key is wrong, the disk fails or something was altered.
+    /// [`Error::Stock`] if the key is wrong, the disk fails or a file was altered.
     pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
 
-    /// Does the same as [`Store::open`], on a disk with these failures.
+    /// Does the same as [`Store::open`], on a disk with these faults.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -132,9 +132,9 @@ impl Store {
         folder::make(directory)?;
         let lock = Lock::of(directory)?;
         let path = directory.join(folder::INDEX);
-        // Checked again under the lock.
+        // This is checked again, because the folder is locked only now.
         if !folder::holds_store(directory)? {
-            // Made under another name, so that a crash leaves no incomplete index.
+            // The index gets its name when it is complete, so a crash leaves no incomplete index.
             let unfinished = directory.join(folder::UNFINISHED);
             if unfinished.exists() {
                 folder::move_aside(&disk, directory, &unfinished)?;
@@ -157,8 +157,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Refuses an action that will write more bytes than are free on the store's disk, if the system tells
-    /// it.
+    /// Refuses an action that will write this many bytes, if the store's disk has too little room.
     ///
     /// # Errors
     /// [`Error::Resource`] if there is too little room.
@@ -176,19 +175,19 @@ impl Store {
         }
     }
 
-    /// Sets the seconds for which new epochs may be used. The default is [`MAX_AGE`]. The smaller number of
-    /// both parties is used.
+    /// Sets the maximum age of new epochs, in seconds. The default is [`MAX_AGE`]. If the parties' limits
+    /// differ, the smaller one counts.
     pub fn set_max_age(&self, seconds: u64) {
         self.shared.max_age.store(seconds, Ordering::Relaxed);
     }
 
-    /// Returns the seconds for which new epochs may be used.
+    /// Returns the maximum age of new epochs, in seconds.
     pub fn max_age(&self) -> u64 {
         self.shared.max_age.load(Ordering::Relaxed)
     }
 
-    /// Opens a store only for viewing, also while another process has it: it shows the durable state of this
-    /// moment. Nothing can be changed or taken through it.
+    /// Opens a store only for viewing, even while another process has it open. It shows the present state of
+    /// the disk. Nothing can be changed or taken through it.
     ///
     /// # Errors
     /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
@@ -251,14 +250,14 @@ impl Store {
         }
     }
 
-    /// Begins a change: no other change is made until it has ended.
+    /// Begins a change, and prevents other changes until it has ended.
     pub(super) fn change(&self) -> Result<MutexGuard<'_, ()>, Error> {
         self.sound()?;
         let changing = self.shared.changing.lock();
         changing.map_err(|_| Error::Stock("a thread died while it changed the store; open it anew".into()))
     }
 
-    /// Returns the states of epochs that were written to.
+    /// Returns the states of epochs that this process has changed.
     pub(super) fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (State, u64)>> {
         // Each state is replaced as a whole, so it is valid even if a thread panicked.
         self.shared.states.lock().unwrap_or_else(PoisonError::into_inner)
@@ -318,8 +317,8 @@ impl Store {
         rows.first().filter(|(k, _)| k == key).map(|(key, row)| self.open_row(table, key, row)).transpose()
     }
 
-    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: the contents
-    /// of the disk are known only when it is opened again.
+    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned, because the
+    /// content of the disk is unknown until it is opened again.
     pub(super) fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
         let index = self.shared.index.get()?;
@@ -330,7 +329,7 @@ impl Store {
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
-            // Otherwise damage to the last transaction would silently restore the previous one.
+            // Without this, damage to the last transaction would silently restore the previous one.
             transaction.set_two_phase_commit(true);
             for (table, key, sealed) in behind.iter().chain(changes) {
                 let mut table = transaction.open_table(*table)?;

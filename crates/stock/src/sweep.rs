@@ -11,9 +11,9 @@ use super::store::Store;
 use brickwork_base::Error;
 
 impl Store {
-    /// Removes the segments from which no program will take any more, according to the log. Moves unknown
-    /// files aside. Segments of an interrupted process are kept until their step is given up. This index may
-    /// be an older copy in which the step was not completed yet.
+    /// Removes the segments that no program will use any more, according to the log. Moves unknown files
+    /// aside. Segments of an interrupted process are kept until their step is given up, because this index
+    /// may be an older copy in which the step is not complete.
     pub(super) fn sweep(&self) -> Result<(), Error> {
         let (mut states, mut rows) = (HashMap::new(), Vec::new());
         let (mut useful, mut useless) = (HashSet::new(), HashSet::new());
@@ -60,9 +60,9 @@ impl Store {
 
 /// The treatment of a segment that the index does not name.
 enum Fate {
-    /// The log shows that nobody will use it.
+    /// It is removed: the log shows that no program will use it.
     Useless,
-    /// It belongs to the open step of this epoch.
+    /// It is kept: it belongs to the current step of this epoch.
     Open(EpochId),
     Unknown,
 }
@@ -73,9 +73,9 @@ fn fate_of(state: &State, id: EpochId, serial: Serial) -> Fate {
     }
     match number_of(serial) {
         _ if state.is_open(serial) => Fate::Open(id),
-        // A step that this log has not begun: the index is older than the segment.
+        // This log has not begun the segment's step, so the index is older than the segment.
         number if number > state.shared() => Fate::Unknown,
-        // The batch exists, and this file is not its segment.
+        // The batch is complete, and this file is not its segment.
         _ if state.is_made(serial) => Fate::Unknown,
         _ => Fate::Useless,
     }

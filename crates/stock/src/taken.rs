@@ -1,5 +1,4 @@
-//! Items that an entry of the log takes, and those of their records that were read before the entry was
-//! written.
+//! Items that a log entry takes, and records that were read before the entry was written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,15 +10,15 @@ use super::range::Ranges;
 use super::segment::Record;
 use brickwork_base::Error;
 
-/// A durable entry, with the rights that it gives once: to read the items that it takes, and to draw from its
+/// An entry that is on disk, with the rights that it gives only once: to read its items, and to use its
 /// ranges of counters.
 #[must_use]
 pub struct Taken {
     pub(super) epoch: EpochId,
-    /// For a shared entry: the ranges of each number that it uses.
+    /// The ranges for each log number of a shared entry.
     pub(super) ranges: Vec<Ranges>,
     pub(super) items: Vec<TakenOf>,
-    /// Records of the items that were read before the entry was written.
+    /// Records that were read before the entry was written.
     pub(super) opened: Opened,
     /// The keys of each batch's items, from the first taken item on.
     pub(super) chains: HashMap<Serial, Chain>,
@@ -43,7 +42,7 @@ impl Taken {
     }
 
     /// Returns the ranges of all workers of the step that the entry begins, in order; only the first call
-    /// succeeds. No number of any counter is in two of them.
+    /// succeeds. No two of them share a number.
     ///
     /// # Errors
     /// [`Error::Usage`] if they were already returned, or the entry is a party's own note.
@@ -68,9 +67,9 @@ impl Taken {
     }
 }
 
-/// Items that a program is about to take, read and authenticated. They are secret until the entry that takes
-/// them is durable. [`Store::read`](crate::Store::read) and similar functions return them, for a [`Taken`] of
-/// the same items.
+/// Items that a program is about to take, already read and checked. Their data is secret until the entry that
+/// takes them is on disk. [`Store::read`](crate::Store::read) and similar functions return them, for a
+/// [`Taken`] of the same items.
 #[derive(Default)]
 pub struct Opened {
     pub(super) items: Vec<TakenOf>,
@@ -80,15 +79,15 @@ pub struct Opened {
 /// Records and units that are kept in memory.
 #[derive(Default)]
 struct Kept {
-    /// By batch and number of the record.
+    /// By batch and record number.
     records: HashMap<(Serial, usize), Record>,
     bytes: usize,
-    /// Units of the bulk of batches: their numbers and contents.
+    /// Units of bulk data: the batch, their numbers, and their bytes.
     units: Vec<(Serial, Vec<u32>, Vec<u8>)>,
 }
 
-/// The largest number of bytes of records that are kept; others are read again. (Units are always kept,
-/// because their user has memory for all.)
+/// The largest number of bytes of records that are kept in memory. Other records are read again. (Units are
+/// always kept, because the caller has memory for all of them.)
 const MOST_KEPT: usize = 64 << 20;
 
 impl Opened {
@@ -112,12 +111,12 @@ impl Opened {
         self.kept().units.push((serial, units, bytes));
     }
 
-    /// Returns a record, once.
+    /// Returns a record, and removes it from memory.
     pub(super) fn record(&self, serial: Serial, index: usize) -> Option<Record> {
         self.kept().records.remove(&(serial, index))
     }
 
-    /// Returns units of a batch, once.
+    /// Returns units of a batch, and removes them from memory.
     pub(super) fn units(&self, serial: Serial, wanted: &[u32]) -> Option<Vec<u8>> {
         let mut kept = self.kept();
         let place = kept.units.iter().position(|(of, units, _)| *of == serial && units == wanted)?;

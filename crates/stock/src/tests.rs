@@ -1,4 +1,4 @@
-//! Rows 16 and 20 to 25: nothing is used twice, after any fault of the disk.
+//! Rows 16 and 20 to 25: nothing is used twice, whatever fault the disk has.
 
 #![allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
 
@@ -44,7 +44,7 @@ fn step(job: u8, number: u32, of: u32) -> FillStep {
     FillStep { job: [job; 32], number, of, risk: 0, workers: 1 }
 }
 
-/// A unit of the bulk, in which twenty units are in two records of sixteen and four.
+/// Returns a unit of the bulk, whose twenty units lie in two records of sixteen and four.
 fn unit(serial: Serial, i: u32) -> Vec<u8> {
     vec![serial as u8 ^ (8 * i as u8); UNIT_BYTES as usize]
 }
@@ -57,11 +57,12 @@ fn units_of(item: u8) -> [u32; 2] {
     [item.into(), u32::from(item) + 10]
 }
 
-/// Bytes of an item in its record: the numbers of its units, and two more.
+/// The bytes of an item in its record: the numbers of its two units, and two bytes of its own.
 const ITEM_BYTES: usize = 2 * 4 + 2;
 
-/// Writes a batch of ten items in records of 4, 4 and 2. Item i of batch b is the two bytes (b, i), after the
-/// units of all items. The bulk comes first, and its last unit is written before the others.
+/// Writes a batch of ten items in records of 4, 4 and 2. Item i of batch b has the two bytes (b, i), which
+/// come after the unit numbers of all items. The bulk comes first, and its last unit is written before the
+/// others.
 fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
     for units in [16..20, 0..16] {
@@ -83,20 +84,20 @@ fn take(serial: Serial, count: u32) -> Entry {
     Entry::Use { program: [4; 32], taken: vec![(serial, count)] }
 }
 
-/// Takes items of batch 1, and returns their numbers from their bytes.
+/// Takes items of batch 1, and returns the item numbers that their bytes contain.
 fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     let before = store.state(&ID)?.gone(ONE);
     let taken = store.append(&ID, &take(ONE, count))?;
     assert_eq!(taken.items(), [(ONE, vec![before..before + u64::from(count)])]);
     let drawn = read(store, &taken)?;
-    // They come in any order.
+    // Units can be read in any order.
     assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
     refused(store.read_units(&taken, ONE, &[20]), "no such part");
     refused(store.read_units(&taken, TWO, &[0]), "gone");
     Ok(drawn)
 }
 
-/// Reads taken items, and returns their numbers from their bytes.
+/// Reads taken items, and returns the item numbers that their bytes contain.
 fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
     let mut drawn = Vec::new();
     store.read(taken, |serial, record| {
@@ -115,7 +116,7 @@ fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
     Ok(drawn)
 }
 
-/// A bulk is written as whole records, each once, and completely.
+/// A bulk is written completely, in whole records, and each record only once.
 #[test]
 fn a_bulk_is_written_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,18 +141,18 @@ fn a_bulk_is_written_once() {
         matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(_))),
         "a part is missing"
     );
-    // Nothing of it is left.
+    // No file of the batch is left.
     assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
     put(&store, ONE, "one").unwrap();
-    // If there is nothing to write, this does not count as writing everything.
+    // A bulk without units, or with empty units, does not count as complete.
     for bulk in [None, Some(Bulk { units: 0, ..BULK }), Some(Bulk { unit_bytes: 0, ..BULK })] {
         let writer = store.writers(&ID).begin(TWO, bulk).unwrap();
         assert!(matches!(writer.put(0, 0, &mut []), Err(Error::Usage(_))), "{bulk:?}");
     }
 }
 
-/// The data of a step that is given up is removed with the next step, without opening the store again, and
-/// nothing else is removed.
+/// The data of a step that is given up is removed with the next step, without opening the store again.
+/// Nothing else is removed.
 #[test]
 fn what_is_given_up_goes_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,8 +177,8 @@ fn what_is_given_up_goes_with_the_next_step() {
     let _ = draw(&store, 1).unwrap();
 }
 
-/// Makes a batch of one item whose bulk is written in these parts: first unit, its first byte, bytes. The
-/// item is taken.
+/// Makes a batch of one item whose bulk is written in these parts: the first unit, the position in it, and
+/// the bytes. The item is taken.
 fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
@@ -255,10 +256,10 @@ fn row_16_every_item_is_read_once() {
     assert_eq!(draw(&store, 6).unwrap(), [3, 4, 5, 6, 7, 8]);
     refused(draw(&store, 2), "1 items left");
     assert_eq!(draw(&store, 1).unwrap(), [9]);
-    // An entry that names a batch twice counts both.
+    // An entry that names a batch twice counts the items of both.
     let twice = Entry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
     refused(store.append(&ID, &twice), "items left");
-    // A later step has other serials, and nothing follows a burn.
+    // A later step has other serials, and no entry follows a burn.
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
     let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
@@ -273,7 +274,7 @@ fn row_16_every_item_is_read_once() {
     assert_eq!(segments(), 0);
 }
 
-/// If an entry takes from a batch twice, it gets different items each time.
+/// Row 16: if an entry takes from a batch twice, it gets different items each time.
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let directory = tempfile::tempdir().unwrap();
@@ -283,7 +284,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     assert_eq!(taken.items(), [(TWO, vec![0..2]), (ONE, vec![0..1]), (TWO, vec![2..5])]);
 }
 
-/// Only records with taken items can be read.
+/// Row 16: only records with taken items can be read.
 #[test]
 fn row_16_only_what_was_taken_is_read() {
     let directory = tempfile::tempdir().unwrap();
@@ -308,8 +309,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The segment of a used batch is removed when the store is opened again. An unknown file is moved aside, and
-/// so is the next one with the same name.
+/// Row 23: the segment of a used batch is removed when the store is opened again. An unknown file is moved
+/// aside, and so is another one with the same name.
 #[test]
 fn row_23_an_unknown_file_is_moved_aside() {
     let directory = tempfile::tempdir().unwrap();
@@ -322,7 +323,7 @@ fn row_23_an_unknown_file_is_moved_aside() {
         strange.iter().for_each(|name| fs::write(segments.join(name), format!("{name} {again}")).unwrap());
         let store = Store::open(directory.path(), &KEY).unwrap();
         let batches = store.batches(&ID).unwrap();
-        // The index still has the parameters of a batch that is used up.
+        // The index still has the parameters of the used batch.
         let left: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left, batch.bytes > 0)).collect();
         assert_eq!(left, [(ONE, 0, false), (TWO, 10, true)]);
         assert!(matches!(&names(&segments)[..], [two] if two.ends_with(".segment") && two.len() == 40));
@@ -336,8 +337,8 @@ fn row_23_an_unknown_file_is_moved_aside() {
     }
 }
 
-/// A folder without an index becomes a new store only if it contains nothing else. The index may be in
-/// another place for a moment; when it is back, nothing is lost.
+/// Row 23: a folder without an index becomes a new store only if it contains no other file. If the index was
+/// moved away and is back, nothing is lost.
 #[test]
 fn row_23_a_missing_index_is_no_new_store() {
     let directory = tempfile::tempdir().unwrap();
@@ -360,8 +361,8 @@ fn row_23_a_missing_index_is_no_new_store() {
     fs::rename(path.join("../away"), path.join("index.redb")).unwrap();
     assert!(Store::exists(path).unwrap());
     Store::open(path, &KEY).unwrap().verify().unwrap();
-    // Everything that shows earlier use: a service's budgets, a job's lane, files that were moved aside,
-    // somebody's file.
+    // These files show earlier use: a service's budgets, a job's lane, files that were moved aside, or a
+    // user's file.
     for name in ["runs", "attempt", "ledger", "said", "unknown", "notes.txt"] {
         let other = tempfile::tempdir_in(path).unwrap();
         fs::write(other.path().join(name), "").unwrap();
@@ -369,7 +370,7 @@ fn row_23_a_missing_index_is_no_new_store() {
         assert!(matches!(&opened, Err(Error::Incomplete(why)) if why.contains(name)), "{opened:?}");
         assert_eq!(names(other.path()), [name]);
     }
-    // The remains of a process that dies while it makes a store do not prevent this.
+    // The remains of a process that died while it made a store do not prevent a new store.
     let other = tempfile::tempdir_in(path).unwrap();
     ["keys", "segments"].iter().for_each(|name| fs::create_dir(other.path().join(name)).unwrap());
     ["lock", "index.unfinished"].iter().for_each(|name| fs::write(other.path().join(name), "").unwrap());
@@ -378,7 +379,7 @@ fn row_23_a_missing_index_is_no_new_store() {
 }
 
 /// Row 23: an older copy of the index beside newer segments removes no segment that the newer index needs.
-/// The copy may be there by mistake, or because a backup restores the index last.
+/// The copy may be there by mistake, or a backup restores the index last.
 #[test]
 fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     let directory = tempfile::tempdir().unwrap();
@@ -429,7 +430,7 @@ fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     assert!(moved > 20, "{moved}");
 }
 
-/// Row 21: the data of a process that died in a step is removed when the step is given up, and not earlier.
+/// Row 21: the data of a process that died in a step is removed only when the step is given up.
 #[test]
 fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
@@ -445,7 +446,7 @@ fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     fs::copy(segments.join(&unfinished), &kept).unwrap();
     drop((writer, store));
     for _ in 0..2 {
-        // The process died in the middle of it.
+        // The process died while it wrote this file.
         fs::copy(&kept, segments.join(&unfinished)).unwrap();
         let store = Store::open(directory.path(), &KEY).unwrap();
         assert_eq!(names(&segments).len(), 2);
@@ -456,7 +457,7 @@ fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     assert_eq!(names(&segments).len(), 0);
     drop(store);
-    // At the latest it is removed when the store is opened after that.
+    // The file is removed at the latest when the store is opened again.
     fs::copy(&kept, segments.join(&unfinished)).unwrap();
     drop(Store::open(directory.path(), &KEY).unwrap());
     assert_eq!((names(&segments).len(), directory.path().join("unknown").exists()), (0, false));
@@ -476,8 +477,8 @@ fn row_24_one_process_at_a_time() {
     Store::open(directory.path(), &KEY).unwrap();
 }
 
-/// An open store can be viewed, and shows its state of that moment, even if it was never closed. Nothing can
-/// be changed or taken through a view.
+/// A store that another process has open can be viewed, and shows its present state, even if it was never
+/// closed. Nothing can be changed or taken through a view.
 #[test]
 fn a_store_that_is_open_can_be_looked_at() {
     let directory = tempfile::tempdir().unwrap();
@@ -510,7 +511,7 @@ fn a_store_that_is_open_can_be_looked_at() {
     assert_eq!(view.missing(&ID).unwrap().iter().map(|(serial, _)| *serial).collect::<Vec<_>>(), [TWO]);
 }
 
-/// A store that is written to all the time can be viewed: it always shows the durable state.
+/// A store that is written to all the time can be viewed. A view always shows the state on the disk.
 #[test]
 fn a_store_that_changes_can_be_looked_at() {
     let directory = tempfile::tempdir().unwrap();
@@ -538,7 +539,7 @@ fn a_store_that_changes_can_be_looked_at() {
     assert_eq!(Store::view(directory.path(), &KEY).unwrap().log(&ID).unwrap().len(), 204);
 }
 
-/// Row 21: incomplete batches are not used, and steps come in their order.
+/// Row 21: incomplete batches are not used, and steps must come in their order.
 #[test]
 fn row_21_unfinished_batches_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
@@ -557,7 +558,7 @@ fn row_21_unfinished_batches_are_not_used() {
     assert_eq!(draw(&store, 1).unwrap(), [0]);
 }
 
-/// A step is stored and completed once, in this order, and a completed job may be done again.
+/// Row 21: a step is stored and completed once, in this order, and a completed job may be done again.
 #[test]
 fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -577,11 +578,11 @@ fn row_21_a_step_is_finished_once() {
         nothing(&store, entry);
     }
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
-    // The step that was stored is another one.
+    // Another step was stored, so this one cannot be completed.
     nothing(&store, Entry::Made);
 }
 
-/// A row is valid only for its own table and key.
+/// Row 23: a row is valid only for its own table and key.
 #[test]
 fn row_23_a_row_serves_at_no_other_place() {
     let directory = tempfile::tempdir().unwrap();
@@ -593,14 +594,14 @@ fn row_23_a_row_serves_at_no_other_place() {
     refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(PAIRS, &[4; 32], &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(PAIRS, &key[1..], &sealed), "altered");
-    // Sealing again uses a new nonce: two texts under one nonce would reveal their sum and the authentication
+    // Sealing again uses a new nonce. Two texts under one nonce would reveal their sum and the authentication
     // key.
     let (_, _, again) = store.sealed(PAIRS, key, &row).unwrap();
     assert_ne!(again.unwrap()[..12], sealed[..12]);
 }
 
-/// After a failed write a store returns nothing: neither secrets nor items that were taken before. Nothing
-/// can be added.
+/// Row 22: after a failed write a store returns nothing, neither secrets nor items that were taken before.
+/// Nothing can be added either.
 #[test]
 fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let directory = tempfile::tempdir().unwrap();
@@ -616,7 +617,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     refused(store.writer(&ID, ONE + 2).map(drop), failed);
 }
 
-/// A batch consists only of the records of its own writer.
+/// Row 23: a batch consists only of the records of its own writer.
 #[test]
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
@@ -635,7 +636,7 @@ fn row_23_a_writer_serves_one_batch() {
     refused(store.writer(&ID, ONE).map(drop), "cannot be added");
 }
 
-/// Missing files are named before anything is used, and reading everything reads all files.
+/// Row 23: an error names a missing file before anything is used. `verify` reads all files.
 #[test]
 fn row_23_missing_segments_and_secrets_are_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -661,8 +662,8 @@ fn row_23_missing_segments_and_secrets_are_named() {
     refused(store.verify(), "no such epoch");
 }
 
-/// Row 23: a store whose keys of one epoch were altered can be opened. Nothing of that epoch is used or
-/// burned, and the user can burn it.
+/// Row 23: a store whose keys of one epoch were altered can be opened. No item of this epoch is used or
+/// burned, and the user can burn the epoch.
 #[test]
 fn row_23_an_epoch_without_its_keys_can_be_burned() {
     let directory = tempfile::tempdir().unwrap();
@@ -677,8 +678,8 @@ fn row_23_an_epoch_without_its_keys_can_be_burned() {
     assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
 }
 
-/// Row 25: keys of an old copy beside a newer index. They advance to the position of the log. A batch that
-/// they do not contain cannot be used, which is noticed before anything is burned.
+/// Row 25: the file of keys is an old copy beside a newer index. The keys advance to the position of the log.
+/// A batch whose keys are missing cannot be used, which is noticed before anything is burned.
 #[test]
 fn row_25_keys_that_are_behind_their_index_go_forward() {
     let directory = tempfile::tempdir().unwrap();
@@ -713,7 +714,7 @@ fn row_25_keys_that_are_behind_their_index_go_forward() {
     }
 }
 
-/// Returns the file of the keys of the only epoch.
+/// Returns the key file of the only epoch.
 fn key_file(store: &Store) -> PathBuf {
     let files: Vec<_> = fs::read_dir(store.keys()).unwrap().map(|file| file.unwrap().path()).collect();
     let [file] = &files[..] else { panic!("{files:?}") };
@@ -727,7 +728,7 @@ fn sealed_keys(store: &Store) -> Vec<Vec<u8>> {
     slots.map(|slot| slot[12..52].to_vec()).filter(|sealed| sealed.iter().any(|&byte| byte != 0)).collect()
 }
 
-/// Checks that the keys are those of the next entry, and of the first remaining item of each batch.
+/// Checks that the keys are those of the next entry, and of each batch's first remaining item.
 #[track_caller]
 fn check_keys(store: &Store, state: &State) {
     let kept = store.kept(&ID).unwrap();
@@ -741,7 +742,7 @@ fn check_keys(store: &Store, state: &State) {
     }
 }
 
-/// Programs and steps leave no keys of used items behind, however they end; the keys of the remaining items
+/// Row 16: programs and steps leave no keys of used items, however they end. The keys of remaining items
 /// stay.
 #[test]
 fn row_16_the_keys_of_what_was_used_are_erased() {
@@ -787,7 +788,8 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
     }
 }
 
-/// Row 25: an old index beside newer keys. Its items are erased, and the error says so.
+/// Row 25: the index is an old copy beside newer keys. The keys of its items are erased, and the error names
+/// this reason.
 #[test]
 fn row_25_an_index_that_is_behind_its_keys_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -826,7 +828,7 @@ fn row_23_keys_of_an_unknown_epoch_stay() {
     unknown.iter().for_each(|other| assert_eq!(fs::read(other).unwrap(), fs::read(&keys).unwrap()));
 }
 
-/// Row 16: the ranges of an entry are given out once, and no batch has a serial of another entry.
+/// Row 16: the ranges of an entry are returned only once, and no batch has a serial of another entry.
 #[test]
 fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -842,7 +844,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
         assert!(matches!(taken.ranges(), Err(Error::Usage(_))));
     }
     assert_eq!(firsts, [1, 2, 3].map(|entry| serial(entry, 0)));
-    // A batch can only have a serial of the open step, not of one that was given up or of the setup.
+    // A batch can only have a serial of the current step.
     let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
     let of_setup = Ranges::of_setup().take(&SERIALS).unwrap().next();
     for wrong in firsts.iter().chain([&of_setup, &serial(5, 0)]) {
@@ -851,7 +853,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     store.writer(&ID, serial(4, 0)).unwrap();
 }
 
-/// Row 16: several workers of a step have adjacent ranges, each once, and their batches are completed
+/// Row 16: the workers of a step have adjacent ranges, each returned once. Their batches are completed
 /// together or not at all.
 #[test]
 fn row_16_workers_have_ranges_of_their_own() {
@@ -862,7 +864,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "worn out")] {
         refused(store.append(&ID, &by(1, wrong)).map(drop), why);
     }
-    // The first step is given up, so its three numbers are lost.
+    // The first step is given up, so its three log numbers are not used again.
     let mut firsts = Vec::new();
     for (job, workers) in [(1, 3), (2, 1), (3, MAX_WORKERS)] {
         let mut taken = store.append(&ID, &by(job, workers)).unwrap();
@@ -887,7 +889,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     assert_eq!(firsts, [&[1, 2, 3, 7][..], &(8..8 + last).collect::<Vec<_>>()].concat());
     let state = store.state(&ID).unwrap();
     assert_eq!(state.shared(), 7 + 2 * last);
-    // Only serials of the last step are open, for any of its workers.
+    // Only serials of the last step are allowed, for any of its workers.
     let open = |number| store.writer(&ID, serial(number, 0)).map(drop);
     let (first, end) = (8 + last, 8 + 2 * last);
     [first, first + 1, end - 1].into_iter().for_each(|number| open(number).unwrap());
@@ -906,7 +908,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     refused(take(end), "never finished");
     take(first).unwrap();
     take(end - 1).unwrap();
-    // Inputs depend on the epoch's secrets now.
+    // Now inputs depend on the epoch's secrets.
     refused(store.append(&ID, &by(4, 2)).map(drop), "a program was run already");
     let _ = store.append(&ID, &by(4, 1)).unwrap();
     store.verify().unwrap();
@@ -936,7 +938,7 @@ fn row_16_workers_end_where_the_ranges_do() {
     refused(state.apply(&Entry::Made), "worn out");
 }
 
-/// An epoch begins once, can be forgotten only while it has no events, and cannot be invented.
+/// Row 16: an epoch begins once, and can be forgotten only while its log has no shared entries.
 #[test]
 fn row_16_an_epoch_begins_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -947,7 +949,7 @@ fn row_16_an_epoch_begins_once() {
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "exists");
     assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
-    // A note that the peer has the same entries is no reason to keep it.
+    // A note that the peer has the same entries does not prevent this.
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
     refused(store.state(&ID), "no such epoch");
@@ -973,12 +975,12 @@ fn keys_are_64_digits() {
     }
 }
 
-/// Simulates a crash at change number `at`: some bytes of it are still written, and nothing after it.
+/// Simulates a crash at change number `at`: a part of this write reaches the disk, and nothing after it.
 #[derive(Debug)]
 struct EndOfTheWorld {
     at: usize,
     some: usize,
-    /// True if the disk works again afterwards: an error, not a crash.
+    /// True if only this change fails, so that it is an error and not a crash.
     only_once: bool,
     /// The system's error number.
     error: i32,
@@ -996,7 +998,7 @@ impl Faults for EndOfTheWorld {
     }
 }
 
-/// Records all changes, and allows them.
+/// Allows all changes, and records them.
 #[derive(Debug, Default)]
 struct Watched(Mutex<Vec<Change>>);
 
@@ -1008,7 +1010,7 @@ impl Faults for Watched {
 }
 
 /// Rows 21 and 22: a batch is durable before it gets its name, and the name is durable before the index names
-/// it. (No test can see the effects of a power failure.)
+/// it. (No test can show the effects of a power failure.)
 #[test]
 fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -1029,7 +1031,7 @@ fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     );
 }
 
-/// A disk that has room for ten MiB, until it is full.
+/// A disk with room for ten MiB, which becomes full when the flag is set.
 #[derive(Debug, Default)]
 struct Full(AtomicBool);
 
@@ -1043,7 +1045,7 @@ impl Faults for Full {
     }
 }
 
-/// A full disk is reported as such, and not as a lack of stock: before an action begins, and during it.
+/// A full disk is reported as a full disk, and not as missing stock, before an action begins and during it.
 #[test]
 fn a_full_disk_is_no_lack_of_stock() {
     let directory = tempfile::tempdir().unwrap();
@@ -1060,7 +1062,7 @@ fn a_full_disk_is_no_lack_of_stock() {
     assert!(failed.iter().all(|failed| matches!(failed, Err(Error::Resource(_)))), "{failed:?}");
 }
 
-/// Fails as long as it is told to.
+/// Fails as long as the flag is set.
 #[derive(Debug, Default)]
 struct Failing(AtomicBool);
 
@@ -1092,23 +1094,23 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
             store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32]))
         };
         refused(write(), "writing");
-        // Nobody tries again, although the disk works.
+        // The store does not try again, although the disk works.
         now(4);
         refused(store.append(&ID, &Entry::Stored), "a write failed before");
         refused(store.secrets(&ID), "a write failed before");
     }
 }
 
-/// The events that were visible outside the store.
+/// The events that a caller of the store has seen.
 #[derive(Default)]
 struct Seen {
     drawn: BTreeSet<u8>,
     /// Batches whose write was reported as successful.
     put: Vec<Serial>,
-    /// Number of items that a successful call burned.
+    /// The number of items that successful calls have burned.
     burned: u64,
     reached_the_end: bool,
-    /// The changes made between opening and closing.
+    /// The changes of the disk while the store was open.
     changes: std::ops::Range<usize>,
 }
 
@@ -1118,7 +1120,7 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
     let result = chapters(&store, seen);
     seen.changes = opened..faults.seen.load(Ordering::Relaxed);
     if let Err(error) = &result {
-        // Row 22: it reports the error, and returns nothing more.
+        // Row 22: the error contains the system's message, and the store returns nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
         let says = matches!(error, Error::Stock(why) | Error::Resource(why) if why.contains(&said));
         assert!(says, "{error} does not say {said}");
@@ -1151,11 +1153,11 @@ fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rows 21 and 22: a failure at every write, fsync, rename, creation and removal.
+/// Rows 21 and 22: each write, fsync, rename, creation and removal fails in turn.
 #[test]
 fn rows_21_and_22_fresh_or_burned_at_every_point() {
     let (mut runs, mut during) = (0, 0);
-    // A full disk or another error, once or from then on; a write that is cut short has written a part.
+    // The disk is full or has another error, once or from then on. An interrupted write has written a part.
     const FULL: i32 = 28;
     const FAULTY: i32 = 5;
     let kinds = [
@@ -1176,8 +1178,8 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
             let store = Store::open(directory.path(), &KEY)
                 .unwrap_or_else(|error| panic!("{at} {some} {only_once}: {error}"));
             store.verify().unwrap();
-            // Only keys that are needed are on the disk. An empty epoch that did not get into the index may
-            // leave a file.
+            // Only needed keys are on the disk. An empty epoch that did not get into the index may leave one
+            // file.
             let files = fs::read_dir(store.keys()).unwrap().count();
             assert!(files <= 1, "{at}");
             if store.epochs().unwrap().is_empty() {
@@ -1200,7 +1202,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
                     "lost"
                 );
                 let gone = state.gone(ONE);
-                // An epoch is fresh or burned as a whole, and at least the items that were returned are
+                // The items of each program are all fresh or all burned, and at least the returned items are
                 // burned.
                 assert!(
                     [0, 3, 5].contains(&gone) && gone >= seen.burned && gone >= seen.drawn.len() as u64,
@@ -1212,8 +1214,8 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
                     }
                 }
             }
-            // Every failure while the store is open is noticed. (An index that could not be closed properly
-            // is repaired when it is opened again.)
+            // Every failure while the store is open becomes an error. (An index that could not be closed
+            // properly is repaired when it is opened again.)
             assert_eq!(result.is_ok(), seen.reached_the_end);
             assert!(
                 result.is_err() || !seen.changes.contains(&at),
@@ -1234,7 +1236,7 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
 /// Bytes of a segment's header.
 const HEADER: usize = 80;
 
-/// Row 23, segments: every single bit, the length, another segment's content, a missing file.
+/// Row 23: a changed bit, a wrong length, another segment's content, and a missing file are detected.
 #[test]
 fn row_23_altered_segments_are_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -1263,7 +1265,7 @@ fn row_23_altered_segments_are_named() {
     check("cut or exchanged");
     fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();
     check("it was exchanged");
-    // Two records of one segment, exchanged.
+    // Two records of the segment are exchanged.
     let mut swapped = good.clone();
     let record = 4 * ITEM_BYTES + 16;
     swapped.copy_within(records..records + record, records + record);
@@ -1283,12 +1285,12 @@ fn flip(path: &Path, place: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// The segment of a batch.
+/// Returns the segment of a batch.
 fn segment_of(store: &Store, serial: Serial) -> std::path::PathBuf {
     super::segment::Segment::path(&store.segments(), &store.batch_row(&ID, serial).unwrap().1.segment.id)
 }
 
-/// Returns the items of batch 1 that are found damaged before a program's entry is written.
+/// Returns the items of batch 1 that turn out to be damaged before a program's entry is written.
 fn damaged(store: &Store, count: u32) -> Vec<(u64, u64)> {
     match store.open_items(&ID, &[(ONE, count)]).unwrap() {
         Checked::Sound(_) => Vec::new(),
@@ -1300,13 +1302,13 @@ fn damaged(store: &Store, count: u32) -> Vec<(u64, u64)> {
     }
 }
 
-/// Row 23: a damaged record costs only its own items, wherever the damage is. A program takes the items
-/// around them, and nothing is taken twice.
+/// Row 23: a damaged record costs only its own items, wherever the damage is. A program takes the other
+/// items, and no item is taken twice.
 #[test]
 fn row_23_a_damaged_record_costs_itself() {
     let bulk = |record: usize| HEADER + record * (16 * UNIT_BYTES as usize + 16);
     let record = |record: usize| bulk(1) + 4 * UNIT_BYTES as usize + 16 + record * (4 * ITEM_BYTES + 16);
-    // Units 0 to 15, and 16 to 19, of which items 6 to 9 have one each.
+    // Every item has a unit in the bulk's first record, and items 6 to 9 also have one in the second.
     let all: Vec<u64> = (0..10).collect();
     let kinds = [
         (bulk(0) + 7, &all[..]),
@@ -1326,7 +1328,8 @@ fn row_23_a_damaged_record_costs_itself() {
             let found = damaged(&store, 10 - before);
             let items: Vec<u64> = found.iter().flat_map(|(first, count)| *first..first + count).collect();
             assert_eq!(items, lost, "byte {place} behind {before}");
-            // This burned nothing. A program that does not need the damaged items finds no damage.
+            // Finding the damage burned nothing. A program that does not need the damaged items does not find
+            // the damage.
             assert_eq!(store.state(&ID).unwrap().gone(ONE), u64::from(before));
             if lost.first().is_some_and(|first| *first > before.into()) {
                 assert_eq!(damaged(&store, 1), []);
@@ -1362,7 +1365,7 @@ fn row_23_a_damaged_record_costs_itself() {
     }
 }
 
-/// Records that were read before an entry was written are returned only for that entry.
+/// Row 16: records that were read before an entry was written are returned only for that entry.
 #[test]
 fn row_16_what_was_read_early_is_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -1374,11 +1377,11 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     let early = open();
     let taken = store.append_opened(&ID, &take(ONE, 3), open()).unwrap();
     assert_eq!(read(&store, &taken).unwrap(), [0, 1, 2]);
-    // For another state they are useless: the next items are read.
+    // In another state these records are not used: the program reads the next items.
     let taken = store.append_opened(&ID, &take(ONE, 3), early).unwrap();
     assert_eq!(read(&store, &taken).unwrap(), [3, 4, 5]);
     refused(store.open_items(&ID, &[(ONE, 5)]).map(drop), "4 items left");
-    // They are the bytes that were on the disk when they were read.
+    // The program gets the bytes that were on the disk when they were read.
     let opened = match store.open_items(&ID, &[(ONE, 2)]).unwrap() {
         Checked::Sound(opened) => opened,
         Checked::Damaged(_) => panic!("it is damaged"),
@@ -1390,8 +1393,8 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     refused(read(&store, &taken), "altered");
 }
 
-/// Row 23: the user can give up unreadable items, for any reason. Then nothing is missing, and programs
-/// continue with the rest.
+/// Row 23: the user can give up unreadable items, for any reason. Afterwards no item counts as missing, and
+/// programs use the others.
 #[test]
 fn row_23_what_is_given_up_is_not_asked_for() {
     for lost in [true, false] {
@@ -1435,9 +1438,9 @@ fn row_23_what_is_given_up_is_not_asked_for() {
 /// Set this variable to flip a bit of every byte of the index.
 const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
 
-/// Row 23, index: after any alteration, reading returns the written data, or fails. Only one change cannot be
-/// noticed by the database itself: its state before the last commit. That is an old copy, which the peer
-/// refuses.
+/// Row 23: if the index was altered in any way, reading returns the data that was written, or fails. There is
+/// one exception that the database cannot notice: its state before the last commit. This is an old copy,
+/// which the peer refuses.
 #[test]
 fn row_23_an_altered_index_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -1465,7 +1468,7 @@ fn row_23_an_altered_index_is_refused() {
         match Store::open(directory.path(), &KEY) {
             Err(Error::Stock(_)) => refused += 1,
             Err(other) => panic!("{other}"),
-            // An unused page, or a copy of the header that is not the current one.
+            // The changed bit is in an unused page, or in a copy of the header that is not current.
             Ok(store) if whole(&store) == expected => unused += 1,
             Ok(store) => {
                 let found = store.log(&ID).unwrap();
@@ -1482,11 +1485,11 @@ fn row_23_an_altered_index_is_refused() {
     assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
 }
 
-/// Row 23: a damaged page of the index causes an error and no panic. The new index has a complete epoch, or
-/// holds it as burned, and no item is taken twice.
+/// Row 23: a damaged page of the index causes an error and not a panic. In the new index the epoch is
+/// complete or burned, and no item is taken twice.
 #[test]
 fn row_23_a_damaged_index_is_made_anew() {
-    // The last entry is a note of this party, or took items.
+    // In the two cases the last entry is a note of this party, or takes items.
     [true, false].into_iter().for_each(made_anew);
 }
 
@@ -1526,7 +1529,7 @@ fn made_anew(confirmed: bool) {
             sound_all_the_same += 1;
             continue;
         }
-        // A view finds the same, and changes nothing.
+        // A view finds the same damage, and changes nothing.
         refused(Store::view(&broken, &KEY), "index");
         let lost = Store::rebuild(&broken, &KEY).unwrap().expect("it is damaged");
         assert!(broken.join("unknown").join("index.redb").exists());
@@ -1546,7 +1549,7 @@ fn made_anew(confirmed: bool) {
     assert!(sound_all_the_same > 0 && burned > gone, "{burned} {gone}");
 }
 
-/// Row 23: an index that is made again from an old log brings nothing back.
+/// Row 23: an index that was made again from an old log restores no stock.
 #[test]
 fn row_23_an_old_log_is_not_made_anew() {
     let root = tempfile::tempdir().unwrap();
@@ -1558,14 +1561,14 @@ fn row_23_an_old_log_is_not_made_anew() {
     assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     drop(store);
-    // The database cannot read the table, but all rows are intact.
+    // The database cannot read its tables, but all rows are intact.
     old[..320].fill(0);
     fs::write(&index, &old).unwrap();
     let lost = Store::rebuild(&path, &KEY).unwrap().expect("it is damaged");
     // The database cannot tell whether there were notes, and none is found.
     assert_eq!(lost, Rebuilt { burned: vec![ID], notes_may_be_lost: true });
     assert!(Store::open(&path, &KEY).unwrap().state(&ID).unwrap().burned().is_some());
-    // It is unknown which version of a note is the last one.
+    // Nothing shows which version of the note is the last one.
     let store = Store::open(&path, &KEY).unwrap();
     store.write_notes(vec![store.note(b"runs", &7).unwrap()]).unwrap();
     drop(store);
@@ -1574,7 +1577,7 @@ fn row_23_an_old_log_is_not_made_anew() {
     fs::write(&index, &noted).unwrap();
     refused(Store::rebuild(&path, &KEY), "how often a service has run");
     assert!(fs::read(&index).unwrap() == noted);
-    // Another key finds nothing.
+    // Another key decrypts no row.
     fs::write(&index, &old).unwrap();
     refused(Store::rebuild(&path, &StoreKey::from_bytes([8; 32])), "opens nothing");
     assert!(fs::read(&index).unwrap() == old);
@@ -1594,7 +1597,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Row 25: one of two parties restores an old copy. This includes the honest crash between two burns.
+/// Row 25: one of two parties restores an old copy. The honest case, a crash between two burns, is not
+/// mistaken for this.
 #[test]
 fn row_25_an_old_copy_does_not_fit_the_peer() {
     let root = tempfile::tempdir().unwrap();
@@ -1608,8 +1612,8 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
         (a.compare(&b.standing()), b.compare(&a.standing()))
     };
     assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
-    // One party has burned and the other not yet, because of a crash in between. The party that is behind
-    // burns too.
+    // One party has burned the items and the other has not, because of a crash in between. The party that is
+    // behind burns them, too.
     let _ = a.append(&ID, &take(ONE, 2)).unwrap();
     assert_eq!(verdicts(&a, &b), (Verdict::Ahead, Verdict::Behind(take(ONE, 2))));
     let _ = b.append(&ID, &take(ONE, 2)).unwrap();
@@ -1617,14 +1621,14 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
     for store in [&mut a, &mut b] {
         let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     }
-    // Now both know that both have it, and an old copy of either is noticed.
+    // Now both parties know that both have the entry, so an old copy of either store is detected.
     let stale = Store::open(&old, &KEY).unwrap();
     assert_eq!(verdicts(&a, &stale), (Verdict::Apart, Verdict::Apart));
-    // Two entries behind, or another entry of the same length.
+    // Here the peer is two entries behind, or has another entry at the same position.
     let _ = a.append(&ID, &take(ONE, 1)).unwrap();
     let _ = b.append(&ID, &take(TWO, 1)).unwrap();
     assert_eq!(verdicts(&a, &b), (Verdict::Apart, Verdict::Apart));
-    // A liar that names another entry than the one in its chain.
+    // A lying peer sends another entry than the one in its hash chain.
     let mut lie = a.state(&ID).unwrap().standing();
     lie.last.as_mut().unwrap().1 = take(ONE, 0);
     let before = Store::open(&root.path().join("third"), &KEY).unwrap();

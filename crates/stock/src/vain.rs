@@ -1,14 +1,14 @@
-//! A peer's *unused attempts*, over all epochs: the sum of the risks of all attempts that gave no usable
+//! A peer's *failed attempts*, over all epochs: the sum of the risks of all attempts that gave no usable
 //! stock and in which a cheat may have been undetected.
 //!
-//! An attempt is a step of preprocessing, from the transaction that [exposes](Entry::Exposed) it until it is
+//! A step of preprocessing is an attempt, from the transaction that [exposes](Entry::Exposed) it until it is
 //! completed. A connection that breaks before that costs only the epoch's very small [early](Epoch::early)
-//! part: the peer may have seen that a check failed, with that probability. A completed step counts once more
-//! from the time when a program takes stock of its job, until a program that took from the step has ended. A
-//! cheater whose cheat was useless would throw the step away instead. If the peer makes this party burn an
-//! epoch, all steps count that no program has proven. After a failed check the epoch's fixed part counts,
-//! too. [`Counted`] selects the attempts that count for a role of a protocol. Only [`Store::forgive`] reduces
-//! the sum: neither burning nor forgetting an epoch does, nor another identifier of the pair.
+//! part: the peer may have seen that a check failed, with that probability. A completed step counts again
+//! when a program takes stock of its job, until a program that took items of the step has ended. Otherwise a
+//! cheater whose cheat was useless could throw the step away at no cost. If the peer makes this party burn an
+//! epoch, all its steps count that no program has proven. After a failed check the fixed risk of the epoch
+//! counts, too. [`Counted`] tells which attempts count, for each role of a protocol. Only [`Store::forgive`]
+//! reduces the sum. It does not help to burn or forget an epoch, or to become a new pair.
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -25,14 +25,14 @@ use super::store::{Shared, Store};
 use super::taken::{Opened, Taken};
 use brickwork_base::{Error, Security, private};
 
-/// A peer's attempts that are counted together: those at one level of one protocol.
+/// The account of a peer's attempts at one security level of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// This party's role, and the two parties.
     pub relation: Relation,
-    /// The protocol whose stock it is.
+    /// The protocol of the stock.
     pub protocol: String,
-    /// The level of security: stock of one level is never used at another.
+    /// The security level. Stock of one level is never used at another.
     pub security: Security,
 }
 
@@ -47,7 +47,7 @@ impl Account {
 }
 
 impl Epoch {
-    /// Returns the account that counts attempts on this epoch.
+    /// Returns the account in which attempts on this epoch are counted.
     pub fn account(&self) -> Account {
         Account { relation: self.relation(), protocol: self.protocol.clone(), security: self.security }
     }
@@ -57,58 +57,60 @@ impl Epoch {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attempts {
     account: Account,
-    /// Attempts that have ended without usable stock.
+    /// The risks of attempts that have ended without usable stock.
     settled: u128,
-    /// By epoch: the step that this party has begun, which counts until it is completed. Also by the name of
-    /// a completed step: the part that counts until a program has ended.
+    /// The risk of each epoch's current step that this party has begun, until the step is completed. Also the
+    /// risk of completed steps, under their names, until a program has ended.
     open: Vec<(EpochId, u128)>,
     /// The largest risk of a step that was exposed.
     step: u128,
-    /// Seconds since 1970 when the sum became larger last, by this machine's clock.
+    /// The time of the last increase of the sum, in seconds since 1970 by this machine's clock.
     last: u64,
 }
 
-/// The attempts under an account, in units of 2^-128: how many are used up, and how many are left.
+/// The attempts in an account, in units of 2^-128: the sum so far, and the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// The risks of all that came to nothing, or has not ended.
+    /// The risks of all attempts that have failed or have not ended.
     pub sum: u128,
-    /// The most that they may come to.
+    /// The limit of the sum.
     pub most: u128,
     /// The largest risk of a step that was exposed; 0 before the first.
     step: u128,
     last: u64,
 }
 
-/// Doublings of the time between two steps, from where half of the attempts is used up to where all are.
+/// The number of times that the pause between two steps doubles while the second half of the attempts is
+/// used.
 const DOUBLINGS: u128 = 14;
 
 impl Tried {
-    /// Returns how many further steps like those so far may come to nothing. None if there was no step.
+    /// Returns how many more steps with the largest risk so far may fail. Returns `None` if there was no
+    /// step.
     pub fn left(&self) -> Option<u64> {
         let left = self.most.saturating_sub(self.sum).checked_div(self.step)?;
         Some(u64::try_from(left).unwrap_or(u64::MAX))
     }
 
-    /// Returns whether a step more would be one too many.
+    /// Returns whether another step would exceed the limit.
     pub fn is_used_up(&self) -> bool {
         self.sum.saturating_add(self.step.max(1)) > self.most
     }
 
-    /// Returns whether more than half is used up.
+    /// Returns whether more than half of the limit is used.
     pub fn is_low(&self) -> bool {
         self.sum > self.most / 2
     }
 
-    /// Returns for how many seconds from `now` on (since 1970) no further step should begin: none until half
-    /// of the attempts is used up. From there a step waits for a second after the last attempt, and for twice
-    /// as long again and again, up to 2^14 s. So a service that is killed in each step needs more than half a
-    /// day to use up the rest, and not minutes.
+    /// Returns the number of seconds after `now` (in seconds since 1970) in which no step should begin. It is
+    /// 0 until half of the limit is used. Then a step must wait for one second after the last attempt, and
+    /// this pause doubles up to 2^14 s. So if a service is killed in each step, it takes more than half a day
+    /// until the limit is reached, and not minutes.
     pub fn rest(&self, now: u64) -> u64 {
         let half = (self.most / 2).max(1);
         let Some(beyond) = self.sum.checked_sub(half + 1) else { return 0 };
         let pause = 1u64 << (beyond.min(half) / (half / DOUBLINGS).max(1)).min(DOUBLINGS);
-        // A clock that was set back makes nobody wait for longer than the pause.
+        // If the clock was set back, the pause does not get longer.
         self.last.saturating_add(pause).saturating_sub(now).min(pause)
     }
 }
@@ -118,14 +120,14 @@ fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns the name of a completed step, from the number of the entry that began it.
+/// Returns the name of a completed step, given the number of its entry.
 fn name_of(id: &EpochId, number: u64) -> [u8; 32] {
     let parts = [&id[..], &number.to_le_bytes()].concat();
     blake3::derive_key("brickwork 2026-11 stock step in vain", &parts)
 }
 
 impl Attempts {
-    /// Returns the sum of everything that counts.
+    /// Returns the sum of all risks.
     pub fn sum(&self) -> u128 {
         self.open.iter().fold(self.settled, |sum, (_, risk)| sum.saturating_add(*risk))
     }
@@ -134,7 +136,7 @@ impl Attempts {
         Tried { sum: self.sum(), most: self.account.security.units(), step: self.step, last: self.last }
     }
 
-    /// Notes when the sum became larger than it was. Warns once half of it has come to nothing.
+    /// Records the time if the sum has increased. Warns when more than half of the limit is used.
     fn grew_from(&mut self, before: &Self) {
         if self.sum() > before.sum() {
             self.last = now();
@@ -149,8 +151,8 @@ impl Attempts {
         }
     }
 
-    /// Checks that another attempt of this risk stays within the promise of a run. If a session has a part of
-    /// a promise, the caller that divided the promise counts the attempts.
+    /// Checks that another attempt of this risk stays within the promise of a run. If a session has a share
+    /// of a promise, the caller that divided the promise counts the attempts.
     fn may_try(&self, risk: u128) -> Result<(), Error> {
         let security = self.account.security;
         if security.is_share() || self.sum().saturating_add(risk) <= security.units() {
@@ -163,7 +165,7 @@ impl Attempts {
         )))
     }
 
-    /// Counts a step of an epoch until it is completed.
+    /// Counts the risk of an epoch's current step until the step is completed.
     fn begin(&mut self, id: &EpochId, risk: u128) {
         self.open.extend((risk > 0).then_some((*id, risk)));
     }
@@ -172,13 +174,13 @@ impl Attempts {
         self.settled = self.settled.saturating_add(risk);
     }
 
-    /// Removes the open attempt of an epoch, or of a completed step.
+    /// Removes the open risk of an epoch, or of a completed step.
     fn close(&mut self, id: &EpochId) -> u128 {
         let place = self.open.iter().position(|(of, _)| of == id);
         place.map_or(0, |place| self.open.swap_remove(place).1)
     }
 
-    /// Updates the account for an entry that changes an epoch's state, for this cause.
+    /// Updates the account for an entry that changes an epoch's state.
     fn follow(
         &mut self,
         (id, epoch): (&EpochId, &Epoch),
@@ -188,7 +190,8 @@ impl Attempts {
     ) {
         let counts_exposed = epoch.counted != Counted::Nothing;
         match (entry, before.open()) {
-            // This party has sent nothing of a step that only the peer calls exposed.
+            // A step that only the peer has exposed does not count, because this party has sent nothing in
+            // it.
             (Entry::Exposed, Some((_, step))) if cause == Cause::Own && counts_exposed => {
                 let early = self.close(id);
                 self.begin(id, step.risk.max(early));
@@ -236,14 +239,14 @@ impl Attempts {
     }
 }
 
-/// The file by which one process asks the one that has the store open to forgive.
+/// The file in which one process asks the process that has opened the store to forgive accounts.
 const FORGIVE: &str = "forgive";
 
-/// A wish that another process is to hear. It is withdrawn when this is dropped.
+/// A request to the process that has opened the store. Dropping it withdraws the request.
 pub struct Asked(PathBuf);
 
 impl Asked {
-    /// Returns whether it was heard.
+    /// Returns whether the other process has handled the request.
     pub fn is_heard(&self) -> bool {
         !self.0.exists()
     }
@@ -251,7 +254,7 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // It is gone, or stays: then it names rows that are no more once they change.
+        // If the file cannot be removed, it is only valid until its accounts change.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -270,7 +273,7 @@ impl Store {
         self.sealed(VAIN, row.account.key().to_vec(), row)
     }
 
-    /// Returns the sum of the risks of all unused or unfinished attempts of this account, in units of 2^-128.
+    /// Returns the sum of the risks of all failed or unfinished attempts in this account, in units of 2^-128.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -278,7 +281,7 @@ impl Store {
         Ok(self.vain_row(account)?.sum())
     }
 
-    /// Returns how many attempts under an account are used up.
+    /// Returns the attempts in an account, with their limit.
     ///
     /// # Errors
     /// As [`Store::vain`].
@@ -286,7 +289,7 @@ impl Store {
         Ok(self.vain_row(account)?.tried())
     }
 
-    /// Returns all accounts with unused attempts, and their sums in units of 2^-128.
+    /// Returns all accounts with failed attempts, and their sums in units of 2^-128.
     ///
     /// # Errors
     /// As [`Store::vain`].
@@ -307,8 +310,8 @@ impl Store {
         self.vain_row(account)?.may_try(risk)
     }
 
-    /// Counts an attempt of this risk that no epoch's log records: the setup of a session, in which a peer
-    /// may break off before there is an epoch.
+    /// Counts an attempt that no log records: the setup of a session, in which a peer may break off before
+    /// there is an epoch.
     ///
     /// # Errors
     /// As [`Store::may_try`], and [`Error::Stock`] if the disk fails.
@@ -318,7 +321,7 @@ impl Store {
         self.settle(&changing, account, risk)
     }
 
-    /// Counts a setup in which the peer failed a check, with the risk of an epoch outside its steps.
+    /// Counts a setup in which the peer failed a check, with the fixed risk of an epoch.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -337,8 +340,9 @@ impl Store {
         self.write(&[self.sealed_vain(&row)?])
     }
 
-    /// Exposes the open step of an epoch, unless it is already exposed: from now on it counts until it is
-    /// completed. A party calls this before it sends something that a peer can act on.
+    /// Exposes the current step of an epoch, unless it is exposed already. From then on it counts until it is
+    /// completed. A party calls this before it sends a message that can tell a cheating peer whether it will
+    /// be caught.
     ///
     /// # Errors
     /// [`Error::Vain`] if the sum would be too large, and then nothing was written; also as
@@ -358,8 +362,8 @@ impl Store {
         self.append_behind(&changing, id, &Entry::Exposed, Cause::Own, Opened::default()).map(drop)
     }
 
-    /// Forgets the unused attempts of an account, because the user said so. A step that is exposed at this
-    /// moment and given up later does not count either.
+    /// Forgets the failed attempts in an account, at the user's request. A step that is exposed now and given
+    /// up later does not count either.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -368,8 +372,8 @@ impl Store {
         self.write(&[(VAIN, account.key().to_vec(), None)])
     }
 
-    /// Asks the process that has this store open to [forgive](Store::forgive) these accounts, as they are
-    /// now: a service hears of it by [`Store::hear_forgiven`]. This store may be one that is only looked at.
+    /// Asks the process that has opened this store to [forgive](Store::forgive) these accounts in their
+    /// present state. A service reads the request with [`Store::hear_forgiven`]. This store may be a view.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or the disk fails.
@@ -389,11 +393,11 @@ impl Store {
         Ok(Asked(path))
     }
 
-    /// Forgives the accounts that another process has [asked](Store::ask_to_forgive) for, as far as they are
-    /// as it saw them, and returns them.
+    /// Forgives the accounts in another process's [request](Store::ask_to_forgive), if they have not changed
+    /// since. Returns the accounts.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails, or somebody without the store's key has written there.
+    /// [`Error::Stock`] if the disk fails, or the file was written without the store's key.
     pub fn hear_forgiven(&self) -> Result<Vec<Account>, Error> {
         let Shared { directory, disk, key, .. } = &*self.shared;
         let path = directory.join(FORGIVE);
@@ -422,7 +426,7 @@ impl Store {
     }
 
     /// Burns an epoch because of the peer's behaviour. Everything that was made in it and that no program has
-    /// proven counts as unused attempts.
+    /// proven counts as failed attempts.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -430,7 +434,7 @@ impl Store {
         self.append_as(id, &Entry::Burned(why), Cause::Lost(loss), Opened::default())
     }
 
-    /// Returns the row of an account after an entry, if the entry changes it.
+    /// Returns the row of an account after an entry, if the entry changes the account.
     pub(super) fn vain_behind(
         &self,
         id: &EpochId,
@@ -479,7 +483,7 @@ mod tests {
         store.begin(id, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     }
 
-    /// Returns the sum, which must be the same when the store is opened again.
+    /// Makes changes, and returns the sum, which must be the same when the store is opened again.
     fn sum(directory: &Path, change: impl FnOnce(&Store)) -> u128 {
         change(&Store::open(directory, &KEY).unwrap());
         let store = Store::open(directory, &KEY).unwrap();
@@ -494,9 +498,9 @@ mod tests {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
-    /// Row 4: an exposed step counts, at once and durably, until it is completed. If it gave no usable stock,
-    /// it keeps counting, whatever happens to its epoch and to the pair. A step that only began does not
-    /// count.
+    /// Row 4: an exposed step counts, at once and on the disk, until it is completed. If it gave no usable
+    /// stock, it counts for ever, whatever happens to its epoch and to the pair. A step that was not exposed
+    /// does not count.
     #[test]
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();
@@ -514,7 +518,7 @@ mod tests {
         assert_eq!(of(&[Entry::Made]), 5);
         let used = Entry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] };
         assert_eq!(of(&exposed(2, 100)), 105);
-        // There is no such batch, and nothing changes.
+        // There is no such batch, so nothing changes.
         assert_eq!(sum(path, |store| assert!(store.append(&id, &used).is_err())), 105);
         assert_eq!(sum(path, |store| store.set_pair(&account.relation, &[9; 32]).unwrap()), 105);
         assert_eq!(of(&[Entry::Burned("by the user".into())]), 105, "what was made is no attempt");
@@ -525,8 +529,8 @@ mod tests {
         assert_eq!(sum(path, |store| store.forgive(&account).unwrap()), 0);
     }
 
-    /// A back-off begins where half of the attempts is used up, grows until all are, and never lasts longer
-    /// than it should because of a clock.
+    /// Pauses begin when half of the limit is used, and grow until all of it is. A wrong clock never makes a
+    /// pause longer.
     #[test]
     fn steps_rest_where_few_attempts_are_left() {
         let most = Security::of(40).units();
@@ -540,7 +544,7 @@ mod tests {
             "{rests:?}"
         );
         assert_eq!([rest(most), rest(u128::MAX)], [1 << 14, 1 << 14]);
-        // So much time is needed to use up the rest.
+        // Using up the second half takes this much time.
         assert!(rests.iter().sum::<u64>() > 12 * 3600, "{rests:?}");
         assert_eq!([most - most / 100, most, 0].map(|sum| tried(sum).is_used_up()), [false, true, false]);
         let full = tried(most);
@@ -550,8 +554,8 @@ mod tests {
         assert_eq!(Tried { step: 0, ..tried(0) }.left(), None);
     }
 
-    /// The attempts that are left, and the time of the last one, are the same in another process. An exposed
-    /// step is the last one as soon as it is exposed.
+    /// The attempts and the time of the last one are the same in another process. A step is the last attempt
+    /// as soon as it is exposed.
     #[test]
     fn the_last_attempt_outlives_the_process() {
         let folder = tempfile::tempdir().unwrap();
@@ -570,8 +574,8 @@ mod tests {
         assert!((begun..=now()).contains(&tried.last) && tried.rest(tried.last) > 60, "{tried:?}");
     }
 
-    /// A process that looks at a store asks the one that has it open to forgive: only what it has seen, and
-    /// only with the store's key.
+    /// A process that views a store asks the process that has opened it to forgive. Only the attempts that it
+    /// has seen are forgiven, and only with the store's key.
     #[test]
     fn another_process_asks_to_forgive() {
         let folder = tempfile::tempdir().unwrap();
@@ -587,14 +591,14 @@ mod tests {
         assert!(!asked.is_heard());
         assert_eq!(store.hear_forgiven().unwrap(), std::slice::from_ref(&account));
         assert!(asked.is_heard() && vain() == [0, 7]);
-        // Nobody forgives what came after, or what is not asked for any more.
+        // Later attempts are not forgiven, and neither are accounts whose request was withdrawn.
         let asked = view().ask_to_forgive(std::slice::from_ref(&other)).unwrap();
         store.attempt(&other, 1).unwrap();
         assert_eq!(store.hear_forgiven().unwrap(), []);
         assert!(asked.is_heard() && vain() == [0, 8]);
         drop(view().ask_to_forgive(std::slice::from_ref(&other)).unwrap());
         assert_eq!((store.hear_forgiven().unwrap(), vain()), (vec![], [0, 8]));
-        // Without the key, and with a file that was forgiven before.
+        // A request without the key, and one that was handled before, forgive nothing.
         let asked = view().ask_to_forgive(std::slice::from_ref(&other)).unwrap();
         let file = path.join(FORGIVE);
         let bytes = std::fs::read(&file).unwrap();
@@ -609,8 +613,8 @@ mod tests {
         drop(asked);
     }
 
-    /// Row 4: nothing is exposed that would make the sum too large, even if other steps were exposed since it
-    /// began. Exposing a step twice, as several workers do, counts once.
+    /// Row 4: a step is not exposed if its risk would make the sum too large, even if other steps were
+    /// exposed after it began. If several workers expose the same step, it counts once.
     #[test]
     fn row_04_one_attempt_too_many_is_not_exposed() {
         let folder = tempfile::tempdir().unwrap();
@@ -629,13 +633,13 @@ mod tests {
         assert!(matches!(store.may_try(&account, 1), Err(Error::Vain(_))));
         assert!(matches!(store.attempt(&account, 1), Err(Error::Vain(_))));
         assert_eq!((*store.state(&[5; 32]).unwrap().head(), store.vain(&account).unwrap()), (head, all));
-        // Completing one makes room.
+        // Completing another step makes room.
         follows(&store, &[4; 32], &[Entry::Stored, Entry::Made]);
         store.expose(&[5; 32]).unwrap();
         assert!(matches!(store.expose(&[4; 32]), Err(Error::Stock(_))), "nothing is open there");
     }
 
-    /// If the peer of a role learns nothing by breaking off, no attempt counts, even if stock is burned.
+    /// Row 4: if a peer learns nothing by breaking off, no attempt counts, even if stock is burned.
     #[test]
     fn row_04_who_teaches_nothing_counts_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -657,9 +661,9 @@ mod tests {
         }
     }
 
-    /// Row 4: a step that is interrupted early counts its early part, at either role and for each worker. An
-    /// exposed step counts its risk instead, and a completed one nothing. A failed check in a setup counts
-    /// with the epoch's fixed part, even if the sum becomes too large.
+    /// Row 4: a step that is interrupted early counts its early part, at either role and for each worker. If
+    /// the step was exposed, its risk counts instead, and a completed step counts nothing. A failed check in
+    /// a setup counts with the fixed risk of an epoch, even if the sum becomes too large.
     #[test]
     fn row_04_what_is_broken_off_early_counts_a_little() {
         let folder = tempfile::tempdir().unwrap();
@@ -682,7 +686,7 @@ mod tests {
         assert_eq!(sum(&path, |store| store.lose_setup(&account, 10).unwrap()), all + 10);
     }
 
-    /// Row 4: a step is no attempt if only the peer calls it begun or exposed, whatever risk it names.
+    /// Row 4: a step is no attempt if only the peer has begun or exposed it, whatever its risk.
     #[test]
     fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
         let folder = tempfile::tempdir().unwrap();
@@ -695,7 +699,7 @@ mod tests {
         sum(path, |store| follows(store, &id, &[fill(0, 7)]));
         assert_eq!(named(Entry::Exposed), 5, "it has said nothing of it");
         assert_eq!(sum(path, |store| follows(store, &id, &exposed(0, 5))), 10);
-        // Only the steps that the epoch began itself are counted, also after opening it again.
+        // Only the steps that this party has begun are counted, even after the store is opened again.
         let given_up = |store: &Store| store.state(&id).unwrap().given_up();
         let own = GivenUp { steps: 3, risk: 17 };
         sum(path, |store| {
@@ -706,8 +710,8 @@ mod tests {
         assert_eq!(given_up(&Store::open(path, &KEY).unwrap()), own);
     }
 
-    /// Row 4: if the peer makes this party burn an epoch, everything that was made counts. A failed check
-    /// also counts with the epoch's fixed part.
+    /// Row 4: if the peer makes this party burn an epoch, everything that was made in it counts. A failed
+    /// check also counts with the fixed risk of the epoch.
     #[test]
     fn row_04_what_is_lost_to_the_peer_counts() {
         let folder = tempfile::tempdir().unwrap();
@@ -724,14 +728,14 @@ mod tests {
         assert_eq!(lost(2, Loss::Check, &exposed(0, 3)), 13);
         let made = [&exposed(0, 3)[..], &[Entry::Stored, Entry::Made]].concat();
         assert_eq!(lost(3, Loss::Check, &made), 13 + 13);
-        // One completed, one given up, one begun.
+        // One step is completed, one is given up, and one has begun.
         let more = [&made[..], &exposed(1, 20), &exposed(1, 30)].concat();
         assert_eq!(lost(4, Loss::Check, &more), 26 + 3 + 10 + 50);
         assert_eq!(lost(5, Loss::Log, &more), 89 + 3 + 50, "no check of it failed");
         assert_eq!(lost(6, Loss::Log, &[fill(0, 9)]), 142);
     }
 
-    /// Begins a step of this job and this risk, makes a batch of three items in it, and returns its serial.
+    /// Makes a step of this job with this risk and a batch of three items, and returns the batch's serial.
     fn make(store: &Store, id: &EpochId, job: u8, (number, of): (u32, u32), risk: u128) -> u64 {
         let step = FillStep { job: [job; 32], number, of, risk, workers: 1 };
         let serial = serial(store.state(id).unwrap().shared() + 1, 0);
@@ -748,8 +752,8 @@ mod tests {
         Entry::Use { program: [4; 32], taken: items.to_vec() }
     }
 
-    /// Row 4: stock that is made and thrown away was an attempt, whoever names the program that takes it, and
-    /// even if it takes only a part. Stock that was used by a program that has ended was not.
+    /// Row 4: stock that is made and thrown away was an attempt, whichever party names the program that takes
+    /// it, even if it takes only a part. Stock that a program used whose run has ended was not.
     #[test]
     fn row_04_what_is_made_and_thrown_away_counts() {
         let folder = tempfile::tempdir().unwrap();
@@ -765,7 +769,7 @@ mod tests {
             }
         });
         assert_eq!(vain, 0, "it is made");
-        // The stock of one job is useful only together, whichever part of it is taken.
+        // The stock of one job is useful only together, so all its steps count, whichever part is taken.
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 8, "a program that has begun");
         assert_eq!(of(&[Entry::Confirmed]), 0, "and has ended");
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 5, "its bound covers what it drew on, and no more");
@@ -789,8 +793,8 @@ mod tests {
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
     }
 
-    /// Row 4: if the peer makes this party burn an epoch, this counts once, even if a program had begun. A
-    /// forgiven attempt is neither counted again nor subtracted when a program ends.
+    /// Row 4: if the peer makes this party burn an epoch, its steps count once, even if a program had begun.
+    /// A forgiven attempt does not count again when a program ends, and is not subtracted from others.
     #[test]
     fn row_04_what_a_program_has_cost_counts_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Writing a batch while it is made: into a segment here, or to a store in another process.
+//! Writing a batch while its items are made: into a segment of this process, or to a store in another
+//! process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use brickwork_base::process::Process;
 /// A batch of items of one kind. Its properties never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// The kind of the items, for the protocol.
+    /// The kind of the items, as a number of the protocol's.
     pub kind: u8,
     /// Name of the component, for people.
     pub name: String,
@@ -29,8 +30,8 @@ pub struct Batch {
     pub header: Vec<u8>,
 }
 
-/// A batch that is being written. It does not exist until the index names it; if it is dropped before that,
-/// it is removed.
+/// A batch that is being written. It does not exist until the index names it. If it is dropped before that,
+/// its data is removed.
 pub struct Writer(pub(super) To);
 
 /// The destination of the data.
@@ -39,13 +40,13 @@ pub(super) enum To {
     Elsewhere(Arc<dyn Elsewhere>, Serial),
 }
 
-/// A store in another process of this party, which seals and writes the data of this process. A batch is
-/// named by its serial.
+/// A store in another process of this party, which seals and writes the data that this process sends. A batch
+/// is named by its serial.
 pub trait Elsewhere: Send + Sync {
     /// Does the same as [`Writers::begin`].
     ///
     /// # Errors
-    /// [`Error::Io`] if that process is gone.
+    /// [`Error::Io`] if the other process has ended.
     fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<(), Error>;
 
     /// Does the same as [`Writer::put`]. It need not overwrite the bytes.
@@ -60,7 +61,7 @@ pub trait Elsewhere: Send + Sync {
     /// As [`Elsewhere::begin`].
     fn record(&self, serial: Serial, first: u64, items: u32, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Does the same as [`Store::put`](crate::Store::put); the data need not be durable when this returns.
+    /// Does the same as [`Store::put`](crate::Store::put), but the data need not be on disk when it returns.
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
@@ -68,13 +69,13 @@ pub trait Elsewhere: Send + Sync {
 }
 
 impl Writer {
-    /// Writes a part of the bulk, in whole records. It contains the units from `first` on. For units larger
-    /// than 32 MiB it is a part of one unit, beginning `at` a multiple of that size. `bytes` are overwritten.
-    /// After a failure the store is poisoned.
+    /// Writes a part of the bulk, in whole records. The part begins with unit `first`. If units are larger
+    /// than 32 MiB, it is a part of one unit, and `at` is its position in the unit, a multiple of that size.
+    /// `bytes` are overwritten. After a failure the store is poisoned.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, were written
-    /// before, or this is a forked process; [`Error::Io`] if the store is in another process that is gone.
+    /// [`Error::Stock`] if the disk fails. [`Error::Usage`] if these are not whole records, were written
+    /// before, or this is a forked process. [`Error::Io`] if the store is in another process that has ended.
     pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         match &self.0 {
             To::Here(writing) => writing.put(first, at, bytes),
@@ -103,33 +104,34 @@ enum Of {
     Elsewhere(Arc<dyn Elsewhere>),
 }
 
-/// The data for writing an epoch's segments.
+/// The data that is needed to write an epoch's segments.
 pub(super) struct Folder {
     pub epoch: EpochId,
     pub disk: Disk,
     pub directory: PathBuf,
     pub key: StoreKey,
     pub poisoned: Poison,
-    /// The process that has the store: a forked process writes nothing.
+    /// The process that has opened the store. A forked process writes nothing.
     pub process: Process,
 }
 
 impl Writers {
-    /// Makes writers of batches for a store that this process has.
+    /// Makes writers for a store that this process has opened.
     pub(super) fn here(folder: Folder) -> Self {
         Writers(Of::Here(folder))
     }
 
-    /// Makes writers of batches for a store that another process has.
+    /// Makes writers for a store in another process.
     pub fn elsewhere(store: Arc<dyn Elsewhere>) -> Self {
         Writers(Of::Elsewhere(store))
     }
 
-    /// Begins to write a batch; [`Store::put`](crate::Store::put) refuses it if this serial is not allowed.
+    /// Begins to write a batch. [`Store::put`](crate::Store::put) refuses it later if this serial is not
+    /// allowed.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
-    /// process that has the store; [`Error::Io`] if the store is in another process that is gone.
+    /// process that has opened the store. [`Error::Io`] if the store is in another process that has ended.
     pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
         Ok(Writer(match &self.0 {
             Of::Elsewhere(store) => {

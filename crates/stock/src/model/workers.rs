@@ -1,11 +1,11 @@
-//! Model of workers: two parties fill an epoch with two workers each. The threads of the workers and of the
-//! main connection make their steps in any order. Any check may fail, any worker may be lost, and either
-//! process may die at any moment, even after all workers have stored their shares. In another variant,
-//! workers are processes of their own, which may be lost without a report. It runs on the real [`State`].
-//! (The model above checks that ranges are used once.)
+//! A model of workers: two parties make stock in an epoch, with two workers each. The threads of the workers
+//! and of the main connection take their steps in any order. Any check may fail, any worker may be lost, and
+//! either process may die at any time, even after all workers have stored their shares. In another variant,
+//! workers are processes of their own, which may be lost without a report. The model uses the real [`State`].
+//! (The model in the parent module checks that ranges are used once.)
 //!
 //! If a step is completed, every check of every worker has passed at both parties. If a peer can know that a
-//! check has failed, the epoch is burned, and no program ever runs in it.
+//! check has failed, the epoch is burned, and no program ever runs on it.
 
 use super::*;
 
@@ -15,18 +15,18 @@ const WORKERS: usize = 2;
 /// The rule by which a step is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rule {
-    /// As in `session::stock::workers`.
+    /// The rule of `session::stock::workers`.
     AsItIs,
-    /// A party continues when its first worker is done.
+    /// A party continues when its first worker has finished.
     NoBarrier,
-    /// The shares of the other workers are kept if one is lost.
+    /// If a worker is lost, the shares of the other workers are kept.
     WithoutTheLost,
-    /// A failed check burns after the worker's connection was closed.
+    /// After a failed check, the worker's connection closes before the epoch is burned.
     BurnedAfterwards,
-    /// Workers are processes of their own. The peer may know of a failed check that they cannot report, and
-    /// they live on when the process with the store dies. As in `session::stock::makers`.
+    /// The rule of `session::stock::makers`: workers are processes of their own. They may be unable to report
+    /// a failed check that the peer knows of, and they live on when the process with the store dies.
     Makers,
-    /// The same, but a process that is lost without a report only counts as an attempt.
+    /// Like `Makers`, but a process that is lost without a report only counts as an attempt.
     MakersThatCount,
 }
 
@@ -35,22 +35,22 @@ enum Rule {
 enum End {
     /// The step has not begun here.
     Idle,
-    /// It has used its range and sent the data that the other end checks.
+    /// The worker has used its range and sent the data that the other end checks.
     Made,
-    /// It has checked the other end's data and stored its share, and says so.
+    /// The worker has checked the other end's data, has stored its share, and tells the other end so.
     Stored,
-    /// It knows that the other end has done the same.
+    /// The worker knows that the other end has stored its share, too.
     Done,
-    /// It was interrupted and is closed.
+    /// The connection was interrupted and is closed.
     Lost,
-    /// A check failed and the connection is closed; the burn is still to be written.
+    /// A check failed and the connection is closed, but the burn is not yet on disk.
     Failed,
 }
 
-/// The state of one party in a filling.
+/// The state of one party while stock is made.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Party {
-    /// The step on the main connection; `None` when it is gone.
+    /// The step on the main connection; `None` when the connection is closed.
     step: Option<u8>,
     said: Vec<Message>,
     ends: [End; WORKERS],
@@ -61,9 +61,9 @@ struct World {
     logs: [State; 2],
     now: Option<[Party; 2]>,
     begun: bool,
-    /// By party and number of a step: the checks that have passed.
+    /// For each party and each step's number, the checks that have passed.
     passed: [BTreeSet<(u64, usize)>; 2],
-    /// By party: true if the peer can know that a check failed.
+    /// For each party, true if the peer can know that a check failed.
     told: [bool; 2],
 }
 
@@ -71,7 +71,7 @@ fn fill() -> Entry {
     Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
 }
 
-/// Returns the log after the peer got a message to act on, whichever worker sends or receives it first.
+/// Returns the log after the step's exposure, whichever worker sends or receives the message first.
 fn exposed(log: &State) -> State {
     let mut after = log.clone();
     if !log.is_exposed() && log.burned().is_none() {
@@ -110,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the possible steps of an end of a worker's connection.
+    /// Returns the worlds after each possible step of a worker's end.
     fn works(&self, me: usize, worker: usize, rule: Rule) -> Vec<World> {
         let Some(parties) = self.now.as_ref().filter(|parties| parties[me].step.is_some()) else {
             return Vec::new();
@@ -127,7 +127,8 @@ impl World {
         let gone = matches!(theirs, End::Lost | End::Failed) || parties[1 - me].step.is_none();
         let mut next = Vec::new();
         match mine {
-            // Both parties have the entry. The evaluator sends a challenge, and the garbler receives it.
+            // Both parties have the entry of the step. The evaluator sends a challenge, and the garbler
+            // receives it.
             End::Idle if parties[me].step == Some(2) => {
                 let mut makes = to(End::Made);
                 makes.logs[me] = if me == 1 { exposed(&makes.logs[me]) } else { makes.logs[me].clone() };
@@ -146,7 +147,8 @@ impl World {
                 }
                 next.push(fails);
                 if rule == Rule::Makers {
-                    // It reports this, or it is lost without a report and has seen nothing.
+                    // The worker reports the failed check. Another worker is lost without a report and has
+                    // seen nothing.
                     let mut says = to(End::Failed);
                     says.burns(me);
                     next.extend([says, to(End::Failed)]);
@@ -169,7 +171,7 @@ impl World {
         next
     }
 
-    /// A check has failed; the connection is closed only when the burn is durable.
+    /// A check has failed. The connection closes only when the burn is on disk.
     fn burns(&mut self, me: usize) {
         if self.logs[me].burned().is_none() {
             self.logs[me].apply(&Entry::Burned("the peer cheated".into())).expect("it is not burned");
@@ -200,8 +202,8 @@ impl World {
             }
             (1, Some(Message::Head(peer))) => {
                 goes = peer == *log.head();
-                // Makers cannot wait for the store before they send, so the step counts before they receive
-                // it.
+                // Makers cannot wait for the store before they send, so the step is exposed before they
+                // begin.
                 if matches!(rule, Rule::Makers | Rule::MakersThatCount) {
                     *log = exposed(log);
                 }
@@ -216,19 +218,19 @@ impl World {
                     }
                     _ => ends == [End::Done; WORKERS],
                 };
-                // All workers have ended: this thread waits for them.
+                // The main thread waits until all workers have ended.
                 let over = ends.iter().all(|end| *end >= End::Done);
                 if !ready && !over {
                     return None;
                 }
-                // If one is lost without a report, the epoch is burned before anything else happens.
+                // If a maker is lost without a report, the epoch is burned before anything else happens.
                 if rule == Rule::Makers && log.burned().is_none() {
                     if ends.contains(&End::Failed) {
                         return None;
                     }
                     log.apply(&Entry::Returned).ok()?;
                 }
-                // A worker that failed has burned before this thread knows of it.
+                // A worker that saw a failed check has burned the epoch before the main thread learns of it.
                 goes = ready && log.apply(&Entry::Stored).is_ok();
                 say = Some(Message::Stored);
             }
@@ -252,7 +254,7 @@ impl World {
         Some(world)
     }
 
-    /// A party goes away, with all its connections.
+    /// Closes all connections of a party.
     fn leaves(mut self, me: usize) -> Self {
         if let Some(parties) = &mut self.now {
             parties[me].step = None;
@@ -263,7 +265,7 @@ impl World {
         self
     }
 
-    /// The parties meet, compare, and run a program if there is stock.
+    /// Compares the stores in a new connection, and runs a program if there is stock.
     fn runs(&self) -> Option<World> {
         let mut world = self.clone();
         for log in world.logs.iter_mut().filter(|log| log.is_lent() && log.burned().is_none()) {
@@ -275,7 +277,7 @@ impl World {
             let apart = "the peer's log is another one".to_string();
             match (logs[me].burned(), logs[1 - me].burned()) {
                 (Some(_), _) => continue,
-                // The peer does not name an epoch that it has burned.
+                // The peer does not report an epoch that it has burned.
                 (None, Some(_)) => world.logs[me].apply(&Entry::Burned(apart)).ok()?,
                 (None, None) => match logs[me].compare(&stands[1 - me]) {
                     Verdict::Behind(entry) => world.logs[me].apply_named(&entry).ok()?,
@@ -298,7 +300,7 @@ impl World {
         let mut next = Vec::new();
         if self.now.is_none() {
             next.extend(self.runs());
-            // The effects of a crash between two writes are completed before anything begins.
+            // If a crash came between two writes, the missing entry is written before anything begins.
             let same = self.logs[0].head() == self.logs[1].head();
             let is_living = |log: &State| log.burned().is_none() && !log.is_used() && !log.is_lent();
             let living = self.logs.iter().all(is_living);
@@ -319,7 +321,7 @@ impl World {
             let makes =
                 |parties: &[Party; 2]| parties[me].step == Some(2) && parties[me].ends.contains(&End::Made);
             if matches!(rule, Rule::Makers | Rule::MakersThatCount) && self.now.as_ref().is_some_and(makes) {
-                // A maker lives on, and sees a failed check.
+                // A maker lives on and sees a failed check.
                 let mut fails = self.clone().leaves(me);
                 fails.told[me] = true;
                 next.push(fails);
@@ -329,7 +331,7 @@ impl World {
     }
 }
 
-/// Returns the number of states, and of those in which a program had run, a step was given up, or the epoch
+/// Returns the number of states, and in how many of them a program has run, a step was given up, or the epoch
 /// was burned.
 fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
     let mut open = vec![World::new()];
@@ -349,7 +351,7 @@ fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
     Ok([seen.len(), used, given_up, burned])
 }
 
-/// Rows 16, 20, 21 and 24.
+/// Rows 16, 20, 21 and 24: with both real rules the search finds no violation.
 #[test]
 fn workers_make_a_step_together_or_not_at_all() {
     for rule in [Rule::AsItIs, Rule::Makers] {
