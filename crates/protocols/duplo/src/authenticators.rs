@@ -1,5 +1,5 @@
-//! The results of PrepareComponents: buckets of authenticators, which accept labels and recover inputs, and
-//! batches of components with the authenticators of their outputs.
+//! The results of the phase prepare: buckets of authenticators, which accept labels and recover inputs, and
+//! batches of copies with the authenticators of their outputs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,16 +14,15 @@ use brickwork_primitives::commit::{Places, Row, Shares};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// The heads of the garbler's authenticators of one kind, bucket after bucket; programs are joined to the
-/// heads.
+/// The garbler's authenticators of one kind: the heads of the buckets, to which programs are soldered.
 pub(super) struct GarblerAuthenticators {
     pub origin: Origin,
-    /// The commitments of the heads.
+    /// The places of the heads' commitments.
     pub at: Places,
-    /// The number of authenticators of either kind that the session had made before these.
+    /// The number of authenticators of both kinds that the session made before these.
     pub made: u64,
     pub wires: Row,
-    /// Offsets of input authenticators; empty for plain ones.
+    /// The offsets of the heads of input authenticators; empty for plain ones.
     pub offsets: Row,
 }
 
@@ -32,27 +31,27 @@ pub(super) struct EvaluatorAuthenticators {
     pub origin: Origin,
     pub size: usize,
     pub hasher: Hasher,
-    /// Commitments to the heads' wires.
+    /// The commitments to the heads' wires.
     pub wires: Shares,
-    /// Commitments to the offsets of the heads of input authenticators; empty for plain ones.
+    /// The commitments to the offsets of the heads of input authenticators; empty for plain ones.
     pub offsets: Shares,
     /// The delta differences of the heads of input authenticators; empty for plain ones.
     pub head_delta_differences: Vec<Label>,
     pub rows: AuthenticatorRows,
 }
 
-/// The data with which the evaluator checks labels, for each authenticator.
+/// The data with which the evaluator checks labels, one row for each authenticator.
 pub(super) struct AuthenticatorRows {
-    /// Index of each authenticator in its batch, which enters its hash.
+    /// The index of each authenticator in its batch. The hash of a label depends on this index.
     pub indices: SpilledVec<u32>,
     pub hashes: SpilledVec<Authenticator>,
-    /// S_g of each input authenticator; empty for plain ones.
+    /// The delta difference S_g of each input authenticator; empty for plain ones.
     pub delta_differences: SpilledVec<Label>,
-    /// Solderings from the head of each bucket to its other authenticators.
+    /// The solderings from the head of each bucket to its other authenticators.
     pub solderings: SpilledVec<Soldering>,
 }
 
-/// The data of some authenticators.
+/// The rows of some authenticators.
 #[derive(Default)]
 struct Rows<'a> {
     indices: Cow<'a, [u32]>,
@@ -62,7 +61,7 @@ struct Rows<'a> {
 }
 
 impl AuthenticatorRows {
-    /// Returns all of them, if they are in memory.
+    /// Returns all rows if they are in memory.
     fn in_memory(&self) -> Option<Rows<'_>> {
         Some(Rows {
             indices: self.indices.in_memory()?.into(),
@@ -72,7 +71,7 @@ impl AuthenticatorRows {
         })
     }
 
-    /// Reads those of some buckets.
+    /// Reads the rows of some buckets.
     fn read(&self, buckets: Range<usize>, size: usize) -> Result<Rows<'_>, Error> {
         let of = |each: usize| buckets.start * each..buckets.end * each;
         let delta_differences = if self.delta_differences.is_empty() { 0..0 } else { of(size) };
@@ -85,11 +84,11 @@ impl AuthenticatorRows {
     }
 }
 
-/// Some buckets of authenticators that were read.
+/// The rows of some buckets, after they were read.
 pub(super) struct AtHand<'a> {
     rows: Rows<'a>,
     size: usize,
-    /// For each requested bucket its number among the read ones.
+    /// For each requested bucket its index among the buckets that were read.
     places: Vec<usize>,
 }
 
@@ -109,7 +108,7 @@ impl AtHand<'_> {
         (i > 0).then(|| self.rows.solderings[self.places[k] * (self.size - 1) + i - 1])
     }
 
-    /// Returns the label on authenticator `i` for a label on the bucket's head.
+    /// Returns the label on authenticator `i` that corresponds to a label on the bucket's head.
     pub fn carry(&self, k: usize, i: usize, label: Label) -> Label {
         self.soldering(k, i).map_or(label, |soldering| {
             soldering.carry(label, self.delta_difference(k, 0) ^ self.delta_difference(k, i))
@@ -130,7 +129,7 @@ impl EvaluatorAuthenticators {
     /// Reads the authenticators of these buckets.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if a file cannot be read.
     pub fn at_hand(&self, buckets: impl Iterator<Item = usize>) -> Result<AtHand<'_>, Error> {
         let (size, mut places) = (self.size, buckets.collect::<Vec<usize>>());
         if let Some(rows) = self.rows.in_memory() {
@@ -155,11 +154,12 @@ impl EvaluatorAuthenticators {
         Ok(AtHand { rows: all, size, places })
     }
 
-    /// Returns for each label, each on the head of a bucket, whether a strict majority of the bucket accepts
-    /// it (EvKAs of the paper). It asks all authenticators, even if the first ones already decide.
+    /// Returns for each label whether a strict majority of its bucket accepts it (EvKAs of the paper). A
+    /// label is on the head of its bucket. All authenticators are asked, even if the first ones already
+    /// decide.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if a file cannot be read.
     pub fn accept(&self, labels: &[(usize, Label)]) -> Result<Vec<bool>, Error> {
         let authenticators = self.at_hand(labels.iter().map(|&(bucket, _)| bucket))?;
         let query = |query: usize| {
@@ -173,17 +173,17 @@ impl EvaluatorAuthenticators {
     }
 }
 
-/// A batch of the garbler's copies, with the authenticators of its outputs, `[slot][output wire]`.
+/// A batch of the garbler's copies, and the authenticators of its outputs, `[slot][output wire]`.
 pub(super) struct GarblerComponent {
     pub batch: GarblerBatch,
     pub authenticators: GarblerAuthenticators,
 }
 
-/// A batch of the evaluator's copies, with the authenticators of its outputs, `[slot][output wire]`.
+/// A batch of the evaluator's copies, and the authenticators of its outputs, `[slot][output wire]`.
 pub(super) struct EvaluatorComponent {
     pub batch: EvaluatorBatch,
     pub authenticators: EvaluatorAuthenticators,
-    /// `[copy][output wire]`.
+    /// From the outputs of each copy to the heads of their authenticators, `[copy][output wire]`.
     pub output_solderings: SpilledVec<Soldering>,
 }
 
@@ -326,9 +326,8 @@ pub(super) mod tests {
     use brickwork_primitives::solder::GarblerWire;
     use brickwork_primitives::spill::Spill;
 
-    /// Returns this many buckets of authenticators in the evaluator's form after the proofs, and the wires of
-    /// the heads. A bad authenticator stands under a wrong index: it accepts nothing, and does not
-    /// authenticate itself.
+    /// Returns buckets of authenticators in the evaluator's form after the proofs, and the wires of the
+    /// heads. A bad authenticator has a wrong index, so it accepts no label and does not authenticate itself.
     pub fn authenticators(
         kind: AuthenticatorKind,
         (buckets, size): (usize, usize),
@@ -377,8 +376,8 @@ pub(super) mod tests {
         (authenticators, wires.into_iter().step_by(size).collect())
     }
 
-    /// The read authenticators are the requested ones, in any position and order, and however often they are
-    /// requested.
+    /// The rows that were read are those of the requested buckets, in any order, and even if a bucket is
+    /// requested several times.
     #[test]
     fn what_is_at_hand_is_what_was_asked_for() {
         let mut rng = Rng::replayable("test gadgets");
@@ -412,8 +411,8 @@ pub(super) mod tests {
         }
     }
 
-    /// EvKAs: a label is accepted by more than half of its bucket, whichever authenticators these are; a
-    /// value that is no label is refused. Buckets of even size, which no cut has, show that half of them are
+    /// EvKAs: a label is accepted if more than half of its bucket accepts it, whichever authenticators these
+    /// are. A value that is no label is refused. Buckets of even size, which no cut has, show that half is
     /// not enough.
     #[test]
     fn row_08_only_a_strict_majority_accepts() {
@@ -423,7 +422,7 @@ pub(super) mod tests {
                 [1, 3, 4, 5].into_iter().flat_map(move |size| [false, true].map(|last| (kind, size, last)))
             })
         {
-            // Each bucket has one bad authenticator more than the one before it.
+            // Each bucket has one more bad authenticator than the previous bucket.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
             let (authenticators, heads) =
                 authenticators(kind, (size + 1, size), rng.delta(), &Spill::memory(), &mut rng, bad);

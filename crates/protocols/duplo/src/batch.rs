@@ -1,5 +1,5 @@
-//! A component's chosen copies after their cut-and-choose, as both parties keep them; programs are joined to
-//! them.
+//! The chosen copies of a component after their cut-and-choose, as each party keeps them. Programs are
+//! soldered to these copies.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,24 +37,26 @@ impl Shape {
         Shape { batch: self.batch.with_buckets(buckets), ..*self }
     }
 
-    /// Returns the solderings inside buckets: from the head's inputs to those of each other copy.
+    /// Returns the number of solderings in buckets, from each head's inputs to the inputs of its other
+    /// copies.
     pub fn bucket_solderings(&self) -> usize {
         self.batch.pairs() * self.inputs
     }
 
-    /// Returns (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
+    /// Returns the head, the copy and the input wire of bucket soldering `k`. Copies are counted among the
+    /// chosen ones.
     pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
         let (head, copy) = self.batch.pair(k / self.inputs);
         (head, copy, k % self.inputs)
     }
 }
 
-/// The garbler's chosen copies of a component, bucket after bucket: programs are joined to them.
+/// The garbler's chosen copies of a component. Only the heads of the buckets are kept.
 pub(super) struct GarblerBatch {
     pub origin: Origin,
     pub component: ComponentDigest,
     pub shape: Shape,
-    /// The positions of the heads.
+    /// The places of the heads' commitments.
     pub at: Places,
     /// The inputs of the heads: `[bucket][input wire]`.
     pub inputs: Row,
@@ -69,13 +71,13 @@ pub(super) struct EvaluatorBatch {
     pub shape: Shape,
     pub schedule: Arc<Schedule>,
     pub keys: GarblingKeys,
-    /// The number in the batch of each chosen copy.
+    /// The number of each chosen copy in the batch.
     pub copies: Vec<u32>,
-    /// The inputs of the heads: `[bucket][input wire]`.
+    /// The commitments to the inputs of the heads: `[bucket][input wire]`.
     pub inputs: Shares,
-    /// The offsets of the heads: `[bucket]`.
+    /// The commitments to the offsets of the heads: `[bucket]`.
     pub offsets: Shares,
-    /// S_c of each copy.
+    /// The delta difference S_c of each copy.
     pub delta_differences: Vec<Label>,
     /// The solderings inside buckets, in the order of [`Shape::bucket_soldering`].
     pub solderings: SpilledVec<Soldering>,
@@ -83,7 +85,7 @@ pub(super) struct EvaluatorBatch {
 }
 
 impl GarblerBatch {
-    /// Returns some of its buckets.
+    /// Returns some of the buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let all = self.shape.batch.buckets;
         GarblerBatch {
@@ -98,7 +100,7 @@ impl GarblerBatch {
 }
 
 impl EvaluatorBatch {
-    /// Returns some of its buckets.
+    /// Returns some of the buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
         let Shape { inputs, .. } = self.shape;

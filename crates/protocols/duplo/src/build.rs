@@ -1,24 +1,24 @@
-//! Build: buckets of the stock become the program. Slots are soldered to each other and to the inputs.
-//! Outputs that only the garbler learns, or that are kept for later steps, are soldered to input
-//! authenticators.
+//! Solders stock into the program: slots to each other and to the inputs. Outputs that only the garbler
+//! learns, or that are kept for later steps, are soldered to input authenticators.
 //!
 //! ```text
 //!   garbler -> evaluator    a soldering for each input wire of each slot,
 //!                           and for each wire of a sealed output
 //! ```
 //!
-//! A proof settles the claims made here, and, if the material was made for this program alone, also the
-//! claims about it.
+//! A proof settles the claims about these solderings. If the material was made for this program alone, the
+//! proof settles the claims about the material, too.
 //!
-//! One commitment a wire holds its base and its indicator bit, `C_w`; a copy's offset is committed as `D`.
-//! The evaluator claims of a soldering V that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0; that bit is
-//! what binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an opened `S_c = Δ_c ⊕ Δ_ka`
-//! (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j` and one opening an offset serves all solderings. DEVIATION: the
-//! paper solders copies of a bucket to its head, and the head to the authenticator. Here every copy's output
-//! is soldered to the authenticator directly, which needs equally many openings and one step less.
+//! One commitment per wire, `C_w`, holds its base and its indicator bit; the commitment `D` holds a copy's
+//! offset. For a soldering V the evaluator claims that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0. This
+//! bit binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an opened `S_c = Δ_c ⊕ Δ_ka`
+//! (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j`, and one opening for each offset serves all solderings.
+//! DEVIATION: the paper solders copies of a bucket to its head, and the head to the authenticator. Here every
+//! copy's output is soldered directly to the authenticator, which needs equally many openings and one step
+//! less.
 //!
-//! If the solderings were not checked against the commitments, a garbler could feed a slot from another wire
-//! than the program prescribes.
+//! Without the check against the commitments, a garbler could feed a slot from another wire than the program
+//! prescribes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,29 +46,29 @@ use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 
-/// The number of labels that their authenticators check together.
+/// The number of labels that are checked by their authenticators at a time.
 const LABELS_AT_ONCE: usize = 1 << 16;
 
-/// The shares that the claims about a program refer to, on either side.
+/// The shares of both parties' commitments that claims about a program refer to.
 pub(super) struct View<'a> {
     layout: &'a Layout,
-    /// Shares of the wires of each set of locations.
+    /// The shares of the wires, for each set of locations.
     locations: Vec<&'a Shares>,
-    /// Shares of the offsets of each of the input authenticators.
+    /// The shares of the offsets, for each set of input authenticators.
     input_offsets: Vec<&'a Shares>,
-    /// Shape of each batch, inputs and offsets of its heads.
+    /// The shape of each batch, and the shares of the inputs and offsets of its heads.
     batches: Vec<(Shape, &'a Shares, &'a Shares)>,
 }
 
 impl View<'_> {
-    /// Gathers the commitments of these wires as columns, one list for each set of locations; returns for
-    /// each wire, in the given order, its list and its position there.
+    /// Gathers the commitments of these wires as columns, one list for each set of locations. Keeps for each
+    /// wire its set and its place in the list.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
         let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();
         locations.iter().for_each(|location| of_set[location.set as usize].push(location.bucket as usize));
         let columns = |(buckets, shares): (&mut Vec<usize>, &&Shares)| {
-            // The same output may occur twice.
+            // A wire may be an output several times.
             buckets.sort_unstable();
             buckets.dedup();
             shares.select_each(&[buckets]).swap_remove(0)
@@ -82,7 +82,7 @@ impl View<'_> {
     }
 }
 
-/// Commitments of some wires.
+/// The commitments of some wires.
 pub(super) struct Gathered {
     columns: Vec<Shares>,
     places: Vec<(u32, u32)>,
@@ -96,7 +96,7 @@ impl Gathered {
     }
 }
 
-/// Values at locations, each of which may be read several times.
+/// The garbler's values at the locations of one set. They may be read several times.
 pub(super) struct Values {
     wires: Labels,
     /// The offsets of the input authenticators.
@@ -166,32 +166,33 @@ impl EvaluatorMaterial {
             .or_else(|| self.input_authenticators.get(set - self.batches.len()))
     }
 
-    /// Returns the authenticators of an output of a slot or of a wire of the garbler's.
+    /// Returns the authenticators of a location: of an output of a slot, or of an input of the garbler.
     ///
     /// # Panics
-    /// If the location is the wire of an OT.
+    /// If the location is a wire of the evaluator's input, which has no authenticators.
     pub fn authenticators_of(&self, location: WireLocation) -> &EvaluatorAuthenticators {
         self.authenticators_at(location).expect("all wires but the evaluator's inputs have authenticators")
     }
 
-    /// Returns `Δ ⊕ Δ_ka` of the head of a location.
+    /// Returns `Δ ⊕ Δ_ka` for the offset Δ of a location's head.
     pub fn delta_difference(&self, location: WireLocation) -> Label {
         self.authenticators_at(location).map_or(Label::ZERO, |authenticators| {
             authenticators.head_delta_difference(location.bucket as usize)
         })
     }
 
-    /// Returns whether the authenticators of the locations accept all of these labels.
+    /// Returns whether the authenticators of their locations accept all of these labels.
     ///
     /// # Errors
-    /// [`Error::Resource`] if the authenticators cannot be read.
+    /// [`Error::Resource`] if a file cannot be read.
     pub fn accept(&self, labels: &[Label], location: impl Fn(usize) -> WireLocation) -> Result<bool, Error> {
         let mut all = true;
         for (some, labels) in labels.chunks(LABELS_AT_ONCE).enumerate() {
             let mut of_set = std::collections::BTreeMap::<u32, Zeroizing<Vec<(usize, Label)>>>::new();
             for (k, &label) in labels.iter().enumerate() {
                 let WireLocation { set, bucket } = location(some * LABELS_AT_ONCE + k);
-                // Allocates room for all labels at once: a vector that grows leaves copies in freed memory.
+                // Allocates room for all labels at once: a growing vector would leave copies of secrets in
+                // freed memory.
                 let of_set =
                     of_set.entry(set).or_insert_with(|| Zeroizing::new(Vec::with_capacity(labels.len())));
                 of_set.push((bucket as usize, label));
@@ -205,8 +206,8 @@ impl EvaluatorMaterial {
     }
 }
 
-/// The solderings that the garbler sends to join the program's material. For each list of solderings the
-/// garbler keeps the flips, and the evaluator the whole solderings.
+/// The solderings that join a program's material. Of each list of solderings, the garbler keeps the flips,
+/// and the evaluator keeps all.
 pub(super) struct ProgramSolderings<T> {
     /// For each batch `[slot of the batch][input wire]`: from the wire's location to the head copy's input.
     pub inputs: Vec<T>,
@@ -221,7 +222,7 @@ pub(super) struct ReceivedSolderings {
 }
 
 impl<T> ProgramSolderings<T> {
-    /// All lists that claims refer to: those of the batches, and that of the sealed outputs.
+    /// Returns the lists that claims refer to: of the batches, and of the sealed outputs.
     fn solderings<'a>(
         &'a self,
         of: impl Fn(&'a T) -> Solderings<'a>,
@@ -230,8 +231,8 @@ impl<T> ProgramSolderings<T> {
     }
 }
 
-/// The open claims of a program on the garbler's side: its solderings, and the openings of material made for
-/// it alone.
+/// The open claims of a program at the garbler: about its solderings, and about openings of material that was
+/// made for this program alone.
 pub(super) struct GarblerClaims<'a> {
     pub program: &'a Program,
     pub solderings: &'a ProgramSolderings<Bits>,
@@ -257,7 +258,7 @@ impl GarblerClaims<'_> {
 }
 
 impl EvaluatorReady {
-    /// Lists the open claims of a program, and the openings of material made for it alone.
+    /// Lists the open claims of a program, and claims about openings of material that was made for it alone.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -275,13 +276,13 @@ impl EvaluatorReady {
     }
 }
 
-/// The solderings that begin at each global wire. Solderings are counted batch after batch, and those of
-/// sealed outputs last.
+/// The solderings that begin at each global wire. Solderings are numbered batch after batch; sealed outputs
+/// come last.
 struct Uses {
-    /// For each wire the index in `solderings` of its first soldering; the last entry is their number.
+    /// For each wire the index in `solderings` of its first soldering; the last entry is the total.
     starts: Vec<u32>,
     solderings: Vec<u32>,
-    /// The first soldering of each batch, and of the sealed outputs.
+    /// The number of the first soldering of each batch, and of the sealed outputs.
     firsts: Vec<usize>,
 }
 
@@ -310,8 +311,8 @@ impl Uses {
         Uses { starts, solderings, firsts }
     }
 
-    /// Returns the solderings that begin at a wire, each as the number of its batch (or that of the sealed
-    /// outputs, after all batches) and its index there.
+    /// Returns the solderings that begin at a wire, as pairs of the batch's number and the index in the
+    /// batch. The sealed outputs have the number after all batches.
     fn of_wire(&self, wire: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let solderings = &self.solderings[self.starts[wire] as usize..self.starts[wire + 1] as usize];
         solderings.iter().map(|&soldering| {
@@ -321,8 +322,8 @@ impl Uses {
     }
 }
 
-/// Claims about the solderings of a program: the commitments of a wire and of a head's input, or of a sealed
-/// output's authenticator, differ by the value that was sent.
+/// Claims for each soldering that its value is the difference of two commitments: of the wire, and of the
+/// head's input or of the sealed output's authenticator.
 fn claims<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
@@ -360,8 +361,8 @@ fn claims<'a>(
     weigh_locations(all, program, view, sealed, groups);
 }
 
-/// Gives the wires at all locations their weights in the claims of the solderings that begin or end there:
-/// `groups` are those of the batches, and last those of the sealed outputs.
+/// Gives the wires at all locations their weights in the claims about solderings that begin or end there. The
+/// list `groups` has a group of claims for each batch; the group of the sealed outputs is last.
 fn weigh_locations<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
@@ -388,8 +389,8 @@ fn weigh_locations<'a>(
                 }
             });
         } else if let Some(&offsets) = view.input_offsets.get(set - batches) {
-            // The garbler's inputs are on the first of the input authenticators, and sealed outputs end on
-            // the others.
+            // The first input authenticators are of the garbler's inputs. Sealed outputs end on the later
+            // ones.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
@@ -416,26 +417,26 @@ fn weigh_locations<'a>(
     }
 }
 
-/// The garbler, ready to evaluate once.
+/// The garbler's joined program, which can be evaluated once.
 pub(super) struct GarblerReady {
     pub material: GarblerMaterial,
     pub ots: GarblerInputOts,
-    /// The values of each set of locations.
+    /// The values at the locations of each set.
     values: Vec<Values>,
 }
 
-/// The evaluator, ready to evaluate once.
+/// The evaluator's joined program, which can be evaluated once.
 pub(super) struct EvaluatorReady {
     pub material: EvaluatorMaterial,
     pub solderings: ProgramSolderings<ReceivedSolderings>,
     pub ots: EvaluatorInputOts,
 }
 
-/// A joined program at the evaluator, before or after the proof of its solderings.
+/// The evaluator's joined program, before or after the proof of its solderings.
 pub(super) enum Joined {
     Proven(EvaluatorReady),
-    /// The solderings are not proven yet, and neither are the openings of material that was made for this
-    /// program alone.
+    /// Neither the solderings are proven yet, nor the openings of material that was made for this program
+    /// alone.
     Claimed(Claimed<EvaluatorReady>, EvaluatorOpenings),
 }
 
@@ -460,7 +461,7 @@ impl Joined {
         }
     }
 
-    /// Returns the material after the proof of [`Joined::claims`].
+    /// Returns the joined program after the proof of [`Joined::claims`].
     pub fn proven(self, proof: &Proof) -> EvaluatorReady {
         match self {
             Joined::Proven(ready) => ready,
@@ -469,7 +470,7 @@ impl Joined {
     }
 }
 
-/// Joins the material; the solderings are not proven yet.
+/// Sends the solderings of the program. They are not proven yet.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     program: &Program,
@@ -536,7 +537,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok((ready, solderings))
 }
 
-/// Receives the solderings of the material.
+/// Receives the solderings of the program. They are not proven yet.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     material: Claimed<EvaluatorMaterial>,
@@ -561,7 +562,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
     }))
 }
 
-/// Proves the solderings, and for material that was made for this program alone also the openings of its OTs.
+/// Proves the solderings. For material that was made for this program alone, also proves the openings of its
+/// OTs.
 pub(super) fn garbler_proves<C: commit::Scheme>(
     party: &mut Garbler<C>,
     program: &Program,
@@ -578,7 +580,7 @@ pub(super) fn garbler_proves<C: commit::Scheme>(
     sender.prove(&mut run.channel, &[], &all)
 }
 
-/// Checks the solderings and the other openings.
+/// Checks the proof of the solderings and of the other open claims.
 pub(super) fn evaluator_verifies<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,
@@ -608,7 +610,7 @@ pub(super) mod tests {
     use brickwork_primitives::authenticator::AuthenticatorKind;
     use brickwork_testing::Replayable as _;
 
-    /// Returns the material of a program that has wires of the parties and no slots.
+    /// Returns the material of a program that has inputs but no slots.
     pub fn without_slots(
         program: &Program,
         input_authenticators: Vec<EvaluatorAuthenticators>,
@@ -620,8 +622,8 @@ pub(super) mod tests {
         ProgramMaterial { layout, batches, input_authenticators, labels, ots: None, carried }
     }
 
-    /// InputG: checks more labels than fit into one call, at locations in several sets of input
-    /// authenticators. Each label is checked by its own authenticators, and one refused label is enough to
+    /// InputG: checks more labels than one call takes, at locations in several sets of input authenticators.
+    /// Each label is checked by the authenticators of its own location, and one refused label makes the check
     /// fail.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
@@ -634,7 +636,7 @@ pub(super) mod tests {
         };
         let (input_authenticators, heads): (Vec<_>, Vec<_>) = [0, 1].map(of_a_batch).into_iter().unzip();
         let material = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), input_authenticators);
-        // The first wire of each of both sets in the first call.
+        // The first wires of both sets belong to the first call.
         let location = |k: usize| WireLocation { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
         let wire = |k: usize| heads[location(k).set as usize][location(k).bucket as usize];
         let mut labels: Vec<Label> =

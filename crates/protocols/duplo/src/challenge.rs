@@ -1,4 +1,4 @@
-//! Batches of items of one cut-and-choose, and the evaluator's choice among them.
+//! Batches that share one cut-and-choose, and the evaluator's random choice of the items to open.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_primitives::cut_and_choose::{self, Bucketing};
 use brickwork_wire::Channel;
 
-/// The sizes of a batch.
+/// The sizes of the cut-and-choose of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct BatchSizes {
     bucketing: Bucketing,
-    /// Slots or wires to fill: all N, or those of a part of the batch.
+    /// The number of buckets: all N, or fewer for a part of a batch.
     pub buckets: usize,
-    /// B: items in a bucket.
+    /// B: the number of items in a bucket.
     pub size: usize,
 }
 
@@ -31,17 +31,17 @@ impl BatchSizes {
         self.buckets * self.size
     }
 
-    /// Returns L, the number of all items that were made.
+    /// Returns L: the number of all items of the batch, the opened ones included.
     pub fn items(&self) -> usize {
         self.bucketing.copies() as usize
     }
 
-    /// Returns the sizes for some of its buckets, after the challenge.
+    /// Returns the sizes for a part of the batch, after the challenge.
     pub fn with_buckets(&self, buckets: usize) -> BatchSizes {
         BatchSizes { buckets, ..*self }
     }
 
-    /// Returns the sizes for only the heads of the buckets.
+    /// Returns the sizes of a batch of the heads alone.
     pub fn heads(&self) -> BatchSizes {
         BatchSizes { size: self.size.min(1), ..*self }
     }
@@ -63,8 +63,8 @@ pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
     (bucket * size, bucket * size + 1 + other)
 }
 
-/// The items that are opened, and those that are chosen, bucket after bucket. Both parties derive it from the
-/// evaluator's seed. The counts follow from the batch, and not from the peer's messages.
+/// The opened items, and the chosen items, bucket after bucket. Both parties compute them from the
+/// evaluator's seed, so their numbers depend on the batch and not on messages of the peer.
 pub(super) struct Challenge {
     pub opened: Vec<u32>,
     pub chosen: Vec<u32>,
@@ -104,19 +104,19 @@ impl Challenge {
     }
 }
 
-/// The assignment of an item.
+/// The use of an item after the challenge.
 #[derive(Clone, Copy)]
 pub(super) enum Assigned {
-    /// Opened, with its number among the opened items.
+    /// The item is opened; its number among the opened items.
     Opened(usize),
-    /// The head of the bucket with this number.
+    /// The item is the head of the bucket with this number.
     Head(usize),
-    /// Another item of a bucket, with the number of its [pair](BatchSizes::pair).
+    /// The item is behind a head; the number of its [pair](BatchSizes::pair).
     Other(usize),
 }
 
-/// The assignment of each item of a batch: numbers of the opened items, then of the heads, then of the
-/// others.
+/// The use of each item of a batch, as one number: opened items have the lowest numbers, then heads, then the
+/// other items.
 pub(super) struct Assignment {
     assignment: Vec<u32>,
     opened: u32,
@@ -134,7 +134,8 @@ impl Assignment {
         }
     }
 
-    /// Returns the number of an item among the opened ones or, if it was not opened, among the chosen ones.
+    /// Returns `Ok` with an opened item's number among the opened items, else `Err` with its number among the
+    /// chosen.
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         match self.of(item) {
             Assigned::Opened(k) => Ok(k),
@@ -145,7 +146,7 @@ impl Assignment {
     }
 }
 
-/// Draws the evaluator's challenges for this many batches, all of which are fixed.
+/// Draws and sends the evaluator's challenges for this many batches, to which the garbler is committed.
 pub(super) fn draw(
     channel: &mut Channel,
     rng: &mut Rng,
@@ -159,7 +160,7 @@ pub(super) fn draw(
     Ok(split(&seeds))
 }
 
-/// Receives the challenges, as the garbler.
+/// Receives the challenges at the garbler.
 pub(super) fn receive(channel: &mut Channel, batches: usize) -> Result<Vec<Seed>, Error> {
     Ok(split(&channel.receive(msg::CHALLENGE, batches * SEED_BYTES)?))
 }

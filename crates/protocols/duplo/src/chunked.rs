@@ -1,4 +1,4 @@
-//! Making and sending long lists of the garbler chunk by chunk.
+//! Makes and sends the garbler's long lists chunk by chunk.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use brickwork_base::pool;
 use brickwork_session::Metered;
 use brickwork_wire::Tag;
 
-/// The number of items that are made at the same time, if each is made by itself.
+/// The number of items of a chunk, for lists whose items are made one by one.
 pub(super) const IN_HAND: usize = 1 << 16;
 
-/// The number of items of a task.
+/// The number of items that one task of the thread pool makes.
 pub(super) const ITEMS_A_TASK: usize = 1 << 12;
 
-/// Returns `make` of each of these indices, in order.
+/// Calls `make` for each of these indices, in parallel. Returns the results in order.
 pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     let tasks: Vec<Range<usize>> = (places.start..places.end)
         .step_by(ITEMS_A_TASK)
@@ -24,8 +24,8 @@ pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T +
     made.into_iter().flatten().collect()
 }
 
-/// Sends a list as one message. `make` makes the items of some of the `count` units, `step` units at a time;
-/// `sent` receives the sent items.
+/// Sends a list as one message. `make` makes the items of a range of the `count` units, `step` units at a
+/// time; `sent` gets the items that are sent.
 pub(super) fn send_list<T: bytemuck::Pod + Send>(
     run: &mut Metered,
     hooks: &mut Hooks,

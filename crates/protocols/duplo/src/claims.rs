@@ -1,11 +1,10 @@
-//! The claims about batches after their challenges: about every wire of opened items, and about the joining
-//! of the chosen ones.
+//! The claims about batches after their challenges: about every wire of opened items, and about the
+//! solderings between chosen items.
 //!
-//! A batch has many commitments, and nearly each of them is in only one claim. An opened wire has the value
-//! to which it was opened, and a chosen one differs by a soldering from that of the head of its bucket. So
-//! the claims follow the commitments in the order in which they were made. Only the heads, which are in
-//! several claims, are kept as columns and weighted. The values of claims about authenticators come in the
-//! order of their buckets.
+//! A batch has many commitments, and nearly each of them is in one claim only. An opened wire has its opened
+//! value. A chosen wire differs by a soldering from the wire of its bucket's head. So claims are numbered
+//! like the commitments. Only the heads, which are in several claims, are kept as columns and get weights.
+//! Values of claims about authenticators come in the order of buckets.
 
 use std::ops::Range;
 
@@ -17,13 +16,13 @@ use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// Solderings in the form that claims need: the evaluator has received their values, and from the garbler's
-/// values only the flips are needed.
+/// Solderings in the form that claims need. The evaluator has received their values; the garbler needs only
+/// their flips.
 #[derive(Clone, Copy)]
 pub(super) struct Solderings<'a> {
-    /// The flip s of each.
+    /// The flip bit s of each soldering.
     pub flips: &'a Bits,
-    /// The received values, at the evaluator.
+    /// The received values; only at the evaluator.
     pub received: Option<&'a SpilledVec<Soldering>>,
 }
 
@@ -33,13 +32,13 @@ impl Solderings<'_> {
         self.flips.len()
     }
 
-    /// Returns s of one of them.
+    /// Returns the flip bit of a soldering.
     #[inline]
     pub fn flip(&self, k: usize) -> u8 {
         self.flips.get(k)
     }
 
-    /// Fills in the opened values of some of them, if they are known.
+    /// Writes the opened values of some solderings, if this party has them.
     pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
         if let Some(received) = self.received {
             openings
@@ -50,7 +49,8 @@ impl Solderings<'_> {
     }
 }
 
-/// The claims about a component's copies. All commitments to them, as they were made.
+/// The claims about a component's copies, with the commitments to all copies in the order in which they were
+/// made.
 pub(super) struct CopyClaims {
     pub shape: Shape,
     pub assignment: Assignment,
@@ -59,49 +59,49 @@ pub(super) struct CopyClaims {
     pub outputs: Shares,
 }
 
-/// The values of the commitments of a batch's opened items.
+/// The values that the commitments of a batch's opened copies must have.
 pub(super) struct OpenedCopies {
     pub offsets: Vec<Label>,
-    /// `[copy][wire]`.
+    /// The labels of inputs and outputs, `[copy][wire]`.
     pub inputs: SpilledVec<Label>,
     pub outputs: SpilledVec<Label>,
 }
 
-/// The other messages about a batch. The labels are known to the evaluator: they are the values of the
+/// The messages about a batch that claims refer to. The evaluator has the labels, which are the values of the
 /// claims.
 #[derive(Clone, Copy)]
 pub(super) struct CopyOpenings<'a> {
     pub opened: Option<&'a OpenedCopies>,
     pub delta_differences: Option<&'a [Label]>,
-    /// The solderings from the heads' inputs to those of the other copies in their buckets.
+    /// The solderings in buckets, from the heads' inputs to the inputs of the other copies.
     pub solderings: Solderings<'a>,
     /// The solderings from the copies' outputs to the heads of their authenticators.
     pub outputs: Solderings<'a>,
-    /// The number of each chosen copy.
+    /// The number of each chosen copy in the batch.
     pub chosen: &'a [u32],
     /// The commitments to the heads' inputs.
     pub head_inputs: &'a Shares,
 }
 
-/// Returns the value of a claim, if values are known.
+/// Returns the value of a claim, or zero if this party has no values.
 fn value(labels: Option<&[Label]>, k: usize) -> Label {
     labels.map_or(Label::ZERO, |labels| labels[k])
 }
 
-/// Copies the values of some claims about an opened item, if they are known.
+/// Copies the values of claims about wires of an opened item, if this party has them.
 fn copy(labels: Option<&SpilledVec<Label>>, places: Range<usize>, values: &mut [Label]) {
     if let Some(labels) = labels {
         values.copy_from_slice(&labels.read_or_note(places));
     }
 }
 
-/// Returns the indices of some wires of an item.
+/// Returns the indices of some wires of an item, if each item has `each` wires.
 fn of_item(item: usize, each: usize, wires: &Range<usize>) -> Range<usize> {
     item * each + wires.start..item * each + wires.end
 }
 
-/// Passes on each item with the numbers of its first wires and the matching sums, for a run of wires of which
-/// every item has the same number.
+/// Splits a run of sums, one for each wire, at the bounds of items. Calls `each` with an item, the number of
+/// its first wire in the run, and the sums of its wires. Each item has `wires` wires.
 fn each_item(
     mut sums: &mut [u128],
     mut first: usize,
@@ -122,8 +122,8 @@ fn add(sums: &mut [u128], weights: impl Iterator<Item = u128>) {
 }
 
 impl CopyClaims {
-    /// Makes the claims. Returns the claims about outputs: the outputs of each copy are soldered to the heads
-    /// of their authenticators.
+    /// Adds the claims about copies. Returns the group of claims about outputs, which are soldered to the
+    /// heads of their authenticators.
     pub fn claim<'a>(
         &'a self,
         ka: &'a Shares,
@@ -165,7 +165,7 @@ impl CopyClaims {
                     .for_each(|&copy| add(sums, weights.from(solderings, copy as usize * inputs + wire)));
             });
         });
-        // The solderings of a copy that flip.
+        // A flipped soldering adds the copy's offset to its claim.
         claims.weighted(&self.offsets, move |weights, first, sums| {
             for (sum, copy) in sums.iter_mut().zip(first..) {
                 let Assigned::Other(pair) = assignment.of(copy) else { continue };
@@ -188,36 +188,37 @@ impl CopyClaims {
     }
 }
 
-/// The claims about authenticators of one kind. All commitments to them, as they were made.
+/// The claims about authenticators of one kind, with all their commitments in the order in which they were
+/// made.
 pub(super) struct AuthenticatorClaims {
-    /// B: authenticators in a bucket.
+    /// B: the number of authenticators in a bucket.
     pub size: usize,
-    /// Ranges of buckets that cover all of them, each with a different use.
+    /// Ranges of buckets, one for each use of authenticators. Together they cover all buckets.
     pub uses: Vec<Range<usize>>,
-    /// Three bits of each authenticator: whether it was opened, whether it is the head of a bucket, and
-    /// whether its offset is part of the claim about its wire. The third bit comes from the challenge for an
-    /// opened plain authenticator, and from its soldering for one in a bucket.
+    /// Three bits for each authenticator: it was opened; it is the head of a bucket; its offset is part of
+    /// the claim about its wire. The third bit is the challenged colour of an opened plain authenticator, or
+    /// the flip of the soldering of one in a bucket.
     opened: Bits,
     heads: Bits,
     flips: Bits,
     wires: Shares,
-    /// The offsets of input authenticators; none for plain ones, whose offset is Δ_ka.
+    /// The commitments to the offsets of input authenticators; empty for plain ones, whose offset is Δ_ka.
     offsets: Shares,
 }
 
-/// The openings of the checked authenticators of one kind.
+/// The opened authenticators of one kind.
 pub(super) struct OpenedAuthenticators {
-    /// The number of each authenticator.
+    /// The number of each authenticator in its batch.
     pub authenticators: SpilledVec<u32>,
-    /// For plain ones, the half with the challenged colour; for the others the whole wire, which the
-    /// evaluator can compute.
+    /// For a plain authenticator the label of the challenged colour. For an input authenticator the value of
+    /// the wire, which the evaluator computes from the offset.
     pub wires: SpilledVec<Label>,
-    /// The offsets; none for plain authenticators.
+    /// The offsets of input authenticators; empty for plain ones.
     pub offsets: SpilledVec<Label>,
 }
 
 impl OpenedAuthenticators {
-    /// Returns some of the authenticators, with their entries in one of these lists.
+    /// Calls `tell` with some authenticators and their entries in one of the lists.
     fn with<T>(
         &self,
         list: &SpilledVec<Label>,
@@ -230,24 +231,24 @@ impl OpenedAuthenticators {
     }
 }
 
-/// The messages about the authenticators of one use.
+/// The messages about the authenticators of one use that claims refer to.
 #[derive(Clone, Copy)]
 pub(super) struct UseOpenings<'a> {
-    /// The delta differences of the chosen authenticators, at the evaluator; none for plain ones.
+    /// The delta differences of the chosen input authenticators, at the evaluator; `None` for plain ones.
     pub delta_differences: Option<&'a SpilledVec<Label>>,
     /// The solderings from the head of each bucket to its other authenticators, at the evaluator.
     pub solderings: Option<&'a SpilledVec<Soldering>>,
-    /// The number of each chosen authenticator, from this index on.
+    /// The numbers of all chosen authenticators. Those of this use begin at index `first`.
     pub chosen: &'a SpilledVec<u32>,
     pub first: usize,
     /// The commitments to the heads' wires.
     pub heads: &'a Shares,
-    /// For a batch's authenticators, the outputs that are joined to them.
+    /// For authenticators of a batch's outputs: these outputs.
     pub outputs: Option<OutputsOf<'a>>,
 }
 
 impl UseOpenings<'_> {
-    /// Returns the range of authenticators of some buckets.
+    /// Returns the numbers of the authenticators in some buckets.
     fn authenticators(&self, buckets: Range<usize>, size: usize) -> std::borrow::Cow<'_, [u32]> {
         self.chosen.read_or_note(self.first + buckets.start * size..self.first + buckets.end * size)
     }
@@ -259,12 +260,13 @@ pub(super) struct OutputsOf<'a> {
     pub shape: Shape,
     /// The number of each chosen copy.
     pub chosen: &'a [u32],
-    /// The claims about joining them.
+    /// The claims about the solderings from these outputs to their authenticators.
     pub claims: ClaimGroup,
 }
 
 impl OutputsOf<'_> {
-    /// Returns the weights of the claims about the outputs that are joined to the authenticators of a bucket.
+    /// Returns the sum of the weights of the claims about outputs that are soldered to a bucket of
+    /// authenticators.
     fn weight(&self, bucket: usize, weights: &Weights) -> u128 {
         let Shape { batch, outputs, .. } = self.shape;
         let (slot, wire) = (bucket / outputs, bucket % outputs);
@@ -273,7 +275,7 @@ impl OutputsOf<'_> {
     }
 }
 
-/// Passes on the values of claims, each with the authenticator of its claim.
+/// Writes values of claims, and the weights of these claims, for a list of authenticators.
 fn tell<'a>(
     weights: &Weights,
     group: ClaimGroup,
@@ -286,8 +288,8 @@ fn tell<'a>(
 }
 
 impl AuthenticatorClaims {
-    /// Makes the authenticators after their challenge. `colours` are those of the opened ones, 0 for input
-    /// authenticators; `flips` are those of the solderings in buckets.
+    /// Marks the authenticators after their challenge. `colours` are the challenged colours of the opened
+    /// ones, 0 for input authenticators. `flips` are the flips of the solderings in buckets.
     pub fn new(
         size: usize,
         uses: Vec<Range<usize>>,
@@ -312,7 +314,7 @@ impl AuthenticatorClaims {
         self.offsets.is_empty()
     }
 
-    /// Makes the claims; `openings` has the messages of each use.
+    /// Adds the claims. `openings` has the messages about each use.
     pub fn claim<'a>(
         &'a self,
         ka: &'a Shares,
@@ -320,7 +322,7 @@ impl AuthenticatorClaims {
         openings: Vec<UseOpenings<'a>>,
         claims: &mut Claims<'a>,
     ) {
-        assert_eq!(openings.len(), self.uses.len(), "claims about every use");
+        assert_eq!(openings.len(), self.uses.len(), "one list of openings for each use");
         let (size, plain, items) = (self.size, self.plain(), self.wires.len());
 
         let not_a_head = |authenticator, _| 1 - self.heads.get(authenticator);
@@ -376,7 +378,7 @@ impl AuthenticatorClaims {
         }
         for (openings, buckets) in openings.into_iter().zip(&self.uses) {
             let Some(values) = openings.delta_differences else { continue };
-            assert_eq!(values.len(), buckets.len() * size, "links of all in buckets");
+            assert_eq!(values.len(), buckets.len() * size, "a delta difference for each authenticator");
             claims.values(values.len(), move |weights, first, labels, of| {
                 let places = first..first + labels.len();
                 let authenticators =
@@ -397,7 +399,7 @@ impl AuthenticatorClaims {
 mod tests {
     use super::*;
 
-    /// A list of indices contains the requested ones, wherever it begins.
+    /// A range of buckets gives the right authenticators, even if the list begins elsewhere.
     #[test]
     fn places_are_counted_from_the_first() {
         assert_eq!(of_item(3, 5, &(2..4)), 17..19);
@@ -421,7 +423,7 @@ mod tests {
                 let mut sums: Vec<u128> = (first..first + len).map(|k| k as u128).collect();
                 let mut seen = Vec::new();
                 each_item(&mut sums, first, wires, |item, wire, sums| {
-                    assert!(wire + sums.len() <= wires, "more than the item's");
+                    assert!(wire + sums.len() <= wires, "more wires than the item has");
                     sums.iter()
                         .enumerate()
                         .for_each(|(i, &k)| assert_eq!(k, (item * wires + wire + i) as u128));

@@ -1,8 +1,7 @@
-//! Runs two parties in two threads, either of which may cheat, and checks the rules that hold for every
-//! cheat.
+//! Runs two parties in two threads, one of which may cheat, and checks the rules that hold for every cheat.
 //!
 //! A party that detects a cheat ends with a typed error. It does not panic or block, and sends no further
-//! message: its transcript is a prefix of an honest one. The other side only sees a closed connection,
+//! message, so its transcript is a prefix of an honest one. The cheater only sees a closed connection,
 //! whatever the cause.
 
 use brickwork_testing::Replayable as _;
@@ -37,7 +36,7 @@ struct Side {
     tables: Option<crate::hooks::TableHook>,
 }
 
-/// A run with its cheats.
+/// A run and the cheats of both parties.
 pub struct Case {
     garbler: Side,
     evaluator: Side,
@@ -56,29 +55,29 @@ pub struct Outcome {
     expected: [Vec<bool>; 2],
 }
 
-/// The end of a run for the party that does not cheat.
+/// The end of a run for the honest party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It detected a cheat.
+    /// The party detected a cheat.
     Caught(Cheat),
-    /// It did not accept the other party's terms.
+    /// The party did not accept the other party's terms.
     Refused,
-    /// Its store refused: it was altered, does not match the peer's, or fails.
+    /// The party's store refused: it was altered, does not match the peer's store, or fails.
     Stopped,
-    /// It found that the connection was closed.
+    /// The party found the connection closed.
     Gone,
-    /// It has the right outputs and noticed nothing.
+    /// The party got its right outputs and noticed nothing.
     Survived,
-    /// It has the right outputs, and the cheater's input.
+    /// The party got its right outputs, and the cheater's input.
     Recovered,
-    /// It has wrong outputs: the cheater won.
+    /// The party got wrong outputs: the cheater won.
     Fooled,
 }
 
 /// Every check that a peer can fail.
 pub const CHEATS: &[Cheat] = Cheat::ALL;
 
-/// Returns the variant of a check.
+/// Converts a cheat to this protocol's type.
 ///
 /// # Panics
 /// If the check does not belong to this protocol.
@@ -167,7 +166,7 @@ impl Case {
         self
     }
 
-    /// Makes the evaluator keep everything in files that can be there.
+    /// Makes the evaluator keep data in files wherever that is possible.
     pub fn in_files(mut self) -> Case {
         self.evaluator.job.table_memory = 0;
         self
@@ -189,7 +188,7 @@ impl Case {
         self.threads(1)
     }
 
-    /// Runs it, and compares it with an honest run of the same program.
+    /// Runs the case, and compares it with an honest run of the same program.
     ///
     /// # Panics
     /// If a party panics or blocks.
@@ -201,7 +200,7 @@ impl Case {
         outcome
     }
 
-    /// Runs it without the honest run.
+    /// Runs the case alone.
     ///
     /// # Panics
     /// As [`Case::run`].
@@ -266,7 +265,7 @@ impl Side {
     }
 }
 
-/// Returns the events of honest parties in such a run.
+/// Returns the events of both parties in an honest run with these settings.
 fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
     type Known = HashMap<([[u8; 32]; 2], [bool; 2]), [Vec<Event>; 2]>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -279,7 +278,7 @@ fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>
     if job.post_quantum {
         case = case.post_quantum();
     }
-    // All items of the run are good, down to the last copy.
+    // In an honest run the challenge refuses no copy at all.
     let case = case.evaluator_lies(Point::Refused, |refused| assert!(refused.iter().all(|byte| *byte == 0)));
     let outcome = case.run_alone();
     assert_eq!(outcome.garbler.expect("an honest run").outputs, outcome.expected[0]);
@@ -294,11 +293,10 @@ impl Outcome {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
     }
 
-    /// Returns the end for the party that does not cheat, after checking the rules for every cheat. The party
-    /// sent a prefix of an honest transcript, and nothing after it noticed the cheat. In particular, it sent
-    /// no message that depends on an output. The cheater only sees a closed connection. If the party noticed
-    /// nothing, or recovered, it sent a whole honest transcript. ([`Case::run`] has checked that nobody
-    /// panics or blocks.)
+    /// Checks the rules that hold for every cheat, and returns the end of the honest party. If this party
+    /// noticed a cheat, it sent a prefix of an honest transcript, and no message that depends on an output.
+    /// If it noticed nothing, or recovered, it sent a whole honest transcript. The cheater saw only a closed
+    /// connection. ([`Case::run`] has checked that nobody panics or blocks.)
     ///
     /// # Errors
     /// The violated rule.
@@ -322,19 +320,19 @@ impl Outcome {
             return Err(format!("{ending:?}: the {victim:?} did not finish"));
         }
         if noticed && !self.kept_back(victim, ending) {
-            return Err(format!("{ending:?}: the {victim:?} had said too much"));
+            return Err(format!("{ending:?}: the {victim:?} sent too much"));
         }
-        // The party that sends the last message is finished before the other one reads it.
+        // The sender of the last message ends before the peer reads this message, so it may have finished.
         match self.result(cheater) {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
-            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
+            Err(other) => Err(format!("{ending:?}: the cheater got the error {other}")),
         }
     }
 
-    /// Rule (b): a party that noticed a cheat has not sent all its messages, and an evaluator has sent
-    /// nothing about the garbler's outputs. But the garbler sends its last message before the evaluator's
-    /// arrives. So a fault of the evaluator's last message is only noticed after that.
+    /// Checks that a party that noticed a cheat held messages back, and that an evaluator sent nothing about
+    /// the garbler's outputs. The exception is a fault in the evaluator's last message: the garbler may have
+    /// sent its own last message before.
     fn kept_back(&self, victim: Party, ending: Ending) -> bool {
         let messages = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Sent(..))).count();
         let not_all = messages(&self.events[victim as usize]) < messages(&self.honest()[victim as usize]);
@@ -376,13 +374,13 @@ impl Outcome {
             mine.len() < honest.len() || (party == Party::Garbler && phase == "decode"),
             "it ran to its end"
         );
-        assert!(honest.starts_with(mine), "no beginning of an honest run: {mine:?}");
+        assert!(honest.starts_with(mine), "not a prefix of an honest run: {mine:?}");
         let running =
             mine.iter().rev().find_map(|e| if let Event::Phase(name) = e { Some(*name) } else { None });
         let said =
             mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
         assert_eq!((running, said), (Some(phase), Some(last)));
-        // The peer is not told: it finds the connection closed, or had already finished.
+        // The cheater is not told: it finds the connection closed, or has finished before.
         match (party, self.result(other(party))) {
             (_, Err(Error::Io(_))) => {}
             (Party::Garbler, Ok(_)) if phase == "decode" => {}
@@ -396,13 +394,13 @@ impl Outcome {
         self.caught(Party::Evaluator, cheat, phase, last);
     }
 
-    /// Asserts that both parties got their outputs, and that all messages look like those of an honest run.
+    /// Asserts that both parties got their outputs, and that their messages are those of an honest run.
     #[track_caller]
     pub fn survived(&self) {
         self.right_outputs(false);
     }
 
-    /// Asserts the same as [`Outcome::survived`], and that the evaluator knows that the garbler cheated.
+    /// Asserts the same as [`Outcome::survived`], and that the evaluator noticed that the garbler cheated.
     #[track_caller]
     pub fn recovered(&self) {
         self.right_outputs(true);
@@ -419,13 +417,13 @@ impl Outcome {
         assert_eq!(&self.events, self.honest());
     }
 
-    /// Returns whether the evaluator accepted a wrong output: then the cheater won.
+    /// Returns whether the evaluator accepted a wrong output, so that the cheater won.
     pub fn fooled(&self) -> bool {
         matches!(&self.evaluator, Ok(report) if report.outputs != self.expected[1])
     }
 }
 
-/// Returns the items that a challenge opens, and those in buckets, bucket after bucket.
+/// Returns the opened items of a challenge, and the chosen items, bucket after bucket.
 pub fn challenge(bucketing: Bucketing, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
     let Challenge { opened, chosen } = Challenge::expand(seed, &BatchSizes::from(bucketing));
     (places(&opened), places(&chosen))
@@ -444,18 +442,18 @@ pub fn opened(bucketing: Bucketing) -> Vec<usize> {
     places(&known_challenge(bucketing).opened)
 }
 
-/// Returns the copies in buckets, bucket after bucket.
+/// Returns the copies that the known challenge puts into buckets, bucket after bucket.
 pub fn chosen(bucketing: Bucketing) -> Vec<usize> {
     places(&known_challenge(bucketing).chosen)
 }
 
-/// Returns how the copies of a component are cut when stock is made.
+/// Returns the bucketing of a component when stock is made.
 pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
     Parameters::for_stock(request, 40.into()).expect("a request that can be met").components[component]
 }
 
-/// Returns parameters with these bucket sizes and numbers of opened items, for components and both kinds of
-/// authenticator; they are not secure.
+/// Returns parameters with these bucket sizes and numbers of opened items, for components, plain and input
+/// authenticators. They are not secure.
 pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
     let request = Request::of(program);
     let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
@@ -503,7 +501,7 @@ fn mix() -> Component {
     })
 }
 
-/// Returns a program without gates: inputs of the garbler and of the evaluator, some of which are outputs.
+/// Returns a program without slots. Its outputs are wires of both parties' inputs.
 pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Arc<Program> {
     let port = |name: &str, width: u32| Port::new(name, Type::Uint(width));
     let inputs = |name, width| if width > 0 { vec![port(name, width)] } else { vec![] };
@@ -514,9 +512,8 @@ pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) 
     Arc::new(program.finish().unwrap())
 }
 
-/// Returns the toy program. It has three input bits from each party, two kinds of component with two slots
-/// each, and outputs to the garbler, to the evaluator and to both. One of these outputs is an input of the
-/// garbler.
+/// Returns the toy program. It has three input bits from each party, two components with two slots each, and
+/// outputs to the garbler, to the evaluator and to both. One of the outputs is an input of the garbler.
 pub fn toy() -> Arc<Program> {
     let mut program =
         ProgramBuilder::new("toy", vec![Port::new("x", Type::Uint(3))], vec![Port::new("y", Type::Uint(3))])
@@ -532,7 +529,7 @@ pub fn toy() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Returns `slots` AND gates, each of one bit from each party, with all results to `to`.
+/// Returns a program of `slots` AND gates, each with one input bit of each party. All results go to `to`.
 pub fn ands(slots: u32, to: Recipient) -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(slots))];
     let mut program = ProgramBuilder::new("ands", ports("x"), ports("y")).unwrap();
@@ -542,7 +539,7 @@ pub fn ands(slots: u32, to: Recipient) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Flips this bit of one of the 16-byte labels.
+/// Flips this bit of one of the labels.
 pub fn flip(label: usize, bit: usize) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
     flips(vec![label], bit)
 }
@@ -552,7 +549,7 @@ pub fn flips(labels: Vec<usize>, bit: usize) -> impl FnMut(&mut [u8]) + Send + S
     move |bytes| labels.iter().for_each(|label| bytes[16 * label + bit / 8] ^= 1 << (bit % 8))
 }
 
-/// Swaps two of the items of this size.
+/// Swaps items `i` and `j` in a list of items of `size` bytes.
 pub fn swap(size: usize, i: usize, j: usize) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
     move |bytes| (0..size).for_each(|byte| bytes.swap(i * size + byte, j * size + byte))
 }

@@ -1,6 +1,6 @@
-//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that runs
-//! attacks. It exists only in builds with the feature `adversary`; code outside this module cannot make hooks
-//! with an effect.
+//! For tests and the adversary: the protocol with hooks into a party's state, and a harness that plays
+//! attacks. Only builds with the feature `adversary` have this module; no other module can make hooks that
+//! alter anything.
 
 pub mod harness;
 pub mod parsers;
@@ -54,7 +54,7 @@ pub fn works(maker: Maker, peer: Channel, threads: usize, hooks: Hooks) -> Resul
     maker.works_with(peer, threads, hooks)
 }
 
-/// Returns the standard parameters, or those that the cheater wants.
+/// Returns the standard parameters, or the parameters that the cheater proposes.
 pub(crate) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
     let parameters =
         hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;

@@ -1,6 +1,6 @@
-//! Access for the fuzz targets to the code that reads foreign bytes: messages of a peer, and data from a
-//! disk. Where possible, the result is written again, so that a target sees whether different bytes are
-//! accepted as the same.
+//! Gives fuzz targets access to the code that reads foreign bytes: messages of a peer, and data from a disk.
+//! Where possible, the result is encoded again, so that a target sees if different bytes are read as the same
+//! value.
 
 use std::sync::Arc;
 
@@ -18,15 +18,16 @@ use brickwork_session::{Digests, Greeting, SessionId, Terms};
 use brickwork_stock::{State, Verdict};
 use brickwork_wire::{Channel, memory_pair, tls};
 
-/// Reads the first bytes on a connection and writes them again; `None` if they are no hello.
+/// Reads the first bytes of a connection and encodes them again. Returns `None` if they are no transport
+/// hello.
 pub fn transport_hello(bytes: [u8; 39]) -> Option<[u8; 39]> {
     tls::hello_again(bytes)
 }
 
-/// Greets a peer and compares its greeting; returns the identifier of their session.
+/// Greets a peer and compares its greeting. Returns the identifier of the session.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if anything differs that may not.
+/// [`Error::Mismatch`] if the greetings differ in anything that must be equal.
 pub fn greeting(
     channel: &mut Channel,
     role: Party,
@@ -43,20 +44,20 @@ pub fn greeting(
     Ok(greeting.answered(channel)?.session)
 }
 
-/// Reads a garbler's proposal; returns it with its exact bound, and written again.
+/// Reads a garbler's proposal. Returns it, and encodes it again.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if it is not valid for this program, or exceeds 2^-security.
+/// [`Error::Mismatch`] if the proposal is not valid for this program, or its exact bound exceeds 2^-security.
 pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Parameters, Vec<u8>), Error> {
     let parameters = Parameters::proposed(program, security, bytes)?;
     let again = parameters.proposal();
     Ok((parameters, again))
 }
 
-/// Returns the program in the cut that a garbler proposes, and the message written again.
+/// Returns the program in the cut that a garbler proposes, and the message encoded again.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if this party cannot make this cut, or gets a different program;
+/// [`Error::Mismatch`] if this party cannot make this cut, or its cut gives another program;
 /// [`Cheat::UnexpectedMessage`](crate::Cheat::UnexpectedMessage) if the message is malformed.
 pub fn decomposition(
     given: &Arc<Program>,
@@ -73,10 +74,10 @@ pub fn decomposition(
     Ok((program, peer.receive_up_to(DECOMPOSITION, 32 + MAX_DECOMPOSITION_BYTES)?))
 }
 
-/// Returns all keys of a party after base OTs, with this message of the peer in both directions.
+/// Runs base OTs with `bytes` as the peer's message in both directions. Returns all keys of a party.
 ///
 /// # Errors
-/// [`Error::Peer`] if the message has another length or contains an invalid point or the identity.
+/// [`Error::Peer`] if the message has a wrong length or contains an invalid point or the identity.
 pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     let (mut peer, mut own) = memory_pair();
     peer.send(BASE_OT, bytes)?;
@@ -86,22 +87,21 @@ pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     Ok(sent.iter().flatten().chain(&received).map(|key| *key.as_bytes()).collect())
 }
 
-/// Unpacks this many bits and packs them again; `None` if the length is wrong or unused bits are set.
+/// Unpacks `count` bits and packs them again. Returns `None` if the length is wrong or unused bits are set.
 pub fn bits(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
     Some(bits::pack(bits::unpack(bytes, count).ok()?))
 }
 
-/// Compares a log of this party with the peer's report about its logs.
+/// Compares a log of this party with the peer's message about its logs.
 ///
 /// # Errors
-/// [`Malformed::UnexpectedMessage`] if it is malformed.
+/// [`Malformed::UnexpectedMessage`] if the message is malformed.
 pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
     compared(state, bytes)
 }
 
-/// Reads a record of the stock and writes it again. `kind` is 0 for a component, 1 for plain and 2 for input
-/// authenticators, 3 for OTs. `header` belongs to the batch, and `items` is the number of items that the
-/// index states for the record.
+/// Reads a record of the stock and encodes it again. `kind` is 0 for a component, 1 for plain and 2 for input
+/// authenticators, 3 for OTs. `header` is the batch's header, and `items` the number of items of the record.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
@@ -116,7 +116,7 @@ pub fn record(
     stored::again::record(party, component, kind, header, items, bytes)
 }
 
-/// Reads a session's secrets from the stock and writes them again.
+/// Reads a session's secrets from the stock and encodes them again.
 ///
 /// # Errors
 /// [`Error::Stock`] if they are malformed.

@@ -1,4 +1,4 @@
-//! Measures DUPLO's own kinds of work, by doing a little of each.
+//! Measures the speed of DUPLO's own kinds of work on this machine.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -17,10 +17,9 @@ use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loo
 use brickwork_primitives::commit::Shares;
 use brickwork_session::{Job, PhaseReport, Unobserved};
 
-/// Statistical security of the measured runs, in bits.
+/// The statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;
 
-/// The kinds of work of this protocol, besides those of the primitives.
 impl Measure for Duplo {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL
@@ -45,7 +44,7 @@ impl Measure for Duplo {
         Ok(())
     }
 
-    /// Measures the overhead of each phase of a run of a single AES beyond the sum of its parts.
+    /// Measures how much longer each phase of a run of a single AES takes than the predicted work.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, SECURITY)?;
@@ -57,14 +56,14 @@ impl Measure for Duplo {
     }
 }
 
-/// Measures values that are brought to their places, and random combinations of OTs.
+/// Measures two kinds of work: bringing values into order, and computing random combinations of OTs.
 fn combinations(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     const SUMS: usize = 48;
     let words = level(SECURITY)?.words;
     let values = vec![Label::ZERO; COUNT];
     let shares = Shares::of_columns(words, vec![0; COUNT * words]);
-    // Values are brought to their places; shares stay in theirs.
+    // Only values are moved; shares stay in their places.
     let backwards: Vec<usize> = (0..COUNT).rev().collect();
     let keep = fastest(COUNT as f64, || {
         black_box(backwards.iter().map(|&place| values[place]).collect::<Vec<Label>>());
@@ -80,7 +79,7 @@ fn combinations(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the phases of one run of both parties over loopback with zero inputs, as the evaluator saw them.
+/// Runs both parties over loopback with zero inputs. Returns the phases as the evaluator saw them.
 fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
     let job = |identities| Job { threads, ..Job::new(program.clone(), SECURITY, identities) };
     let zeros = |party| vec![false; program.input_width(party)];

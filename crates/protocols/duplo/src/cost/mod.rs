@@ -1,5 +1,5 @@
-//! The predicted cost of a run: the protocol as a list of steps, its kinds of work, and the parameters to
-//! choose.
+//! The predicted cost of a run, from a script of its messages and work, and the choice of the cheapest
+//! parameters.
 
 mod measure;
 mod scale;
@@ -19,12 +19,12 @@ pub use scale::{Rate, Scale, scale};
 pub use script::script;
 pub use stocked::{request, script_from_stock, script_of_filling, scripts_of_workers, stock_parameters};
 
-/// Returns the cost of a run of `program` with these parameters on two equal machines over this link.
+/// Predicts the cost of a run of `program` with these parameters, between two equal machines over this link.
 pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> plan::Cost {
     plan::predict(&script(program, parameters), machine, link)
 }
 
-/// Returns the prices on a machine and over a link, which determine the cheapest buckets.
+/// Returns the prices on a machine and over a link. The cheapest bucketings follow from these prices.
 pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     let n = level.code[0] as f64;
     let cores = f64::from(machine.threads.max(1));
@@ -33,7 +33,7 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
         + 1e9 * (machine.send_seconds_a_byte + machine.receive_seconds_a_byte);
     let garble = |and: &Work| work(and, 1.0) + work(&HASH_TABLE, 1.0);
     let commit = |made: &Work| {
-        // Both parties compute them again for each of two proofs.
+        // Both parties recompute the rows for each of two proofs.
         let again = 4.0 * work(&COMMIT_RANDOM, n);
         let rows = work(made, n) + work(&RECEIVE, n) + again + work(&COMBINE, 2.0 * n + 128.0);
         rows / 128.0 + work(&TOUCH, n / 4.0 + 16.0) + 2.0 * work(&work::KEEP, 1.0)
@@ -54,9 +54,8 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     }
 }
 
-/// Returns the parameters for `program` at `security` bits that are expected to be best on these machines
-/// over this link. Among the [candidates] it takes the one that is predicted to be fastest, or one that is
-/// nearly as fast with fewer bytes.
+/// Chooses parameters for `program` at `security` bits, for two such machines and this link. Among the
+/// [candidates] it takes the one with the fewest bytes whose predicted time is nearly the shortest.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
@@ -67,8 +66,8 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// Returns the parameters from which [`choose`] chooses: the cheapest buckets at these prices, and variants
-/// with other buckets of the dominant component.
+/// Returns the candidates for [`choose`]: the cheapest bucketing at these prices, and variants with other
+/// bucket sizes for the dominant component.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
@@ -84,12 +83,12 @@ pub fn candidates(
     Ok([vec![first], others].concat())
 }
 
-/// The factor by which a choice of buckets may be slower than the fastest one if it sends fewer bytes.
-/// Seconds are estimates and bytes are exact; also, other programs may share the network.
+/// The predicted time of a chosen candidate may exceed the shortest time by this factor if it sends fewer
+/// bytes. Times are estimates, but bytes are exact; and other programs may share the network.
 pub const AS_GOOD_AS_FASTEST: f64 = 1.1;
 
-/// Returns the index of the best choice of buckets: among the fastest one and those that are hardly slower,
-/// it sends the fewest bytes.
+/// Returns the index of the candidate with the fewest bytes among those that are nearly as fast as the
+/// fastest.
 fn best<'a>(costs: impl IntoIterator<Item = &'a plan::Cost, IntoIter: Clone>) -> Option<usize> {
     let costs = costs.into_iter();
     let fastest = costs.clone().map(plan::Cost::seconds).fold(f64::INFINITY, f64::min);
@@ -104,8 +103,8 @@ mod tests {
     use brickwork_plan::Action;
     use brickwork_primitives::cut_and_choose::Bucketing;
 
-    /// The table "What a run costs" of `docs/reference/formats.md`, together with everything that does not
-    /// grow with the program, must give every byte that the garbler sends. It is counted in eighths of bytes.
+    /// The table "What a run costs" of `docs/reference/formats.md`, plus the parts that do not depend on the
+    /// program, gives every byte that the garbler sends. It is counted in eighths of bytes.
     #[test]
     fn the_table_of_what_a_run_costs_is_exact() {
         for (name, program) in [
@@ -176,8 +175,8 @@ mod tests {
             + label * (x + y)
             + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
-        // Once in a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs
-        // with masks and answers.
+        // Constant parts of a run: greeting, proposal, base OTs, both offsets and their delta difference, and
+        // three proofs with masks and answers.
         bits += 8 * (148 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
             + random(1)
             + chosen(1)

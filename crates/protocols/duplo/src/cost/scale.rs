@@ -1,12 +1,12 @@
-//! The growth of cost: programs with any number of slots of one component, computed from formulas instead of
-//! a program.
+//! Predicts how cost grows: programs with any number of slots of one component, by formulas instead of a
+//! program.
 //!
-//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond that, copies can no longer be counted one by one, and the bad
-//! copies are assumed to fall into buckets independently. Then `t` bad ones among `L` survive `c` openings
-//! with probability `(1 - u·c/L)^t`, where `u` is the probability that a bad one is detected when opened.
-//! They spoil one of `N` buckets of `B` with probability at most `N·C(B,m)·(t/L)^m`, where `m` is the number
-//! of bad ones that spoils a bucket. The maximum over `t` is at `m / -ln(1 - u·c/L)`, but at least at `m`.
-//! Tests compare this with the exact cuts.
+//! Cuts are exact up to [`EXACT_SLOTS`]. Beyond that, counting copies one by one takes too long, and bad
+//! copies are assumed to fall into buckets independently. Then `t` bad copies among `L` survive `c` openings
+//! with probability `(1 - u·c/L)^t`, where `u` is the probability that an opened bad copy is detected. They
+//! spoil one of `N` buckets of `B` with probability at most `N·C(B,m)·(t/L)^m`, where `m` is the number of
+//! bad copies that spoils a bucket. The product is largest at `t = m / -ln(1 - u·c/L)`, or at `t = m` if that
+//! is larger. Tests compare this formula with the exact cuts.
 
 use super::prices;
 use crate::instance::Commitments;
@@ -16,18 +16,18 @@ use brickwork_plan::{Link, Machine};
 use brickwork_primitives::commit::Scheme as _;
 use brickwork_primitives::cut_and_choose::{Rule, Upper, cheapest};
 
-/// The largest number of slots with exact cuts.
+/// The largest number of slots whose cuts are computed exactly.
 pub const EXACT_SLOTS: f64 = (1 << 20) as f64;
 
-/// The largest bucket that is considered.
+/// The largest bucket size that is considered.
 const GREATEST_BUCKET: u32 = 64;
 
-/// B, and copies or authenticators made for each slot: `L / N`.
+/// The cost of a cut for each slot: the bucket size B, and the number `L / N` of items made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// B: items in a bucket.
+    /// B: the number of items in a bucket.
     pub bucket: u32,
-    /// `L / N`: items made for each bucket, the opened ones included.
+    /// `L / N`: the number of items made for each bucket, the opened ones included.
     pub made: f64,
 }
 
@@ -42,7 +42,7 @@ fn choose(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
-/// Returns the base-2 logarithm of a garbler's largest success, by the formula above.
+/// Returns the base-2 logarithm of the largest probability with which a garbler cheats, by the formula above.
 fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
     let bucket = f64::from(rate.bucket);
     let made = slots * rate.made;
@@ -55,7 +55,7 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
     success.min(bad * survive).min(0.0) / std::f64::consts::LN_2
 }
 
-/// Returns the cheapest rate for which a cheating garbler succeeds with at most 2^`log2_limit`.
+/// Returns the cheapest rate with which a garbler cheats with probability at most 2^`log2_limit`.
 pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<Rate> {
     if slots <= EXACT_SLOTS {
         let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
@@ -84,26 +84,26 @@ pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<
 /// The cost of a program with this many slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// The AND gates of all slots.
+    /// The AND gates of all slots together.
     pub and_gates: f64,
     /// The rate of the component's copies.
     pub copies: Rate,
     /// The rate of the authenticators of its outputs.
     pub authenticators: Rate,
-    /// Bytes that the garbler sends per AND gate.
+    /// The bytes that the garbler sends, for each AND gate.
     pub bytes_an_and: f64,
-    /// Seconds of work of both parties in sequence, and of the network.
+    /// The time in seconds: the work of both parties one after the other, and the network.
     pub seconds: f64,
 }
 
-/// Returns the cost of `slots` slots of this component, without constant costs; `None` beyond the limits of
-/// any cut.
+/// Returns the cost of `slots` slots of this component, without constant costs. Returns `None` beyond the
+/// limits of all cuts.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
     let level = &Commitments::level(security)?;
     let prices = prices(machine, level, link);
     let (ands, inputs, outputs) =
         (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
-    // The copies and each kind of authenticator get a third of the budget.
+    // Copies, and each of the two kinds of authenticators, get a third of the budget.
     let limit = -f64::from(security) - 3f64.log2();
     let (of_copies, of_authenticators) = (prices.of_component(circuit, level), prices.of_plain(level));
     let copies = rate(Rule::COMPONENT, slots, limit, &of_copies)?;
@@ -133,7 +133,7 @@ mod tests {
 
     const COPIES: ItemCost = ItemCost { made: 1.0, opened: 0.0, chosen: 0.0 };
 
-    /// In the common range the formula and the exact search agree.
+    /// Where exact cuts exist, the formula agrees with them.
     #[test]
     fn the_formula_continues_the_exact_cuts() {
         for (rule, slack) in
@@ -153,7 +153,8 @@ mod tests {
         }
     }
 
-    /// There are never fewer than two copies per slot: with one, a single bad copy that is not opened wins.
+    /// Every cut has at least two copies for each slot: with a single copy, one bad copy that is not opened
+    /// wins.
     #[test]
     fn two_copies_a_slot_are_the_limit() {
         let mut last = f64::INFINITY;

@@ -1,7 +1,7 @@
-//! The protocol as a list of steps, in an order in which both parties execute it.
+//! The script of a run: the protocol's messages and work, in an order that suits both parties.
 //!
-//! Every message is listed here with its length; `docs/reference/formats.md` has the same lengths as
-//! formulas. Work is counted in units whose price the machine knows; work that takes very little time is left
+//! Every message is listed with its length; `docs/reference/formats.md` has the same lengths as formulas.
+//! Work is counted in units whose price the machine knows. Work that takes almost no time is left out.
 //! out.
 
 use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
@@ -19,16 +19,16 @@ use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
 use Party::{Evaluator, Garbler};
 
-/// Number of chosen copies whose tables are sent together.
+/// The number of chosen copies whose tables are sent together.
 const COPIES_A_MESSAGE: u64 = 16;
 
-/// Writes a script.
+/// Builds a script step by step.
 pub(super) struct Writer {
     pub script: Script,
     commitments: CommitmentCost,
-    /// Bytes of tables for which the evaluator still has memory.
+    /// The bytes of tables for which the evaluator has memory left.
     room: u64,
-    /// For each used component, in order, whether its tables are in the temporary file.
+    /// For each used component, in order: true if its tables are in the temporary file.
     pub spilled: Vec<bool>,
     /// True if the openings of copies and authenticators are in files.
     openings_in_files: bool,
@@ -37,9 +37,9 @@ pub(super) struct Writer {
 /// Returns the script of a run of `program` with these parameters.
 ///
 /// # Panics
-/// If this level of security is not offered.
+/// If the parameters' security is not one that commitments support.
 pub fn script(program: &Program, parameters: &Parameters) -> Script {
-    let level = level(parameters.security).expect("parameters are of a security that is offered");
+    let level = level(parameters.security).expect("parameters have a supported security");
     let openings =
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
     let mut writer = Writer::new(&level, TABLE_MEMORY, openings > openings_memory(TABLE_MEMORY));
@@ -95,7 +95,7 @@ pub(super) fn width(program: &Program, party: Party) -> u64 {
 }
 
 impl Writer {
-    /// Begins a script at this level, for an evaluator with this many bytes for tables.
+    /// Begins a script. The evaluator has `room` bytes of memory for tables.
     pub fn new(level: &Level, room: u64, openings_in_files: bool) -> Self {
         Writer {
             script: Script::new(Duplo::PHASES),
@@ -106,7 +106,7 @@ impl Writer {
         }
     }
 
-    /// Adds writing or reading this many bytes of openings, if they are in files.
+    /// Adds work that writes or reads this many bytes of openings, if openings are in files.
     fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
         self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
@@ -123,7 +123,7 @@ impl Writer {
         self.commitments.prove(&mut self.script, new, bits, known);
     }
 
-    /// Adds the overhead of phases beyond all that; components are preprocessed one after another.
+    /// Adds the time that phases take beyond their work. Components are preprocessed one after another.
     pub fn beyond(&mut self, parameters: &Parameters, phases: &[&str]) {
         let components =
             parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
@@ -134,8 +134,8 @@ impl Writer {
         }
     }
 
-    /// Adds greeting and setup; `proposal` are the garbler's messages after its greeting, `ots` those of a
-    /// known program.
+    /// Adds greeting and setup. `proposal` has the sizes of the garbler's messages after its greeting, `ots`
+    /// the number of OTs if the program is known.
     pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
@@ -153,7 +153,7 @@ impl Writer {
         self.script.message(Garbler, LABEL);
     }
 
-    /// Extends the evaluator's OTs.
+    /// Adds the extension of the evaluator's OTs.
     pub fn extend(&mut self, ots: u64) {
         self.script.phase("prepare");
         extend(&mut self.script, Evaluator, ots);
@@ -165,7 +165,7 @@ impl Writer {
         self.script.work(by, &GARBLE_XOR, (circuit.gate_count() as u64 - ands) * copies, tasks);
     }
 
-    /// Returns the number of commitments.
+    /// Adds the commitments to all copies. Returns their number.
     pub fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut new = 0;
@@ -187,7 +187,7 @@ impl Writer {
         new
     }
 
-    /// Returns the number of commitments.
+    /// Adds the commitments to all authenticators. Returns their number.
     pub fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
@@ -216,7 +216,7 @@ impl Writer {
         self.script.message(Evaluator, LABEL + binding * (LABEL + 1));
     }
 
-    /// Returns the number of claims.
+    /// Adds the openings of copies. Returns the number of claims.
     pub fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut known = 0;
@@ -266,7 +266,7 @@ impl Writer {
         known
     }
 
-    /// Returns the number of claims.
+    /// Adds the openings of authenticators. Returns the number of claims.
     pub fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
@@ -287,7 +287,7 @@ impl Writer {
             self.script.message(Garbler, LABEL * opened);
             self.script.message(Garbler, LABEL * delta_differences);
             self.script.message(Garbler, LABEL * solderings);
-            // Authenticators are brought into the order of buckets, through bins with their places.
+            // Sorts authenticators into the order of buckets, by way of bins in files.
             self.filed(&READ_BACK, 32 * bucketing.copies() + 36 * bucketing.kept(), 1);
             self.filed(
                 &SPILL,
@@ -307,7 +307,7 @@ impl Writer {
         known
     }
 
-    /// Returns the number of claims.
+    /// Adds the solderings of the program. Returns the number of claims.
     pub fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
         self.script.phase("build");
         let mut all = private;
@@ -321,7 +321,7 @@ impl Writer {
         all
     }
 
-    /// Adds evaluating the program; `solderings` are those that are proven together with the inputs.
+    /// Adds the evaluation of the program. `solderings` are proven together with the inputs.
     pub fn evaluate(&mut self, program: &Program, parameters: &Parameters, solderings: u64) {
         self.script.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
@@ -359,8 +359,8 @@ impl Writer {
     pub fn decode(&mut self, program: &Program, parameters: &Parameters) {
         self.script.phase("decode");
         let outputs = wires(program, |to| to.includes(Garbler));
-        // Recovery always takes place: it hashes for each of the garbler's inputs, and computes without
-        // encryption.
+        // Recovery always takes place: it hashes once for each input bit of the garbler and evaluates in
+        // plaintext.
         let gates =
             program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64).sum();
         let recovered = u64::from(parameters.input.bucket) * u64::from(parameters.input.slots);
