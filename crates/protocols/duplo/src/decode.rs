@@ -4,17 +4,17 @@
 //!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
 //! ```
 //!
-//! In the paper, E sends the labels themselves. The garbler knows both labels of each wire. So the colour
-//! tells which one it is, and one hash shows that E has all of them. This is as hard to forge as the labels,
-//! and takes 1 bit instead of 128 per wire. If G trusted the colours alone, E could choose G's output.
+//! In the paper, E sends the labels themselves. But the garbler knows both labels of each wire, so a colour
+//! is enough to name one, and one hash proves that E has all of them. The hash is as hard to forge as the
+//! labels, and a wire takes 1 bit instead of 128. If G trusted the colours alone, E could choose G's output.
 //!
 //! # Recovery (section 5.2)
 //!
-//! If a bucket yielded two valid labels, their sum is Δ_ka. Then all other offsets follow from the delta
-//! differences, and the garbler's inputs from its self-authenticating labels. The evaluator then computes f
-//! without encryption and sends labels for exactly those outputs. It always does all of this before it sends
-//! anything, with a random offset if there is nothing to recover. The garbler sees the same bytes in the same
-//! order in both cases.
+//! If a bucket yielded two valid labels, their sum is Δ_ka. The delta differences then give all other
+//! offsets, and the self-authenticating labels give the garbler's inputs. The evaluator computes the program
+//! in plaintext, and sends the labels of exactly these outputs. It does all of this in every run before it
+//! sends anything, with a random offset if there is nothing to recover. So in both cases the garbler sees the
+//! same bytes in the same order.
 
 use rayon::prelude::*;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -34,7 +34,7 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::commit;
 use brickwork_primitives::solder::GarblerWire;
 
-/// Returns the hash by which the evaluator shows that it has the labels of all of the garbler's outputs.
+/// Returns the hash that proves that the evaluator has the labels of all of the garbler's outputs.
 fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 32] {
     let mut hasher =
         blake3::Hasher::new_keyed(&blake3::derive_key("brickwork 2026-11 output labels", session));
@@ -44,8 +44,8 @@ fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 
     *hasher.finalize().as_bytes()
 }
 
-/// Sorts bits, of which the private outputs come first and then the shared ones, into the order of the
-/// garbler's ports.
+/// Sorts bits into the order of the garbler's ports. `bits` has the `private` bits of outputs for the garbler
+/// alone, then those of shared outputs.
 fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
     let (mut private, mut shared) = bits.split_at(private);
     let mut take = |port: &OutputPort| {
@@ -85,7 +85,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok(by_port(program, layout.private, &outputs))
 }
 
-/// Returns the evaluator's outputs, and whether they had to be recovered.
+/// Returns the evaluator's outputs, and true if they were recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,
@@ -97,7 +97,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         party;
     run.phase("decode");
     run.cover();
-    // Every offset has lowest bit 1.
+    // An offset has lowest bit 1, so this bit is 1 if Δ_ka is known.
     let recovered = known.colour();
     let delta_ka = Delta::new((**known ^ rng.delta().times(1 ^ recovered)).bits());
     let mut labels = honest_labels(ready, evaluated)?;
@@ -121,10 +121,10 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let authenticators = &ready.material.input_authenticators;
     stock.kept.keep(session, program, authenticators, kept, &ready.material.origins(program))?;
     if stock.kept.is_empty() {
-        // No later step uses a wire of this one.
+        // No later step uses a wire of this step.
         *known = Zeroizing::default();
     }
-    // Both lists are made, because otherwise the time could reveal in a later step of this session which one
+    // Always computes both lists: otherwise the time could reveal in a later step of this session which list
     // was used.
     let decoded = ready.material.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
     let recover = Choice::from(recovered);
@@ -136,7 +136,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     Ok((outputs.collect(), recovered == 1))
 }
 
-/// Returns the labels of the sealed outputs and then of the shared ones, from the evaluation.
+/// Returns the evaluated labels of the sealed outputs and then of the shared outputs.
 fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels, Error> {
     let EvaluatorReady { material, solderings, .. } = ready;
     let layout = &material.layout;
@@ -151,11 +151,11 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels
     ))
 }
 
-/// A program's outputs as plain bits, one after another.
+/// The plain bits of a program's outputs, one list for each output.
 type Clear = Zeroizing<Vec<Vec<bool>>>;
 
-/// Recover: computes the garbler's inputs, and kept values that are treated like them, from Δ_ka. Returns the
-/// plain outputs, and the labels of the sealed and the shared ones.
+/// Recover: computes the garbler's inputs from Δ_ka, and likewise kept values, which have input
+/// authenticators, too. Returns the plain outputs, and the labels of the sealed and the shared outputs.
 fn recover(
     program: &Program,
     material: &EvaluatorMaterial,
@@ -186,7 +186,8 @@ fn recover(
         let delta = offset(material.delta_difference(locations[k]), delta_ka);
         labels.push(bucket.recover_false_label() ^ delta.times(bit));
     })?;
-    // The evaluator knows σ of shared outputs: the wires of its own outputs include them in the same order.
+    // The wires of the evaluator's outputs include the shared ones in the same order, so the evaluator knows
+    // their σ.
     let mut indicators = evaluated.indicators.iter();
     for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
         for (&bit, &wire) in bits.iter().zip(&port.wires) {
@@ -201,7 +202,7 @@ fn recover(
     Ok((labels, clear))
 }
 
-/// Returns the offset of an authenticator from its delta difference; with a dummy Δ_ka the result is a dummy
+/// Returns the offset of an authenticator from its delta difference. With a random Δ_ka the offset is random,
 /// too.
 fn offset(delta_difference: Label, delta_ka: Delta) -> Delta {
     Delta::new((delta_difference ^ delta_ka).bits())
@@ -210,16 +211,16 @@ fn offset(delta_difference: Label, delta_ka: Delta) -> Delta {
 /// The number of buckets whose authenticators are hashed side by side.
 const LOCATIONS_AT_ONCE: usize = 32;
 
-/// A bucket of authenticators, and the values that follow from Δ_ka: the offset and the false label of each
-/// authenticator.
+/// A bucket of authenticators, with the offset and the false label of each authenticator, which follow from
+/// Δ_ka.
 struct Bucket<'a> {
     authenticators: &'a AtHand<'a>,
-    /// Its number among the read buckets.
+    /// The index of the bucket among those that were read.
     number: usize,
     false_labels: &'a [(Delta, Label)],
 }
 
-/// Passes on the bucket of each of the locations, in order, with its number.
+/// Calls `visit` with the bucket of each location, in order, and with its number.
 fn for_each_bucket(
     material: &EvaluatorMaterial,
     locations: &[WireLocation],
@@ -249,7 +250,7 @@ fn for_each_bucket(
 }
 
 impl Bucket<'_> {
-    /// RecoverInputBit: 0 if the label is H(Δ_j) in a strict majority of the bucket, 1 if it is H(Δ_j) ⊕ Δ_j.
+    /// RecoverInputBit: 1 if in a strict majority of the bucket the label is H(Δ_j) ⊕ Δ_j, otherwise 0.
     fn recover_input_bit(&self, label: Label) -> bool {
         let ones = self.false_labels.iter().enumerate().map(|(i, &(delta, false_label))| {
             let label = self.authenticators.carry(self.number, i, label);
@@ -258,7 +259,7 @@ impl Bucket<'_> {
         2 * ones.sum::<usize>() > self.false_labels.len()
     }
 
-    /// Returns the false label of the head, by a strict majority of the authenticators.
+    /// Returns the false label of the head that a strict majority of the authenticators gives.
     fn recover_false_label(&self) -> Label {
         let (authenticators, k) = (self.authenticators, self.number);
         let votes = self.false_labels.iter().enumerate().map(|(i, &(_, label))| {
@@ -285,14 +286,14 @@ mod tests {
     use brickwork_testing::Replayable as _;
 
     /// RecoverInputBit, and the false label of a private output: more than half of a bucket decides,
-    /// whichever authenticators these are. Buckets of even size, which no cut has, show that half of them are
-    /// not enough.
+    /// whichever authenticators these are. Buckets of even size, which no cut has, show that half is not
+    /// enough.
     #[test]
     fn row_09_only_a_strict_majority_recovers() {
         let mut rng = Rng::replayable("test gadgets");
         for (size, last) in [1, 3, 4, 5].into_iter().flat_map(|size| [false, true].map(|last| (size, last))) {
             let delta_ka = rng.delta();
-            // Each bucket has one bad authenticator more than the one before it.
+            // Each bucket has one more bad authenticator than the previous bucket.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
             let (of_a_batch, heads) = authenticators(
                 AuthenticatorKind::Input,
@@ -311,7 +312,7 @@ mod tests {
                 let majority = 2 * (size - k) > size;
                 assert!(!bucket.recover_input_bit(heads[k].of_bit(0)));
                 assert_eq!(bucket.recover_input_bit(heads[k].of_bit(1)), majority, "{k} of {size} are bad");
-                // The bad ones all give different answers.
+                // All bad authenticators give different labels.
                 let elected = if majority { heads[k].false_label() } else { Label::ZERO };
                 assert!(
                     size == 1 && k == 1 || bucket.recover_false_label() == elected,
@@ -324,8 +325,8 @@ mod tests {
         }
     }
 
-    /// The labels of the garbler's outputs follow from Δ_ka, the labels of the garbler's inputs, and E's own
-    /// input. This holds for any order of ports, for any number of sets of input authenticators, and for more
+    /// The labels of the garbler's outputs follow from Δ_ka, from the labels of the garbler's inputs and from
+    /// E's own input. This holds for any order of ports, any number of sets of input authenticators, and more
     /// wires than are hashed together.
     #[test]
     fn row_14_what_is_recovered_are_the_labels_of_the_right_outputs() {
@@ -361,7 +362,8 @@ mod tests {
 
         let (x, y): (Vec<bool>, Vec<bool>) = ((0..40).map(|k| k % 3 == 1).collect(), vec![true, true, false]);
         let bit = |wire: u32| u8::from([&x[..], &y].concat()[wire as usize]);
-        // The evaluated label of a wire that is no input of the garbler may be that of the opposite bit.
+        // Recovery must not use the evaluated label of E's input wires: the label of the last wire is of the
+        // wrong bit.
         let labels = (0..43).map(|w| wire(w).of_bit(bit(w) ^ u8::from(w == 42))).collect();
         let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
         let evaluated = Evaluated { labels: Labels::new(labels), indicators };

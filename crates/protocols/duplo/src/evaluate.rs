@@ -1,22 +1,22 @@
-//! Evaluate: both parties' inputs become labels, and the evaluator carries them through every slot.
+//! Evaluate: both parties' inputs become labels, and the evaluator evaluates every slot on these labels.
 //!
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices
-//!                           (with it, in a run of one program, the seed of the proof of all claims before)
-//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits;
-//!                           for each of E's an opening; the indicator bits of the outputs that E learns
+//!                           (in a run of one program, also the seed of the proof of all earlier claims)
+//!   garbler -> evaluator    (the answer to this seed;) a label for each of the garbler's input bits;
+//!                           an opening V for each of E's; the indicator bits of the outputs that E learns
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
 //! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
-//! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it,
-//! and claims that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to
-//! R, down to its lowest bit, the combinations of `ots` have revealed, so this lowest bit binds σ and e. E's
-//! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`, so no authenticator has to check it. Everything that E computes and
-//! checks here is a function of f, which is uniformly random, and of G's messages. So whether E aborts does
-//! not depend on y (docs/concepts/security.md, section 7).
+//! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`. It reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f, and
+//! claims that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. This lowest bit binds σ and e,
+//! because the combinations of `ots` have shown that C_R commits to R, its lowest bit included. E's label is
+//! `V ⊕ T ⊕ (y ⊕ σ)·S_ot`, so no authenticator has to check it. Everything that E computes and checks here is
+//! a function of G's messages and of f, which is uniformly random. So E's abort does not depend on y
+//! (docs/concepts/security.md, section 7).
 //!
-//! E sends nothing after this until all slots are evaluated.
+//! After this E sends nothing until all slots are evaluated.
 
 use std::borrow::Cow;
 
@@ -41,16 +41,16 @@ use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::{self, Claims, Each, Receiver, Sender, Shares};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 
-/// Number of copies that one task evaluates side by side.
+/// The number of copies that one task evaluates side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// Number of output wires whose labels one task checks with their authenticators.
+/// The number of output wires whose labels one task checks with their authenticators.
 const OUTPUTS_A_TASK: usize = 128;
 
-/// Number of candidate labels of outputs that are kept before authenticators choose among them: 16 MiB.
+/// The number of candidate labels that are kept until authenticators choose among them: 16 MiB.
 const CANDIDATES_AT_ONCE: usize = 1 << 20;
 
-/// The evaluator's state after evaluation: a valid label for every wire.
+/// The results of the evaluation: a valid label for every wire.
 pub(super) struct Evaluated {
     /// The label of each global wire, at the head of its location.
     pub labels: Labels,
@@ -58,7 +58,7 @@ pub(super) struct Evaluated {
     pub indicators: Vec<u8>,
 }
 
-/// Receives f.
+/// Receives f and returns it.
 pub(super) fn garbler_receives<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -68,7 +68,7 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// Sends the labels of both inputs. The claims about the program are proven together with them.
+/// Sends the labels of both parties' inputs. One proof covers them and the open claims about the program.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -115,8 +115,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     sender.prove(&mut run.channel, &[], &claims)
 }
 
-/// Makes the claims about the wires of the evaluator's inputs: each is also about the commitment to the OT's
-/// label and to the wire with its number.
+/// Makes the claims about the evaluator's inputs. Claim k is also about commitment k of each of
+/// `commitments`: to the OT's label, and to the wire.
 fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
     let count = each.count();
     let group = claims.each(each);
@@ -131,8 +131,8 @@ fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut C
 /// The evaluator's input, masked with the choice bits of its OTs: f.
 pub(super) struct Masked(Vec<u8>);
 
-/// Sends f. It depends on no message of the garbler, and reveals nothing: the choice bits are random and
-/// hidden.
+/// Sends f. It depends on no message of the garbler, and reveals nothing, because the choice bits are random
+/// and secret.
 pub(super) fn evaluator_sends<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     ots: &[EvaluatorInputOts],
@@ -148,8 +148,8 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
     Ok(Masked(masked))
 }
 
-/// Receives the labels of both inputs and evaluates all slots. The claims about the program are verified with
-/// the labels.
+/// Receives the labels of both parties' inputs and evaluates all slots. One proof covers the labels and the
+/// open claims about the program.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,
@@ -184,7 +184,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         )
     };
 
-    // For E's inputs these are not labels yet, but V.
+    // For E's inputs, `sent` has the openings V, which are not labels yet.
     let received = receiver.claimed((sent, indicators));
     let e = |v: Label, k: usize| v.colour() ^ ot_labels[k].colour() ^ ot_choices[k];
     let view = joined.ready().view();
@@ -208,7 +208,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     drop(view);
     let (sent, indicators) = received.proven(&proof);
     let (theirs, sent) = sent.split_at(given);
-    // Room for all wires at once, because a growing vector leaves copies behind.
+    // Allocates room for all wires at once: a growing vector would leave copies of secrets in freed memory.
     let mut labels = Labels::new(Vec::with_capacity(program.wires()));
     labels.resize(own, Label::ZERO);
     labels.extend(sent.iter().enumerate().map(|(k, &label)| {
@@ -221,8 +221,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let carried = layout.carried.iter().zip(&*ready.material.labels);
     carried.for_each(|(&wire, &label)| labels[wire as usize] = label);
 
-    // InputG: the authenticators must accept the labels. Labels of E's input follow from claims, and kept
-    // values from proofs of earlier steps.
+    // InputG: the authenticators must accept these labels. The labels of E's input follow from claims, and
+    // those of kept values from proofs of earlier steps.
     if !ready.material.accept(theirs, |k| layout.location(layout.given[k]))? {
         return Err(Cheat::InputLabel.into());
     }
@@ -230,8 +230,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
     Ok((ready, Evaluated { labels, indicators }))
 }
 
-/// Returns the slots in groups whose members do not depend on each other: (batch, its slots), in an order of
-/// evaluation.
+/// Groups slots of a batch that do not depend on each other. Returns each batch with its slots, in the order
+/// of evaluation.
 fn groups(program: &Program, material: &EvaluatorMaterial) -> Vec<(usize, Vec<u32>)> {
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
     let mut level_of_wire: Vec<u32> = vec![0; inputs];
@@ -246,8 +246,8 @@ fn groups(program: &Program, material: &EvaluatorMaterial) -> Vec<(usize, Vec<u3
     groups.into_iter().map(|((_, batch), slots)| (batch as usize, slots)).collect()
 }
 
-/// EvSubs for all slots: fills in the labels of all wires, and Δ_ka if two valid labels of a wire are found
-/// and it is not known yet.
+/// EvSubs for all slots: computes the labels of all wires. Sets Δ_ka if a wire has two valid labels and Δ_ka
+/// is not known yet.
 fn evaluate_slots(
     program: &Program,
     ready: &EvaluatorReady,
@@ -306,24 +306,24 @@ fn evaluate_slots(
     Ok(())
 }
 
-/// The labels from the copies of some slots' buckets.
+/// The output labels of all copies in the buckets of some slots.
 struct Candidates {
-    /// `[copy][output wire]`, with copies in the order of their numbers.
+    /// `[copy][output wire]`, with copies sorted by their numbers.
     labels: Labels,
-    /// `[slot][copy]`: the position of a copy in that order.
+    /// `[slot][copy]`: the rank of the copy in `labels`.
     ranks: Vec<u32>,
     outputs: usize,
 }
 
 impl Candidates {
-    /// Returns the label of output `wire` of a copy, counted `[slot][copy]`.
+    /// Returns the label of output `wire` of a copy, which is counted `[slot][copy]`.
     fn label(&self, copy: usize, wire: usize) -> Label {
         self.labels[self.ranks[copy] as usize * self.outputs + wire]
     }
 }
 
-/// Evaluates every copy of these slots' buckets; returns the labels of their outputs, moved to the head of
-/// the wire's authenticators.
+/// Evaluates every copy in the buckets of these slots. Returns the labels of their outputs, soldered to the
+/// heads of the wires' authenticators.
 fn evaluate_copies(
     program: &Program,
     ready: &EvaluatorReady,
@@ -337,7 +337,7 @@ fn evaluate_copies(
     let (size, inputs, outputs) = (b.shape.batch.size, b.shape.inputs, b.shape.outputs);
     let place = |k: usize| layout.places[slots[k / size] as usize].1 as usize * size + k % size;
     let order = tables::ranked(&(0..slots.len() * size).map(|k| b.copies[place(k)]).collect::<Vec<_>>());
-    // If there are few copies, all threads share them.
+    // Makes tasks small enough that even few copies occupy all threads.
     let a_task = order.len().div_ceil(pool::threads()).next_multiple_of(4).clamp(4, COPIES_A_TASK);
     let mut results = Labels::new(vec![Label::ZERO; order.len() * outputs]);
     results.par_chunks_mut(a_task * outputs).zip(order.par_chunks(a_task)).try_for_each(

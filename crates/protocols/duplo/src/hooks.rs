@@ -1,28 +1,27 @@
-//! The hooks of a cheater. Tests and the adversary run the real state machines and change a party's state
-//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
-//! exists.
+//! Hooks by which tests and the adversary alter a party's state before the party uses it, so that the rest of
+//! the run is consistent with the lie. A normal build has none of them.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook, TableHook};
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 
-/// A point of the protocol where state can be changed.
+/// A point of the protocol at which state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the offset in its OTs, with which it checks the evaluator's labels; the committed one is
-    /// unchanged. One label.
+    /// Garbler: the offset in its OTs, with which it checks the evaluator's labels; one label. The committed
+    /// offset is unchanged.
     OtOffset,
-    /// Garbler: the OT offset to which it commits; the one in the OTs is unchanged. One label.
+    /// Garbler: the OT offset to which it commits; one label. The offset in the OTs is unchanged.
     CommittedOtOffset,
-    /// Garbler: the Δ_ka to which it believes to be committed; the shares are unchanged. One label.
+    /// Garbler: its own copy of Δ_ka; one label. The committed shares are unchanged.
     KaOffset,
     /// Evaluator: the seeds of its challenges, so that a test knows them. 16 bytes per batch.
     Challenge,
-    /// Garbler: the offsets with which a component's copies are garbled; the committed ones are unchanged.
-    /// Labels, `[copy]`.
+    /// Garbler: the offsets with which a component's copies are garbled; labels, `[copy]`. The committed
+    /// offsets are unchanged.
     GarbledOffsets(usize),
-    /// Garbler: a component's committed output wires, before they are committed to. Labels, `[copy][wire]`.
+    /// Garbler: the output wires of a component's copies before commitment; labels, `[copy][wire]`.
     CommittedOutputs(usize),
     /// Garbler: the hashes of a component's tables. 32 bytes per copy.
     TableHashes(usize),
@@ -32,16 +31,16 @@ pub enum Point {
     DeltaDifferences(usize),
     /// Garbler: solderings within a component's buckets. Labels.
     BucketSolderings(usize),
-    /// Garbler: the offsets with which the input authenticators are made; the committed ones are unchanged.
-    /// The labels; none for plain authenticators.
+    /// Garbler: the offsets with which the input authenticators are made; labels, none for plain
+    /// authenticators. The committed offsets are unchanged.
     InputOffsets,
-    /// Garbler: the committed wires of the input authenticators, before they are committed to. Labels.
+    /// Garbler: the wires of the input authenticators before commitment; labels.
     InputWires,
-    /// Garbler: the wires for which the plain authenticators are made; the committed ones are unchanged.
-    /// Labels.
+    /// Garbler: the wires for which the plain authenticators are hashed; labels. The committed wires are
+    /// unchanged.
     PlainHashed,
-    /// Garbler: the wires for which the input authenticators are made; the committed ones are unchanged.
-    /// Labels.
+    /// Garbler: the wires for which the input authenticators are hashed; labels. The committed wires are
+    /// unchanged.
     InputHashed,
     /// Garbler: the hashes of the plain authenticators. 32 bytes per authenticator.
     PlainAuthenticators,
@@ -57,30 +56,30 @@ pub enum Point {
     PlainSolderings,
     /// Garbler: solderings within the buckets of input authenticators. Labels.
     InputSolderings,
-    /// Garbler: solderings of a batch's outputs to their authenticators. Labels, `[copy][wire]`.
+    /// Garbler: solderings from a batch's outputs to their authenticators; labels, `[copy][wire]`.
     OutputSolderings(usize),
-    /// Garbler: solderings of a batch's head inputs to their sources. Labels, `[slot][wire]`.
+    /// Garbler: solderings from wires of the program to a batch's head inputs; labels, `[slot][wire]`.
     ProgramSolderings(usize),
-    /// Garbler: solderings of its private outputs to their authenticators. Labels.
+    /// Garbler: solderings from its private outputs to their authenticators; labels.
     PrivateSolderings,
-    /// Garbler: its OT labels, before they are committed to. Labels.
+    /// Garbler: its OT labels before commitment; labels.
     OtLabels,
-    /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each: whether Δ_ot is part of the
-    /// opening.
+    /// Garbler: e = f ⊕ σ of each of the evaluator's inputs, a byte each. If e is 1, the opening contains
+    /// Δ_ot.
     InputChoices,
-    /// Garbler: labels of its inputs, openings for the evaluator's. Labels.
+    /// Garbler: the labels of its inputs, then the openings V for the evaluator's inputs; labels.
     InputLabels,
-    /// Garbler: the wires of the evaluator's outputs, whose indicator bits it sends and claims. Labels.
+    /// Garbler: the wires of the evaluator's outputs before it sends and claims their indicator bits; labels.
     Indicators,
-    /// Evaluator: its message about the OTs: a seed, the labels of the combinations, then their bits as
-    /// bytes.
+    /// Evaluator: its message about the OTs: a seed, the labels of the combinations, then their bits, a byte
+    /// each.
     OtBinding,
-    /// Evaluator: its masked input. Bits, packed.
+    /// Evaluator: its masked input, packed.
     MaskedInput,
-    /// Evaluator: the number of output labels of some slots' copies that the authenticators refuse. With an
-    /// honest garbler it is 0, and no output would show it. One `u64`.
+    /// Evaluator: the number of output labels of some slots' copies that the authenticators refuse; one
+    /// `u64`. With an honest garbler this is 0. A test needs the number, because outputs do not depend on it.
     Refused,
-    /// Evaluator: colours of the garbler's outputs, packed, then 32 bytes of hash.
+    /// Evaluator: the packed colours of the garbler's outputs, then 32 bytes of hash.
     OutputLabels,
 }
 
@@ -94,7 +93,7 @@ mod honest {
     use brickwork_primitives::ot::base::Keys;
     use brickwork_stock::Ranges;
 
-    /// No hooks, in normal builds.
+    /// The hooks of a normal build: none.
     pub struct Hooks;
 
     impl Hooks {
@@ -117,7 +116,7 @@ mod honest {
             ranges
         }
 
-        /// Returns how many items of a list of `count` are made at a time, where `step` would be enough.
+        /// Returns how many items of a list are made at a time: `step`.
         #[inline(always)]
         pub fn step(&self, step: usize, _: usize) -> usize {
             step.max(1)
@@ -153,28 +152,27 @@ mod cheating {
     use brickwork_primitives::ot::base::Keys;
     use brickwork_stock::Ranges;
 
-    /// Changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
 
-    /// Changes tables as they are garbled: component, number of the copy in its batch, offset of the bytes,
-    /// the bytes.
+    /// Alters tables as they are garbled. The arguments are the component, the copy's number in its batch,
+    /// the offset of the bytes, and the bytes.
     pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
 
-    /// Uses other ranges than those of a log entry.
+    /// Replaces the ranges of a log entry.
     pub type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
-    /// The lies of a cheater.
+    /// The lies of a cheater, and the settings of a test.
     #[derive(Default)]
     pub struct Hooks {
-        /// Changes the bytes of a party's state.
+        /// Alters the bytes of a party's state at a point.
         pub alter: Option<StateHook>,
-        /// Changes tables, before they are hashed and when they are sent.
+        /// Alters tables before they are hashed and when they are sent.
         pub tables: Option<TableHook>,
-        /// Parameters instead of secure ones, so that cheats succeed often enough to be counted.
+        /// Parameters that are not secure, so that cheats often succeed and a test can count them.
         pub parameters: Option<Parameters>,
-        /// Deals the keys of the base OTs to both parties instead of running them: for thousands of runs.
+        /// A seed that gives both parties the keys of base OTs, which saves time in thousands of runs.
         pub dealer: Option<[u8; 32]>,
-        /// Uses other ranges.
+        /// Replaces the ranges of a log entry.
         pub ranges: Option<RangesHook>,
     }
 
@@ -183,7 +181,7 @@ mod cheating {
             Hooks::default()
         }
 
-        /// Returns the ranges with which a session continues.
+        /// Returns the ranges that a session continues with, replaced or not.
         pub(crate) fn ranges(&mut self, ranges: Ranges) -> Ranges {
             match &mut self.ranges {
                 Some(other) => other(ranges),
@@ -195,8 +193,8 @@ mod cheating {
             self.parameters.as_ref()
         }
 
-        /// Returns the keys of the OTs in which `role` is the sender and those in which it is the receiver,
-        /// if there is a dealer.
+        /// Returns the keys of the OTs that `role` sends, and of those that it receives, if there is a
+        /// dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
@@ -214,8 +212,8 @@ mod cheating {
             Data::Altered(data)
         }
 
-        /// Returns how many items of a list of `count` are made at a time, where `step` would be enough: a
-        /// cheater changes whole lists.
+        /// Returns how many items of a list are made at a time: `step`, or all `count` for a cheater, who
+        /// alters whole lists.
         pub(crate) fn step(&self, step: usize, count: usize) -> usize {
             if self.alter.is_some() { count } else { step }.max(1)
         }
@@ -237,7 +235,7 @@ mod cheating {
         }
     }
 
-    /// Data that a hook may have changed.
+    /// Data that a hook may have altered.
     pub enum Data<'a, T: Zeroize> {
         AsItIs(&'a [T]),
         Altered(Zeroizing<Vec<T>>),
@@ -253,7 +251,7 @@ mod cheating {
         }
     }
 
-    /// A sink that receives changed tables.
+    /// A sink that passes on altered tables.
     pub struct Altered<'a, S> {
         hook: Option<&'a TableHook>,
         component: usize,

@@ -1,5 +1,4 @@
-//! Items of OTs for the evaluator's inputs, as both parties keep them after they are bound to the
-//! commitments.
+//! OTs for the evaluator's inputs, as each party keeps them after they were bound to the commitments.
 
 use std::ops::Range;
 
@@ -9,21 +8,18 @@ use brickwork_kernels::Secrets;
 use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{Places, Row, Shares};
 
-/// The garbler's data about OTs: of each its label R for choice 0, and the committed wire that takes its
-/// result.
+/// The garbler's OTs: for each the label R for choice 0, and the committed wire of an input of the evaluator.
 pub(super) struct GarblerInputOts {
     pub at: Places,
-    /// If they were made for this program alone, the commitments to R are followed by those to the masking
-    /// OTs.
+    /// The committed labels R. In OTs for this program alone, those of the masking OTs follow.
     pub committed: Row,
     pub wires: Row,
 }
 
-/// The evaluator's data: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
+/// The evaluator's OTs: for each the commitments to R and to the wire, the choice bit b, and the label R ⊕
 /// b·Δ_ot.
 pub(super) struct EvaluatorInputOts {
-    /// If they were made for this program alone, the commitments to R are followed by those to the masking
-    /// OTs.
+    /// The commitments to R. In OTs for this program alone, those of the masking OTs follow.
     pub committed: Shares,
     pub wires: Shares,
     pub choices: Secrets<u8>,
@@ -84,7 +80,7 @@ impl Items for EvaluatorInputOts {
 }
 
 impl GarblerInputOts {
-    /// Joins all lists.
+    /// Joins several lists of OTs.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -100,7 +96,7 @@ impl GarblerInputOts {
 }
 
 impl EvaluatorInputOts {
-    /// Joins all lists. A single list is not copied.
+    /// Joins several lists of OTs. A single list is not copied.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -115,7 +111,8 @@ impl EvaluatorInputOts {
         for items in &all_items {
             all.committed.append(&items.committed);
             all.wires.append(&items.wires);
-            // A growing vector leaves copies behind, so new ones are allocated.
+            // Growing a list in place would leave copies of secrets in freed memory, so new lists are
+            // allocated.
             all.choices = [&all.choices[..], &items.choices].concat().into();
             all.labels = Labels::new([&all.labels[..], &items.labels].concat());
         }

@@ -1,5 +1,4 @@
-//! The concrete primitives of the protocol. Its steps are generic over the commitment scheme and the
-//! correlated OTs; this module chooses them.
+//! Chooses the commitment scheme and the correlated OTs, over which the protocol's steps are generic.
 
 use brickwork_base::{Error, Security};
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};
@@ -8,19 +7,19 @@ use brickwork_primitives::ot::extension;
 /// The commitment scheme.
 pub type Commitments = split::Split;
 
-/// The garbler's commitments, which it computes again for items of a stock.
+/// The sender of the commitments, which recomputes committed values of stock.
 pub(super) type CommitmentSender = <Commitments as commit::Scheme>::Sender;
 
-/// The correlated OTs of the garbler, which chooses the offset.
+/// The correlated OTs at the garbler, which has the offset.
 pub(super) type CotSender = extension::Sender;
 
-/// The correlated OTs of the evaluator, which chooses the bits.
+/// The correlated OTs at the evaluator, which has the choice bits.
 pub(super) type CotReceiver = extension::Receiver;
 
-/// Returns the level of the commitments for this security: its code, and the words of a share.
+/// Returns the level of the commitments for a security: its code, and the words of a share.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no such level.
+/// [`Error::Usage`] if no level has this security.
 pub(super) fn level(security: impl Into<Security>) -> Result<Level, Error> {
     let security = security.into();
     Commitments::level(security.level()).ok_or_else(|| {

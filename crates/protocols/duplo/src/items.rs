@@ -1,5 +1,5 @@
-//! The preprocessed items: buckets of components and authenticators, and OTs. Each item knows the
-//! cut-and-choose that made it, and the position of the garbler's commitments to it.
+//! The preprocessed items: buckets of components and authenticators, and OTs. Each item knows its
+//! cut-and-choose, and the place of the garbler's commitments to it.
 
 use std::ops::Range;
 
@@ -13,42 +13,41 @@ use brickwork_stock::{GivenUp, Serial};
 /// The cut-and-choose that made some items.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Origin {
-    /// Unique in a session.
+    /// A number that is unique in a session.
     pub serial: Serial,
     pub kind: BatchKind,
     pub bucketing: Bucketing,
-    /// The risk of the given-up steps of its epoch: a party that broke the connection after a challenge got
+    /// The risk of the steps of its epoch that were given up. A party that broke off after a challenge got
     /// another challenge.
     #[serde(skip)]
     pub given_up: GivenUp,
 }
 
 impl Origin {
-    /// Makes the origin for a session in which nothing was given up.
+    /// Makes the origin for a session without given-up steps.
     pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
         Origin { serial, kind, bucketing, given_up: GivenUp::default() }
     }
 }
 
-/// Buckets or OTs that have the same shape.
+/// A list of buckets or OTs that all have the same shape.
 pub(super) trait Items: Sized {
     fn len(&self) -> usize;
 
-    /// Returns the cut-and-choose of the items, and for a component also that of its authenticators.
+    /// Returns the origin of the items. For a component this includes the origin of its authenticators.
     fn origins(&self) -> Vec<Origin>;
 
-    /// Returns a copy of some of them. The stock ensures that no item is copied twice.
+    /// Copies some of the items. The stock ensures that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
 
-    /// Returns the items in a form from which a few can be taken at a time: the data that programs need is
-    /// brought together.
+    /// Gathers the data that programs need, so that a program can take a few items at a time.
     ///
     /// # Errors
     /// [`Error::Resource`] if a temporary file cannot be read.
     fn gathered(self) -> Result<Self, Error>;
 }
 
-/// A batch of a component's copies, with the authenticators of its outputs.
+/// A list of a component's buckets, with the authenticators of its outputs.
 pub(super) trait ComponentItems: Items {
     fn digest(&self) -> &ComponentDigest;
 
@@ -56,7 +55,7 @@ pub(super) trait ComponentItems: Items {
     fn outputs(&self) -> usize;
 }
 
-/// Items that were made together: components, input authenticators, OTs.
+/// Items that were made together: components, input authenticators and OTs.
 pub(super) struct PreprocessedItems<B, G, O> {
     pub components: Vec<B>,
     pub input_authenticators: Vec<G>,
@@ -64,7 +63,7 @@ pub(super) struct PreprocessedItems<B, G, O> {
 }
 
 impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
-    /// Brings all data together for a stock.
+    /// Gathers the data of all items, for a stock.
     ///
     /// # Errors
     /// As [`Items::gathered`].

@@ -1,4 +1,4 @@
-//! The values that the steps of a session have kept, at one party.
+//! The values that the steps of a session have kept at one party.
 
 use std::ops::Range;
 
@@ -11,16 +11,14 @@ use brickwork_session::SessionId;
 use brickwork_session::steps::{self, Secret, Step};
 use brickwork_stock::Ranges;
 
-/// Kept wires at one party: their authenticators, and at the evaluator their labels.
+/// Kept wires at one party: their authenticators, and at the evaluator also their labels.
 struct Wires<A> {
     authenticators: Vec<A>,
     labels: Labels,
-    /// The batches on which the bits depend: those of the step, and those of the kept values that the step
-    /// used.
+    /// The batches that the bits depend on: of the step itself, and of the kept values that it used.
     origins: Vec<(String, Origin)>,
 }
 
-/// The values that the steps of a session have kept, at one party.
 pub(super) struct Kept<A>(steps::Kept<Wires<A>>);
 
 impl<A> Default for Kept<A> {
@@ -30,10 +28,10 @@ impl<A> Default for Kept<A> {
 }
 
 impl<A: Items> Kept<A> {
-    /// Continues with the numbers of a log entry.
+    /// Continues with the numbers of kept values that a log entry reserves.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they are taken already.
+    /// [`Error::Usage`] if the numbers were taken before.
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.0.enter(ranges)
     }
@@ -41,18 +39,19 @@ impl<A: Items> Kept<A> {
     /// Returns the authenticators of a secret's wires.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it was forgotten.
+    /// [`Error::Usage`] if the secret was forgotten.
     pub fn authenticators(&self, secret: &Secret) -> Result<impl Iterator<Item = A>, Error> {
         let wires = &self.0.wires(secret)?.authenticators;
         Ok(wires.iter().map(|some| some.slice(0..some.len())))
     }
 
-    /// Returns the labels of all kept values that a step uses, in the order of its wires: at the evaluator.
+    /// Returns, at the evaluator, the labels of all kept values that a step uses, in the order of its wires.
     ///
     /// # Errors
-    /// [`Error::Usage`] if something was forgotten.
+    /// [`Error::Usage`] if a secret was forgotten.
     pub fn labels(&self, step: &Step) -> Result<Labels, Error> {
-        // Room for all at once, because a growing vector leaves copies behind.
+        // Allocates room for all labels at once: a growing vector would leave copies of secrets in freed
+        // memory.
         let mut labels = Labels::new(Vec::with_capacity(step.carried().count()));
         for secret in step.secrets() {
             labels.extend_from_slice(&self.0.wires(secret)?.labels);
@@ -60,10 +59,10 @@ impl<A: Items> Kept<A> {
         Ok(labels)
     }
 
-    /// Returns the batches on which the kept values of a step depend, with their names.
+    /// Returns the batches, with their names, that the kept values of a step depend on.
     ///
     /// # Errors
-    /// [`Error::Usage`] if something was forgotten.
+    /// [`Error::Usage`] if a secret was forgotten.
     pub fn origins(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
         let mut origins = Vec::new();
         for secret in step.secrets() {
@@ -75,12 +74,12 @@ impl<A: Items> Kept<A> {
     /// Checks that all kept values that a step uses still exist.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it was.
+    /// [`Error::Usage`] if a value was forgotten.
     pub fn check(&self, step: &Step) -> Result<(), Error> {
         self.0.check(step)
     }
 
-    /// Returns whether nothing is kept.
+    /// Returns whether no value is kept.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -90,17 +89,17 @@ impl<A: Items> Kept<A> {
         self.0.last()
     }
 
-    /// Forgets a secret's wires.
+    /// Forgets the wires of a secret.
     pub fn forget(&mut self, secret: &Secret) {
         self.0.forget(secret);
     }
 
     /// Keeps the outputs of a program that no party learns. Their authenticators are the last ones of
-    /// `input_authenticators`; `labels` are those of their wires, at the evaluator; `origins` are the batches
-    /// on which the step depends.
+    /// `input_authenticators`. `labels` are the labels of their wires, at the evaluator. `origins` are the
+    /// batches that the step depends on.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there are no numbers left.
+    /// [`Error::Limit`] if all numbers of kept values are used up.
     pub fn keep(
         &mut self,
         session: &SessionId,
@@ -125,7 +124,7 @@ impl<A: Items> Kept<A> {
     }
 }
 
-/// Returns some of the items of several batches, counted batch after batch.
+/// Returns a range of the items of several batches, with items counted batch after batch.
 fn sliced<A: Items>(batches: &[A], items: Range<usize>) -> Vec<A> {
     let mut first = 0;
     let of_batch = |batch: &A| {

@@ -1,62 +1,61 @@
-//! The layout of a program on its items from the stock: the position of the labels of each slot, input and
-//! output.
+//! The layout of a program on its items: the places where the labels of slots, inputs and outputs are.
 
 use std::ops::Range;
 
 use super::steps::Step;
 use brickwork_circuit::{ComponentId, Party, Recipient, Wire};
 
-/// The position of a global wire's label: on a bucket of authenticators or, for the evaluator's inputs, on
-/// the wire of an OT.
+/// The place of a global wire's label: a bucket of authenticators or, for an input of the evaluator, the wire
+/// of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WireLocation {
-    /// The number of the set: first the authenticators of each batch's outputs, then the sets of input
-    /// authenticators, and last the OTs.
+    /// The number of the set. Sets are numbered in this order: the authenticators of each batch's outputs,
+    /// the sets of input authenticators, the OTs.
     pub set: u32,
     pub bucket: u32,
 }
 
-/// The slots that one batch fills.
+/// The slots that one batch can fill.
 pub(super) struct BatchSlots {
     pub component: ComponentId,
     pub slots: usize,
-    /// Output wires of each slot.
+    /// The number of output wires of each slot.
     pub outputs: usize,
 }
 
-/// The layout of a program on its items: the bucket of each slot, input and output. Both parties compute the
-/// same layout.
+/// The layout of a program on its items: the bucket of each slot, input and output. Both parties compute it
+/// alike.
 pub(super) struct Layout {
     /// The slots of each batch, in the order of its buckets.
     pub slots: Vec<Vec<u32>>,
-    /// For each slot the batch, and the bucket in it.
+    /// For each slot its batch, and its bucket in this batch.
     pub places: Vec<(u32, u32)>,
-    /// The position of each global wire.
+    /// The location of each global wire.
     locations: Vec<WireLocation>,
-    /// The authenticators of the sealed outputs.
+    /// The location of each sealed output's own authenticators.
     sealed_locations: Vec<WireLocation>,
-    /// Wires of the sealed outputs, which end on their own input authenticators: first those that only the
-    /// garbler learns, and then those that no party learns and that later steps use.
+    /// The wires of the sealed outputs, which end on input authenticators of their own. The outputs that only
+    /// the garbler learns come first, then the outputs that no party learns and later steps use.
     pub sealed_outputs: Vec<Wire>,
-    /// The number of them that the garbler learns.
+    /// The number of sealed output wires that the garbler learns.
     pub private: usize,
-    /// The garbler's input wires for which it sends labels; the evaluator has those of the others from
-    /// earlier steps.
+    /// The garbler's input wires whose labels the garbler sends. The evaluator has the labels of the other
+    /// input wires from earlier steps.
     pub given: Vec<Wire>,
     /// The garbler's other input wires, which carry kept values.
     pub carried: Vec<Wire>,
-    /// Wires whose indicator bits the evaluator learns.
+    /// The wires of all outputs that the evaluator learns.
     pub evaluator_outputs: Vec<Wire>,
-    /// Wires of the outputs that both learn.
+    /// The wires of the outputs that both parties learn.
     pub shared_outputs: Vec<Wire>,
     /// The evaluator's input wires.
     pub evaluator_inputs: Range<Wire>,
 }
 
 impl Layout {
-    /// Makes the layout of a step. `batch_slots` are the batches, those of a component together and in the
-    /// order of the components; then come the sizes of the sets of input authenticators for the garbler's
-    /// wires.
+    /// Makes the layout of a step. `batch_slots` are the batches in the order of their components.
+    /// `input_authenticators` are the sizes of the sets of input authenticators, for the garbler's inputs and
+    /// the sealed outputs.
     pub fn new(step: &Step, batch_slots: &[BatchSlots], input_authenticators: &[usize]) -> Self {
         let program = step.program();
         let set = |(set, size): (usize, usize)| {
@@ -72,7 +71,7 @@ impl Layout {
         )));
 
         let mut slots: Vec<Vec<u32>> = batch_slots.iter().map(|_| Vec::new()).collect();
-        // For each component, the batch that fills its next slot.
+        // For each component the batch that fills its next slot.
         let first_owner = |id: usize| {
             batch_slots.iter().position(|o| o.component.0 as usize == id).unwrap_or(batch_slots.len())
         };
@@ -116,7 +115,7 @@ impl Layout {
         self.locations[wire as usize]
     }
 
-    /// Returns the authenticators of sealed output `k`.
+    /// Returns the location of the authenticators of sealed output `k`.
     pub fn sealed_location(&self, k: usize) -> WireLocation {
         self.sealed_locations[k]
     }

@@ -1,10 +1,10 @@
-//! DUPLO (Kolesnikov, Nielsen, Rosulek, Trieu, Trifiletti, CCS 2017): secure against a malicious party, from
-//! components of any size. Appendix A of the paper is the protocol; the module of each step describes its
-//! deviations and their reasons.
+//! DUPLO (Kolesnikov, Nielsen, Rosulek, Trieu, Trifiletti, CCS 2017): secure against a malicious party, for
+//! components of any size. Appendix A of the paper is the protocol. The module of each step describes its
+//! deviations from the paper, and their reasons.
 //!
 //! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's
 //! phases. `phases` has the parts of each phase in order, for these two functions and for sessions that run
-//! them one by one or from stock:
+//! the phases one by one or from stock:
 //!
 //! | phase | what happens | module |
 //! | --- | --- | --- |
@@ -117,7 +117,7 @@ impl Protocol for Duplo {
 }
 
 /// Runs the protocol as the garbler, which proposes the [standard parameters](Parameters::choose). `input`
-/// are the bits of its input ports, in order.
+/// has the bits of its input ports, in order.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants a different run, [`Error::Peer`] if it cheats, [`Error::Io`] if it
@@ -146,8 +146,8 @@ pub fn garbler_proposing(
     Duplo::garbler(channel, job, proposal, input, Box::new(observer))
 }
 
-/// Runs the protocol as the evaluator, which accepts all proposed parameters for the program that keep the
-/// bound. `input` are the bits of its input ports, in order.
+/// Runs the protocol as the evaluator, which accepts all proposed parameters that keep the bound for the
+/// program. `input` has the bits of its input ports, in order.
 ///
 /// # Errors
 /// As [`garbler`].
@@ -161,7 +161,7 @@ pub fn evaluator(
 }
 
 /// Does the same as [`evaluator`], but also accepts other cuts of the program, and refuses proposals beyond
-/// these limits.
+/// `limits`.
 ///
 /// # Errors
 /// As [`garbler`].
@@ -175,8 +175,7 @@ pub fn evaluator_within(
     Duplo::evaluator(channel, job, limits, input, Box::new(observer))
 }
 
-/// Does the same as [`garbler`], with hooks. The comments beside the calls are the numbers of the crossings
-/// of the link that they use.
+/// Does the same as [`garbler`], with hooks. The numbers beside the calls are the crossings of the link.
 pub(crate) fn garbler_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,
@@ -208,8 +207,7 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     })
 }
 
-/// Does the same as [`evaluator`], with hooks. The comments beside the calls are the numbers of the crossings
-/// of the link that they use.
+/// Does the same as [`evaluator`], with hooks. The numbers beside the calls are the crossings of the link.
 pub(crate) fn evaluator_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,

@@ -1,4 +1,4 @@
-//! Peak memory, computed from a party's fullest moments: when the copies are opened, when the authenticators
+//! Predicts peak memory from the moments when a party holds most: when copies are opened, when authenticators
 //! are opened, when the program is joined, and when it is evaluated.
 
 use super::Parameters;
@@ -10,22 +10,22 @@ use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::TABLE_MEMORY;
 
-/// Bytes of a label, a soldering or an offset.
+/// The bytes of a label, a soldering or an offset.
 const LABEL: u64 = 16;
-/// Bytes of a pair of hashes.
+/// The bytes of an authenticator's pair of hashes.
 const AUTHENTICATOR: u64 = 32;
-/// Number of copies whose tables the garbler has in memory: those that are being sent and those that are
-/// being made.
+/// The number of copies whose tables the garbler has in memory: some are being sent while others are being
+/// made.
 const COPIES_IN_HAND: u64 = 2 * 16 * 2;
 
-/// Bytes of the permutation of an item, in both directions.
+/// The bytes of an item in a permutation, in both directions.
 const PLACE: u64 = 8;
 
-/// Bytes of the candidate labels from the copies of some slots.
+/// The bytes of the candidate labels from the copies of some slots.
 const CANDIDATES: u64 = 16 << 20;
 
-/// Returns the bytes of openings and solderings that an evaluator keeps in memory, if it may keep
-/// `table_memory` bytes of tables; if there are more, all go to a temporary file.
+/// Returns the most bytes of openings and solderings that an evaluator keeps in memory if it may keep
+/// `table_memory` bytes of tables. If there are more, all go to a temporary file.
 pub(super) fn openings_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
 }
@@ -38,13 +38,13 @@ fn tables(program: &Program, parameters: &Parameters) -> u64 {
     program.components().iter().zip(&parameters.components).map(of).sum()
 }
 
-/// Returns the bytes that the evaluator receives and keeps about copies and authenticators.
+/// Returns the bytes of openings that the evaluator receives about copies and authenticators and keeps.
 fn openings(program: &Program, parameters: &Parameters) -> u64 {
     parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit))
 }
 
-/// Returns the number of bytes of the evaluator's temporary files. Authenticators are also stored there in
-/// the order in which they came, and those of one kind while they are brought into the order of buckets.
+/// Returns the bytes of the evaluator's temporary files. They also hold all authenticators in the order of
+/// their arrival, and the authenticators of one kind while these are sorted into the order of buckets.
 pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     let Parameters { plain, input, .. } = parameters;
     let moving = AUTHENTICATOR * (plain.copies() + input.copies())
@@ -56,30 +56,30 @@ pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_openings
 }
 
-/// The memory of both parties for a program's batches: commitments, solderings and items.
+/// The sizes of a program's batches: numbers of commitments, solderings and items, and bytes.
 #[derive(Default)]
 struct Sizes {
-    /// Commitments to copies, and the part of them to output wires.
+    /// The commitments to copies, and how many of these are to output wires.
     copies: u64,
     outputs: u64,
-    /// The slots and the inputs of each component.
+    /// The number of slots and of inputs of each component.
     heads: Vec<(u64, u64)>,
-    /// Commitments to the heads of buckets: of copies, and of both kinds of authenticator.
+    /// The commitments to the heads of buckets: of copies, and of both kinds of authenticator.
     head_copies: u64,
     head_authenticators: u64,
-    /// Solderings in buckets, of the outputs of chosen copies, and of the program.
+    /// The solderings in buckets, of the outputs of chosen copies, and of the program.
     buckets: u64,
     joined: u64,
     solderings: u64,
-    /// Delta differences of chosen copies.
+    /// The delta differences of chosen copies.
     delta_differences: u64,
-    /// Wires of opened copies.
+    /// The wires of opened copies.
     opened: u64,
-    /// Bytes of tables that the garbler has in memory.
+    /// The bytes of tables that the garbler has in memory.
     in_hand: u64,
-    /// Bytes of the hashes of tables.
+    /// The bytes of the hashes of tables.
     hashes: u64,
-    /// Bytes of corrections.
+    /// The bytes of corrections.
     corrections: u64,
 }
 
@@ -120,17 +120,17 @@ impl Sizes {
     }
 }
 
-/// Returns the garbler's memory besides the program at these moments: copies and authenticators are opened,
-/// outputs are soldered, the program is joined, and its solderings are proven.
+/// Returns the garbler's memory apart from the program. It is the maximum over these moments: copies and
+/// authenticators are opened, outputs are soldered, the program is joined, its solderings are proven.
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
-    // Values that are computed again a window at a time, and the data made from them.
+    // Values that are recomputed one window at a time, and the data made from them.
     let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
     let used = || {
         program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0)
     };
-    // Values are kept as long as there is room.
+    // Committed values are kept while there is room.
     let mut held = 0;
     let copies = used().flat_map(|(component, bucketing)| {
         [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| bucketing.copies() * n as u64)
@@ -148,14 +148,14 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
         opens = opens.max(window(bucketing.kept() * inputs));
         solders =
             solders.max(window(bucketing.kept() * outputs) + LABEL * u64::from(bucketing.slots) * outputs);
-        // Offsets of all copies and of the chosen ones, and the assignment of items.
+        // The offsets of all copies and of the chosen ones, and the assignment of items.
         made += LABEL * (bucketing.copies() + bucketing.kept()) + PLACE * bucketing.copies();
         solderings += u64::from(bucketing.slots) * inputs;
         joined = joined.max(window(u64::from(bucketing.slots) * inputs));
     }
     let orders =
         |bucketing: Bucketing| if bucketing.kept() * LABEL > TABLE_MEMORY { 0 } else { 4 * bucketing.kept() };
-    // The numbers of the heads, and three bits of each authenticator.
+    // The numbers of the heads, and three bits for each authenticator.
     let heads = |bucketing: Bucketing| {
         12 * u64::from(bucketing.slots) + 3 * bucketing.copies() / 8 + orders(bucketing)
     };
@@ -170,7 +170,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let evaluates =
         (share + LABEL) * outputs + LABEL * (program.input_width(Party::Garbler) as u64 + 2 * ots);
     let joins = heads(plain) + heads(input) + values + joined.max(proves).max(evaluates);
-    // Not all freed memory is returned to the system; measurements show that a quarter stays.
+    // The system does not get back all freed memory: in measurements a quarter stays.
     let most = held + (made + hashed.max(opens).max(authenticators)).max(joins);
     (most * 5 / 4).max(held + made + in_hand)
 }
@@ -193,7 +193,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
 
     let garbler = garbler(program, parameters, share);
 
-    // Corrections and heads are kept as long as claims about them are possible.
+    // Corrections and heads are kept while claims about them are possible.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
     let head = |items: u64, each: u64| {
         if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each }
@@ -209,8 +209,8 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
         in_file if in_file > TABLE_MEMORY => (0, sizes.in_hand),
         in_memory => (in_memory, 0),
     };
-    // The hashes of all authenticators, and the openings of those in buckets, while they are brought into the
-    // order of buckets.
+    // While authenticators are sorted into the order of buckets, memory holds all their hashes, and the
+    // openings of the chosen ones.
     let (all, in_buckets) =
         (AUTHENTICATOR * (plain.copies() + input.copies()), AUTHENTICATOR * (plain.kept() + input.kept()));
     let gathering =
@@ -222,7 +222,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let receives = corrections + all + sizes.hashes;
     let opens = gathering + PLACE * plain.copies().max(input.copies());
     let joins = solderings + 4 * (sizes.solderings + program.wires() as u64);
-    // Labels of inputs and the commitments to outputs, then labels of all wires.
+    // First the labels of inputs and the commitments to outputs, then the labels of all wires.
     let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
     let inputs = program.input_width(Party::Garbler) as u64 + 2 * ots;
     let proves = solderings + LABEL * inputs + (share + 3 * PLACE) * outputs + 4 * plain.copies();

@@ -1,36 +1,36 @@
-//! The messages of the protocol, in the order of a run. G is the garbler, E the evaluator.
+//! The tags of the messages, in the order of a run. G is the garbler, E the evaluator.
 
 use brickwork_wire::Tag;
 
 pub use brickwork_session::stock::msg::{DAMAGED, INTENT, PAIR, STAND, STANDINGS};
 
-/// G: digest of the program in the proposed cut, and the name of this cut; the empty name is the cut that
-/// both have.
+/// G: the digest of the program in the proposed cut, and the name of the cut. An empty name means the cut
+/// that both parties have.
 pub const DECOMPOSITION: Tag = Tag(4);
-/// G: for each batch the size of a bucket and the number of opened items.
+/// G: for each batch the bucket size and the number of opened items.
 pub const PROPOSAL: Tag = Tag(3);
 
-/// G: S_ot, the delta difference of the OT offset to Δ_ka.
+/// G: S_ot, the delta difference Δ_ot ⊕ Δ_ka.
 pub const OT_DELTA_DIFFERENCE: Tag = Tag(48);
 
-/// G: the first of a batch's hash keys, then for each copy 32 bytes: the BLAKE3 hash of its tables.
+/// G: the start of a batch's hash keys, then for each copy the BLAKE3 hash of its tables, 32 bytes.
 pub const TABLE_HASHES: Tag = Tag(49);
-/// E: seeds of the challenges, one per batch.
+/// E: the seeds of the challenges, one for each batch.
 pub const CHALLENGE: Tag = Tag(50);
-/// G: for each opened copy its offset and its committed input wires.
+/// G: the offset and the committed input wires of each opened copy.
 pub const OPENED: Tag = Tag(51);
-/// G: for each chosen copy S_c, the delta difference of its offset to Δ_ka.
+/// G: the delta difference S_c = Δ_c ⊕ Δ_ka of each chosen copy.
 pub const DELTA_DIFFERENCES: Tag = Tag(52);
-/// G: solderings within buckets.
+/// G: the solderings in buckets.
 pub const BUCKET_SOLDERINGS: Tag = Tag(53);
-/// G: tables of the chosen copies.
+/// G: the tables of the chosen copies.
 pub const TABLES: Tag = Tag(54);
 
-/// G: the hashes of key authenticators.
+/// G: the pairs of hashes of key authenticators.
 pub const AUTHENTICATORS: Tag = Tag(55);
-/// G: one label of each checked plain authenticator, the offset of each checked input authenticator.
+/// G: one label of each checked plain authenticator, and the offset of each checked input authenticator.
 pub const OPENED_AUTHENTICATORS: Tag = Tag(56);
-/// G: solderings of the outputs of all copies to their authenticators.
+/// G: the solderings from the outputs of all chosen copies to their authenticators.
 pub const OUTPUT_SOLDERINGS: Tag = Tag(57);
 
 /// G: solderings between slots, from inputs, and to outputs.

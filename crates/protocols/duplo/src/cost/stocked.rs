@@ -1,4 +1,4 @@
-//! Making stock, and runs from stock, as lists of steps.
+//! The scripts for making stock, and for runs from stock.
 
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program, Recipient};
@@ -14,24 +14,24 @@ use crate::request::Request;
 
 use Party::{Evaluator, Garbler};
 
-/// Bytes of the garbler's message after its greeting, which says that it proposes no cut.
+/// The bytes of the garbler's message after its greeting if it proposes no cut.
 const NO_DECOMPOSITION: u64 = 32;
 
-/// Adds the messages of both parties before the phases of a run from stock: the comparison of the stores.
+/// Adds the messages before the phases of a run from stock: greetings and the comparison of the stores.
 fn begin(writer: &mut Writer, epochs: u64) {
     let hello = GREETING_BYTES as u64;
     meet(&mut writer.script, ([hello, NO_DECOMPOSITION], hello), epochs);
 }
 
-/// Adds a digest that both send at the same time.
+/// Adds a digest that both parties send at the same time.
 fn both_say(script: &mut Script) {
     script.exchange([DIGEST], [DIGEST]);
 }
 
-/// Returns the request for this many executions of a program, made in one step.
+/// Returns the request for this many runs of a program, made in one step.
 ///
 /// # Errors
-/// [`Error::Limit`] if it is too much for one step.
+/// [`Error::Limit`] if this is too much for one step.
 pub fn request(program: &Program, executions: u64) -> Result<Request, Error> {
     let times = |count: usize| {
         let all = (count as u64).checked_mul(executions);
@@ -48,15 +48,16 @@ pub fn request(program: &Program, executions: u64) -> Result<Request, Error> {
     })
 }
 
-/// Returns the parameters of the stock for this many executions of a program, made in one step.
+/// Returns the parameters of the stock for this many runs of a program, made in one step.
 ///
 /// # Errors
-/// As [`request`]; [`Error::Usage`] if the security is not offered.
+/// As [`request`]; [`Error::Usage`] for a security other than 40, 64 or 80.
 pub fn stock_parameters(program: &Program, executions: u64, security: Security) -> Result<Parameters, Error> {
     Parameters::for_stock(&request(program, executions)?, security)
 }
 
-/// Adds making the items of a step: components, authenticators, and this many OTs, with those that bind them.
+/// Adds making the items of a step: components, authenticators and OTs. `binding` is the number of masking
+/// OTs.
 fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, binding): (u64, u64)) {
     writer.extend(own + binding);
     let copies = writer.commit_copies(program, parameters);
@@ -73,12 +74,12 @@ fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, b
     writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding)));
 }
 
-/// Returns the scripts of workers, each on its own connection, that make the stock for this many executions
-/// of a program in one step.
+/// Returns the scripts of workers, each on its own connection, that together make the stock for this many
+/// runs of a program in one step.
 ///
 /// # Errors
-/// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered or a
-/// worker has no OTs to make.
+/// [`Error::Limit`] if this is too much for one step, [`Error::Usage`] for a security other than 40, 64 or
+/// 80, or if a worker has no OTs to make.
 pub fn scripts_of_workers(
     program: &Program,
     executions: u64,
@@ -94,9 +95,9 @@ pub fn scripts_of_workers(
         let hello = GREETING_BYTES as u64;
         writer.script.phase("setup");
         writer.script.exchange([hello, size_of::<u32>() as u64], [hello]);
-        both_say(&mut writer.script); // which worker's share of which step it is
+        both_say(&mut writer.script); // step and worker
         make(&mut writer, program, parameters, (own as u64, binding));
-        both_say(&mut writer.script); // that it is stored
+        both_say(&mut writer.script); // the items are stored
         writer.beyond(parameters, &["preprocess", "prepare"]);
         let openings = parameters.openings_bytes(program.components().iter().map(|one| &*one.circuit));
         let mut script = writer.script;
@@ -107,28 +108,29 @@ pub fn scripts_of_workers(
     shares.iter().zip(&parameters).map(one).collect()
 }
 
-/// Returns the script of two parties that meet with empty stores, and make the stock for this many executions
-/// of a program in one step.
+/// Returns the script of two parties that meet with empty stores, and make the stock for this many runs of a
+/// program in one step.
 ///
 /// # Errors
-/// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered.
+/// [`Error::Limit`] if this is too much for one step, [`Error::Usage`] for a security other than 40, 64 or
+/// 80.
 pub fn script_of_filling(program: &Program, executions: u64, security: Security) -> Result<Script, Error> {
     let request = request(program, executions)?;
     let parameters = Parameters::for_stock(&request, security)?;
     let own = request.ots.unwrap_or(0) as u64;
     let binding = stock_ot_binding(security) as u64;
-    // Everything is written into segments as it comes.
+    // All items are written to segments on disk as they are made, so memory for tables is 0.
     let mut writer = Writer::new(&level(security.level())?, 0, true);
     begin(&mut writer, 0);
     agree_to_add(&mut writer.script);
     writer.setup(&[], None);
     writer.prove(Some(2), Some(1), Some(1));
-    both_say(&mut writer.script); // that it is begun
+    both_say(&mut writer.script); // the step begins
     both_say(&mut writer.script); // the parameters
-    both_say(&mut writer.script); // that its ranges are taken
+    both_say(&mut writer.script); // the ranges are taken
     make(&mut writer, program, &parameters, (own, binding));
-    both_say(&mut writer.script); // that it is stored
-    both_say(&mut writer.script); // that both have it
+    both_say(&mut writer.script); // the items are stored
+    both_say(&mut writer.script); // both parties have stored them
     writer.beyond(&parameters, &["setup", "preprocess", "prepare"]);
     let openings = parameters.openings_bytes(program.components().iter().map(|one| &*one.circuit));
     let mut script = writer.script;
@@ -137,9 +139,9 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     Ok(script)
 }
 
-/// Returns the script of a run whose components, authenticators and OTs are in stock. The parties meet for
-/// this run and share this many unused epochs, or their session already exists. The buckets are assumed to be
-/// those of stock made only for this run.
+/// Returns the script of a run whose components, authenticators and OTs are in stock. With `epochs`, the
+/// parties meet for this run, and their stores share this many unused epochs; without it, their session
+/// already exists. Buckets are assumed to be those of stock for this run alone.
 ///
 /// # Errors
 /// As [`script_of_filling`].
@@ -157,7 +159,7 @@ pub fn script_from_stock(
     writer.spilled = used(program, &parameters).map(|_| true).collect();
     epochs.into_iter().for_each(|epochs| begin(&mut writer, epochs));
     agree_to_take(&mut writer.script, "build");
-    // The message that the items are burned; nobody waits for it before the next message.
+    // The head of the log after the burn. The next message does not wait for it.
     writer.script.message(Evaluator, DIGEST);
     let heads =
         used(program, &parameters).map(|(circuit, cut)| u64::from(cut.slots) * circuit.inputs() as u64);

@@ -1,20 +1,20 @@
-//! Kinds of work that no other protocol has.
+//! The kinds of work that only this protocol has.
 
 use brickwork_plan::Work;
 use brickwork_session::Protocol;
 
 use crate::report::Duplo;
 
-/// An OT in one of the random combinations: its label and its share.
+/// An OT's label and share in one of the random combinations.
 pub static COMBINE_OT: Work = Work { name: "duplo.combine-ot", known: [2.09e-9, 2.00e-9, 2.11e-9, 1.98e-9] };
-/// A committed value that is brought to its place.
+/// Moving one committed value to its place in the order of buckets.
 pub static KEEP: Work = Work { name: "duplo.keep", known: [8.90e-10, 8.92e-10, 8.72e-10, 8.76e-10] };
-/// A gate, computed without encryption.
+/// Evaluating one gate in plaintext.
 pub static SIMULATE: Work = Work { name: "duplo.simulate", known: [1.85e-9, 1.42e-9, 1.41e-9, 1.42e-9] };
-/// The exact bound of a proposal.
+/// Computing the exact bound of a proposal.
 pub static BOUND: Work = Work { name: "duplo.bound", known: [2.33e-4, 2.33e-4, 2.33e-4, 2.32e-4] };
 
-/// The time of each phase beyond its work and its messages, in order; for preprocess, per component.
+/// The time that each phase takes beyond its predicted work and messages; in preprocess, for each component.
 pub static BEYOND: [Work; Duplo::PHASES.len()] = [
     Work { name: "duplo.beyond.setup", known: [1.71e-2, 2.15e-2, 1.66e-2, 1.22e-1] },
     Work { name: "duplo.beyond.preprocess", known: [3.55e-3, 6.07e-3, 7.54e-3, 0.0] },
@@ -24,7 +24,7 @@ pub static BEYOND: [Work; Duplo::PHASES.len()] = [
     Work { name: "duplo.beyond.decode", known: [1.48e-4, 1.08e-4, 1.53e-4, 3.82e-4] },
 ];
 
-/// All kinds of work.
+/// All kinds of this file.
 pub(super) static ALL: &[&Work] = &[
     &COMBINE_OT,
     &KEEP,
