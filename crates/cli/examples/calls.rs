@@ -1,6 +1,6 @@
-//! Does what a Python call does, without Python: for each line of stdin it runs both parties and prints how
-//! many seconds that took, and how many of CPU time. The arguments are both inputs and those of
-//! `brickwork run`; `python/measure/calls.py` starts it and compares.
+//! Does the same work as a call from Python, without Python: for each line of stdin it runs both parties, and
+//! prints the seconds and the CPU seconds of the run. The arguments are both inputs, and then those of
+//! `brickwork run`. `python/measure/calls.py` starts this program and compares.
 
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use brickwork_cli::embedded::{self, Line};
 use brickwork_kernels::LargePages;
 use zeroize::Zeroizing;
 
-/// As the command and the Python package have it.
+/// The allocator of the command and of the Python package.
 #[global_allocator]
 static ALLOCATOR: LargePages = LargePages::new();
 

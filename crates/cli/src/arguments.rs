@@ -90,7 +90,7 @@ pub struct Executions {
     pub executions: Option<u32>,
 }
 
-/// The way in which values are read.
+/// The flags about reading values.
 #[derive(Args, Clone, Default)]
 pub struct Reading {
     /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
@@ -109,7 +109,7 @@ pub struct Reading {
     pub rounding: bool,
 }
 
-/// The number of digits after the point in the decimals of a field.
+/// The number of digits after the point for a field of decimals.
 #[derive(Clone)]
 pub struct Scale {
     /// The field's name, alone or with the names of the fields around it, such as `price.net`.
@@ -165,7 +165,7 @@ pub struct ParameterArguments {
     pub executions: Executions,
 }
 
-/// Reads the name of a protocol, or that it is open.
+/// Reads the name of a protocol, or `auto`.
 pub fn protocols() -> impl TypedValueParser<Value = Protocols> {
     let names = ["auto"].into_iter().chain(Protocol::ALL.map(Protocol::name));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
@@ -176,7 +176,7 @@ pub fn protocols() -> impl TypedValueParser<Value = Protocols> {
 
 /// Reads the name of a linking.
 fn linkings() -> impl TypedValueParser<Value = Linking> {
-    // In the order in which the help lists them.
+    // The help lists the linkings in this order.
     let all = [Linking::Standard, Linking::Scmc, Linking::Naive];
     PossibleValuesParser::new(all.map(Linking::name)).try_map(move |name| {
         all.into_iter().find(|linking| linking.name() == name).ok_or("there is no such linking")
@@ -417,7 +417,7 @@ pub struct Address {
     pub connect: Option<String>,
 }
 
-/// The time for which a listener waits.
+/// The flag that makes a listener wait on after a refusal.
 #[derive(Args)]
 pub struct Keep {
     /// With --listen: tell a peer with another program, other flags or another version the reason, and go on

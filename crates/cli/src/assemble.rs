@@ -26,8 +26,8 @@ pub struct Arguments {
     /// The file to write; by default it is beside FILE, and isa.bwp for the library
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The instructions are this party's secret: write the program that can execute any instructions; the
-    /// peer's source has none
+    /// This party's instructions are secret: write the program that can execute any instructions; the peer's
+    /// source has none
     #[arg(long, value_name = "ROLE")]
     secret_program: Option<Role>,
     /// Write the input of the party that has the secret instructions, to a new file

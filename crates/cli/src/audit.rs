@@ -1,8 +1,8 @@
-//! `--audit FILE`: a local note that says whether the evaluator had to recover from a cheat.
+//! `--audit FILE`: a local note that tells whether the evaluator had to recover from a cheat.
 //!
-//! A garbler can cheat in a way that makes this depend on the evaluator's input. Therefore it is written
-//! nowhere else: not in an output, JSON, a log or the exit code. With the flag, every run writes a note of
-//! the same length after the connection is closed, whether a recovery happened or not.
+//! A garbler can cheat so that this depends on the evaluator's input. Therefore nothing else shows it: no
+//! output, JSON, log or exit code. With the flag, every run writes a note of the same length after the
+//! connection is closed.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::hex;
 
-/// The file for the evaluator's notes that must not show elsewhere.
+/// The flag for the file with the evaluator's notes.
 #[derive(Args, Clone, Default)]
 pub struct AuditArguments {
     /// Append a line to this file that says whether the garbler cheated and the evaluator recovered from it
@@ -33,7 +33,7 @@ pub struct AuditArguments {
     pub audit: Option<PathBuf>,
 }
 
-/// A file that is open for one line.
+/// A file of notes that is open for one line.
 pub struct Audit {
     path: PathBuf,
     file: File,
@@ -45,8 +45,8 @@ impl Audit {
         Ok(Audit { path: path.to_owned(), file: files::append_private(path)? })
     }
 
-    /// Notes the end of a run, after its connection is closed. If the file cannot be written, the output is
-    /// still printed; a failure does not depend on the note.
+    /// Writes the note about a run whose connection is closed. If the file cannot be written, this only
+    /// warns, with the same warning for both values, and the output is still printed.
     pub fn note(mut self, garbler: PublicKey, program: &[u8; 32], recovered: bool) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());
         if let Err(e) = self
@@ -63,7 +63,7 @@ impl Audit {
     }
 }
 
-/// Has the same length for both values.
+/// Returns the line, which has the same length for both values of `recovered`.
 fn line(now: u64, garbler: PublicKey, program: &[u8; 32], recovered: bool) -> String {
     let line = json!({
         "time": now,
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((no.len(), no.replace(r#""recovered":0"#, r#""recovered":1"#)), (yes.len(), yes));
     }
 
-    /// Every run appends a line, in a file that only the owner can read.
+    /// Every run appends a line, and only the owner can read the file.
     #[test]
     fn every_run_is_noted_behind_the_others() {
         let folder = tempfile::tempdir().unwrap();

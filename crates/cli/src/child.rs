@@ -1,8 +1,8 @@
 //! The processes that `brickwork run` starts, one for each party.
 //!
-//! A child reads its task, the program, its key and its input from stdin, so that neither a command line nor
-//! a file shows them, and the program is compiled once. The end of stdin means that the parent has ended. It
-//! ends the child, so that none outlives its parent.
+//! A child reads its task, the program, its key and its input from stdin. So neither a command line nor a
+//! file shows them, and the program is compiled once. The end of stdin shows that the parent has ended. It
+//! ends the child, so that no child outlives its parent.
 
 use std::io::{self, Read, Write};
 
@@ -15,10 +15,10 @@ use crate::failure::{Failure, code};
 use crate::party::{self, Host, PartyTask};
 use crate::report::Report;
 
-/// The name of the command that a child is.
+/// The name of the command for a child.
 pub const COMMAND: &str = "child";
 
-/// Longest message to a child.
+/// The largest message to a child.
 const MAX_BYTES: u64 = 8 << 30;
 
 /// Returns the message for a child: its task, the program as [`Program::to_bytes`] writes it, the key in PEM
@@ -38,13 +38,13 @@ pub fn message(
     Ok(message)
 }
 
-/// Writes a message to a child. An error is not reported here: if the child has ended, its own output
-/// explains why.
+/// Writes a message to a child. An error is ignored here: if the child has ended, its own output explains
+/// why.
 pub fn send(stdin: &mut impl Write, message: &[u8]) {
     let _ = stdin.write_all(message).and_then(|()| stdin.flush());
 }
 
-/// Plays the party of the message on stdin.
+/// Runs the party that the message on stdin describes.
 pub fn run(quiet: bool) -> Result<Report, Failure> {
     let broken = || {
         let hint = "call `brickwork garbler`, `evaluator` or `run`";

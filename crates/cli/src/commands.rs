@@ -1,4 +1,4 @@
-//! The commands.
+//! The command line: all commands and the flags of every command.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use crate::{
     manual, party, plan, preprocess, run, serve, session, simulate, stock, worker,
 };
 
-/// The text of `--version`. Cargo compiles hooks for a cheater into all programs that it builds together with
-/// the adversary's.
+/// The text of `--version`. If Cargo builds this program together with the adversary's, it also compiles the
+/// hooks for a cheater into this one.
 const VERSION: &str = match brickwork::HAS_HOOKS {
     false => env!("CARGO_PKG_VERSION"),
     true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
@@ -21,7 +21,7 @@ const VERSION: &str = match brickwork::HAS_HOOKS {
 #[derive(Serialize)]
 pub struct Versions {
     version: &'static str,
-    /// The commit that it was built from, if `BRICKWORK_COMMIT` named it to the compiler.
+    /// The commit from which the command was built, if `BRICKWORK_COMMIT` was set for the compiler.
     commit: Option<&'static str>,
     hooks: bool,
     /// The version of the protocols' messages.
@@ -40,7 +40,7 @@ struct Formats {
 }
 
 impl Versions {
-    /// Those of this build.
+    /// The versions of this build.
     pub const HERE: Versions = Versions {
         version: env!("CARGO_PKG_VERSION"),
         commit: option_env!("BRICKWORK_COMMIT"),

@@ -80,10 +80,10 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         ));
     }
     files::write_whole(&output, &bytes)?;
-    // If the output format cannot express the whole program, the file describes another program.
+    // A format that cannot express the whole program changes it, so the written file is read again.
     let name = output.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let written = match arguments.emit {
-        // The program's components are not part of the file.
+        // A CompGC function refers to the components of the program, which are not in its file.
         Format::CompGc => compgc::read(&bytes, |name| component(&program, name))?,
         _ => formats::load(&bytes, &name)?,
     };

@@ -7,7 +7,7 @@ pub const MAX_DIGITS: u8 = 100;
 
 /// Returns the integer of a decimal with at most this many digits after this mark, or without a mark. Other
 /// texts are returned unchanged, including hexadecimal numbers and wire bits: they become bits or are refused
-/// later. An error contains nothing of the text.
+/// later. An error does not contain the text.
 pub fn integer(text: &str, digits: Option<u8>, mark: char) -> Result<Cow<'_, str>, String> {
     let (sign, magnitude) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -63,7 +63,7 @@ mod tests {
         assert!(why.contains("this is a decimal") && !why.contains("77"), "{why}");
     }
 
-    /// A text that is no number does not become one, not even by added zeros.
+    /// A text that is not a number stays the same, and gets no zeros.
     #[test]
     fn what_is_no_decimal_stays_what_it_is() {
         for text in [

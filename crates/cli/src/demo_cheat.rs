@@ -1,5 +1,5 @@
 //! `brickwork demo-cheat`: starts the program that demonstrates attacks. It is a separate program, because
-//! this one has no hooks for a cheater.
+//! `brickwork` is built without hooks for a cheater.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,6 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::report::Report;
 
-/// The program that demonstrates attacks.
 const PROGRAM: &str = "brickwork-demo-cheat";
 
 /// Watch a cheater: list the attacks on the protocol, or run one many times and see how it ends
@@ -27,10 +26,10 @@ pub struct Arguments {
     runs: u32,
 }
 
-/// Runs the other program, with its output and exit code; returns only if that program is missing.
+/// Runs the other program, with its output and exit code. This returns only if the program is missing.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Report, Failure> {
     let beside = std::env::current_exe().ok().and_then(|own| beside(&own));
-    // If it is not beside this program, the system searches for it in PATH.
+    // If the program is not beside this one, the system searches for it in PATH.
     let mut command = Command::new(beside.unwrap_or_else(|| PROGRAM.into()));
     command.args(&arguments.attack).arg(format!("--runs={}", arguments.runs));
     if json {
@@ -45,7 +44,7 @@ fn beside(own: &Path) -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// Replaces this process by the command; returns the reason if that fails.
+/// Replaces this process by the command. If that fails, returns the reason.
 fn become_it(command: &mut Command) -> std::io::Error {
     std::os::unix::process::CommandExt::exec(command)
 }

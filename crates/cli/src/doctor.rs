@@ -77,19 +77,19 @@ pub struct Arguments {
 /// The result of a check.
 enum Finding {
     Good(String),
-    /// It was not checked; the flag that would request it.
+    /// The check was not made; the text names the flag that requests it.
     NotChecked(String),
     Failed(Failure),
 }
 
-/// The results, in order.
+/// The results of all checks, in order.
 #[derive(Default)]
 struct Findings {
     done: Vec<(&'static str, Finding)>,
 }
 
 impl Findings {
-    /// Notes the result of a check; returns its value.
+    /// Records the result of a check; returns its value.
     fn note<T>(&mut self, name: &'static str, result: Result<(T, String), Failure>) -> Option<T> {
         let (value, finding) = match result {
             Ok((value, detail)) => (Some(value), Finding::Good(detail)),
@@ -99,20 +99,20 @@ impl Findings {
         value
     }
 
-    /// Notes a check that was not requested, or that needs something that is missing.
+    /// Records that a check was not requested, or lacks something that it needs.
     fn skip(&mut self, name: &'static str, why: impl Into<String>) {
         self.done.push((name, Finding::NotChecked(why.into())));
     }
 
-    /// Notes that a requested check failed because it needs other checks: a missing answer counts as a
-    /// failure.
+    /// Records the failure of a requested check that needs other checks. A check that could not be made
+    /// counts as failed.
     fn fail(&mut self, name: &'static str, flag: &str, lacking: Option<String>) {
         let hint = lacking.unwrap_or_default();
         let failure = Failure::usage(format!("{flag} asks for this check, which could not be made"), hint);
         self.done.push((name, Finding::Failed(failure)));
     }
 
-    /// Runs a check of the value of a flag.
+    /// Checks the value of a flag.
     fn of_flag<A, T>(
         &mut self,
         name: &'static str,
@@ -130,7 +130,7 @@ impl Findings {
     }
 }
 
-/// Returns the reason why a check cannot run: the flags that it needs and that are missing or wrong.
+/// Returns why a check cannot be made: the flags that it needs and that are missing or wrong.
 fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
     let missing: Vec<&str> = needs.iter().filter(|(_, given, _)| !given).map(|(flag, ..)| *flag).collect();
     match (missing.is_empty(), needs.iter().all(|(.., good)| *good)) {
@@ -179,7 +179,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         need("--identity", arguments.identity.is_some(), identity.is_some()),
         need("--peer", arguments.peer.is_some(), peer.is_some()),
     ];
-    // Describes the run, as far as it is known. Without keys, no stock can belong to this party, but
+    // This describes the run as far as it is known. Without keys, no stock belongs to this party, but
     // everything else can be checked.
     let own = identity.as_ref().map(Identity::public_key);
     let nobody = PublicKey::from_bytes([0; 32]);
@@ -311,7 +311,7 @@ fn kernel() -> String {
     format!("{}{remark}", kernel.name())
 }
 
-/// Checks whether the program accepts this input. Its bits are erased; the result is their number.
+/// Checks whether the program accepts this input. Returns the number of bits; the bits themselves are erased.
 fn check_input(
     findings: &mut Findings,
     arguments: &Arguments,
@@ -354,7 +354,7 @@ fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>
     Ok((None, words))
 }
 
-/// Checks that more stock can be made with this peer, or with all of them.
+/// Checks that more stock can be made with this peer, or with all peers.
 fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Result<((), String), Failure> {
     let mut words = "less than half of any peer's attempts is used up".to_owned();
     for (account, _) in store.accounts()? {
@@ -382,17 +382,17 @@ fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Re
     Ok(((), words))
 }
 
-/// The needs of a run without stock.
+/// The resources of a run without stock.
 struct Planned {
     /// The garbler's proposal.
     proposed: Option<Proposed>,
-    /// Bytes of memory of this party.
+    /// Bytes of memory that this party needs.
     memory: u64,
-    /// Bytes of its temporary files.
+    /// Bytes of this party's temporary files.
     disk: u64,
 }
 
-/// Plans a run without stock; for an evaluator, with the standard proposal of a garbler.
+/// Plans a run without stock. An evaluator assumes the standard proposal of a garbler.
 fn plan(work: &Work) -> Result<(Planned, String), Failure> {
     let played = protocols::played(work.request.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
@@ -456,18 +456,18 @@ fn memory(need: u64, allowed: Option<u64>) -> Result<((), String), Failure> {
     Ok(((), both))
 }
 
-/// Returns the items that a run would take from this party's stock.
+/// Describes the items that a run would take from this party's stock.
 fn stock(
     work: &Work,
     directory: &Path,
     store: Option<&Store>,
 ) -> Result<(Option<Proposed>, String), Failure> {
-    // The garbler proposes a cut that is in stock, if there is one; an evaluator looks for the given cut.
+    // The garbler proposes a cut that is in stock, if there is one. The evaluator checks the given cut.
     let proposed = match work.party {
         Party::Garbler if work.request.parameters.protocol == Protocol::Duplo => {
             Some(work.proposal(store, None)?)
         }
-        // If another protocol has no choice, nothing is proposed.
+        // Another protocol has no choice, so nothing is proposed.
         _ => None,
     };
     let Some(store) = store else {
@@ -490,8 +490,8 @@ fn stock(
     }
 }
 
-/// Returns how much of this program a store has for these two parties, and the other levels for which it has
-/// stock.
+/// Returns for how many runs of this program a store has stock for these two parties, and its other security
+/// levels.
 fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> {
     let ours =
         |epoch: &&Inventory| epoch.epoch.role == work.party && epoch.epoch.identities == work.job.identities;
@@ -513,7 +513,7 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
     Ok(format!("{} has {} of it{level}{others}", directory.display(), plural(executions, "execution")))
 }
 
-/// Meets the peer and compares everything that can be compared without a run.
+/// Connects to the peer and compares everything that can be compared without a run.
 fn connection(
     arguments: &Arguments,
     (identity, peer): (&Identity, PublicKey),
@@ -524,7 +524,7 @@ fn connection(
     quiet: bool,
 ) -> Result<String, Failure> {
     let options = arguments.resources.options(work.party);
-    // The fastest cut may be another one during the run, but stock stays.
+    // A run without stock may choose a faster cut; the cut of stock is fixed.
     let has_others = work.given.given().slot_count() > 1 || work.given.has_source();
     let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
     let sheet = ways.sheet(part, proposed.as_ref().map(Proposed::offer), open)?;
@@ -541,13 +541,13 @@ fn connection(
                 break met;
             }
             tracing::warn!("refused the peer, which would begin a run: this is `doctor`");
-            // A peer that has gone away needs no reason.
+            // If the peer has gone away, it does not need the reason.
             let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
         }
     };
     let proposed = proposed.as_ref().map(|proposed| &proposed.program);
     let agreed = match sheet.settled(&met.sheet) {
-        // The peer takes part in another protocol than the one that was looked at.
+        // The peer accepts another protocol than the one that was checked above.
         Ok(way) if way > 0 => {
             let again = ways.led_by(way).sheet(part, None, true)?;
             again.proposes_again(&sheet, &mut met)?;

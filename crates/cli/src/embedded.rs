@@ -1,7 +1,7 @@
 //! The commands as functions within another process, on its own threads: the basis of the Python package.
 //! Nothing is printed, neither results nor progress, and stdin is not read.
 //!
-//! Waiting and computing end when the [`Stop`] is requested; [`Progress`] shows the progress of a run.
+//! Waiting and computing end when the [`Stop`] is requested. [`Progress`] shows how far a run is.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -40,26 +40,26 @@ pub type Answer = Result<(Value, String), Value>;
 #[derive(Default)]
 pub struct Line {
     stop: Stop,
-    /// Another thread reads it.
+    /// The progress, which another thread reads.
     pub progress: Arc<Progress>,
-    /// Set from the request to stop until the work has ended.
+    /// Present from the request to stop until the work has ended.
     erasing: Mutex<Option<Erasing>>,
 }
 
 impl Line {
     /// Asks the work to stop, from another thread. Until the work [has ended](Line::ended), all freed memory
-    /// is erased, because unwinding alone erases only values with their own destructor.
+    /// is erased. Unwinding alone would erase only values with a destructor for it.
     pub fn ask_to_stop(&self) {
         self.erasing.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Erasing::begin);
         self.stop.ask();
     }
 
-    /// Marks that all work has ended.
+    /// Notes that all work has ended.
     pub fn ended(&self) {
         self.erasing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Runs work until another thread asks to stop.
+    /// Runs work; if another thread asks to stop, the work ends at once.
     fn run<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         match self.stop.run(|| self.progress.enter(work)) {
             Ok(done) => self.told(done),
@@ -67,15 +67,15 @@ impl Line {
         }
     }
 
-    /// Runs work until another thread has asked to stop and the work waits for a peer: a check that is about
-    /// to fail is completed.
+    /// Runs work; if another thread asks to stop, the work ends when it next waits for the peer. So a check
+    /// that is about to fail is completed.
     fn see<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.told(self.stop.enter(|| self.progress.enter(work)))
     }
 
-    /// Returns the result of ended work. If a stop was requested, it returns that the work stopped, because
-    /// one party may first see that the other stopped party has closed the connection. A peer's cheat is
-    /// reported in any case.
+    /// Returns the result of work that has ended. After a request to stop, any error becomes "stopped",
+    /// because a party may see first that the other stopped party has closed the connection. Only a peer's
+    /// cheat is reported in any case.
     fn told<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         match done {
             Err(failure) if self.stop.is_asked() && !failure.is(code::PEER) => Err(Failure::stopped(Stopped)),
@@ -96,7 +96,7 @@ pub fn begin(log: impl Fn(&str) + Send + Sync + 'static) {
     let _ = to.with_max_level(tracing::Level::INFO).with_writer(writer).try_init();
 }
 
-/// Protects the memory against dumps and against other processes of this user.
+/// Protects the memory against core dumps and against other processes of this user.
 pub fn harden() {
     crate::keep_memory_private();
 }
@@ -131,7 +131,7 @@ pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answ
         match &cli.command {
             Command::Run(_) => Err(elsewhere("run")),
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
-            // Such a command would replace this process.
+            // These commands replace the process, or need processes of their own.
             Command::DemoCheat(_) => Err(elsewhere("demo_cheat")),
             Command::Worker(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
             Command::Serve(_) => Err(Failure::usage("a service is a process", "start `brickwork serve`")),
@@ -144,8 +144,8 @@ pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answ
     }))
 }
 
-/// Runs this party, according to its flags. The key is in PEM form, and the input is a value of `--input`;
-/// without them the flags name files. `listens` receives the address if the party listens.
+/// Runs this party, according to its flags. The key is in PEM form, and the input is a value for `--input`.
+/// Without them, the flags must name files. `listens` receives the address if the party listens.
 ///
 /// # Errors
 /// As [`call`].
@@ -165,8 +165,8 @@ pub fn take_part(
     }))
 }
 
-/// Runs both parties on two threads, as `run` does in two processes. These inputs replace those that flags
-/// would name.
+/// Runs both parties on two threads, as `run` does in two processes. These inputs replace the inputs of the
+/// flags.
 ///
 /// # Errors
 /// As [`call`].
@@ -186,9 +186,9 @@ pub fn run_both(
     }))
 }
 
-/// Begins a session that runs step by step, according to its flags. They are those of [`take_part`] for the
-/// peer, the protocol, this machine and the store. Without a store, `--program FILE=TIMES` names each program
-/// and how often it may run.
+/// Begins a session in which programs run one by one, as the flags describe it. The flags are those of
+/// [`take_part`] for the peer, the protocol, this machine and the store. Without a store, `--program
+/// FILE=TIMES` names each program and how often it may run.
 ///
 /// # Errors
 /// As [`call`].
@@ -224,7 +224,7 @@ pub fn add(session: &mut Standing, file: &str, line: &Line) -> Answer {
     answer(line.run(|| session.add(file).map(added)))
 }
 
-/// Makes stock in a session with a store: arguments `FILE[:NAME]=COUNT`.
+/// Makes stock in a session with a store. The arguments have the form `FILE[:NAME]=COUNT`.
 ///
 /// # Errors
 /// As [`step`].
@@ -237,7 +237,7 @@ pub fn session_is_over() -> Value {
     standing::ended().value()
 }
 
-/// Returns the error for using something that was begun before this process was forked.
+/// Returns the error for an object that was made before this process was forked.
 pub fn forked() -> Value {
     standing::forked().value()
 }
@@ -250,8 +250,8 @@ pub fn close(session: &mut Standing, line: &Line) -> Answer {
     answer(line.run(|| session.close()))
 }
 
-/// Makes a worker of one lane of a job, according to its flags, which are those of `brickwork worker`. It has
-/// not met its peer yet.
+/// Makes a worker for one lane of a job, with the flags of `brickwork worker`. The worker has not connected
+/// to its peer yet.
 ///
 /// # Errors
 /// As [`call`].
@@ -261,20 +261,20 @@ pub fn worker(flags: &[String]) -> Result<Worker, Value> {
 
 /// A task of a worker.
 pub enum WorkerTask {
-    /// Meet the peer's worker.
+    /// Connect to the peer's worker.
     Meet,
     /// Make stock for this many partitions.
     Fill(u32),
-    /// Run a partition on an input in the form of a flag's value.
+    /// Run a partition on an input, which has the form of a flag's value.
     Run(u32, Option<Zeroizing<String>>),
-    /// Tell whether stock may have been used for a partition.
+    /// Return whether stock may have been used for a partition.
     Look(u32),
     /// End the session.
     Close,
 }
 
-/// Runs a task of a worker. `listens` receives the address if it waits for its peer. If a stop is requested
-/// during a computation, it stops when it next waits for its peer.
+/// Runs a task of a worker. `listens` receives the address if the worker listens. If a stop is requested
+/// during a computation, the task ends when it next waits for its peer.
 ///
 /// # Errors
 /// As [`call`].
@@ -295,8 +295,8 @@ pub fn work(
     }))
 }
 
-/// Coordinates a job to its end with the caller's workers, according to its flags. `listens` receives the
-/// address if it listens.
+/// Coordinates a job to its end with the caller's workers, as the flags describe it. `listens` receives the
+/// address if this party listens.
 ///
 /// # Errors
 /// As [`call`].
@@ -311,7 +311,7 @@ pub fn coordinate(
     answer(line.run(|| foreign::run(flags, hands, &mut host)))
 }
 
-/// Simulates a program. These inputs replace those that flags would name.
+/// Simulates a program. These inputs replace the inputs of the flags.
 ///
 /// # Errors
 /// As [`call`].
@@ -330,11 +330,10 @@ pub fn simulate(
     }))
 }
 
-/// Reads the program that arguments of `info` name into `keeps`, and describes it. The result has its
-/// `digest`, its number of `and_gates`, and for each of `inputs` and `outputs` the `name`, the `party` (of an
-/// output `garbler`, `evaluator`, `both` or `nobody`) and the `type`: `{"uint": bits}`, `{"int": bits}`,
-/// `{"fixed": [bits, behind the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type],
-/// …]}`.
+/// Reads the program of an `info` command into `keeps`, and describes it. The result has its `digest`, its
+/// number of `and_gates`, and for each of `inputs` and `outputs` the `name`, the `party` (of an output
+/// `garbler`, `evaluator`, `both` or `nobody`) and the `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed":
+/// [bits, behind the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].
@@ -383,8 +382,8 @@ fn kind(ty: &Type) -> Value {
     }
 }
 
-/// Describes the program of a run or a plan in the cut that its record names, as `info` does; the arguments
-/// are those of `info` or of the plan.
+/// Describes the program of a run or a plan, in the cut of its record, as `info` does. The arguments are
+/// those of `info` or of the plan.
 ///
 /// # Errors
 /// As [`call`].
@@ -407,8 +406,7 @@ pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line:
     answer(line.run(describe))
 }
 
-/// Converts output bits to values, as under `outputs` of a run's `--json`, for the garbler and the evaluator
-/// of this program with these executions.
+/// Converts the output bits of the garbler and of the evaluator to values, in the form of a run's `--json`.
 ///
 /// # Errors
 /// As [`call`]; also if the number of bits is wrong.
@@ -434,8 +432,8 @@ pub fn outputs(program: &Program, executions: Option<u32>, bits: [Option<&str>; 
     answer(line.run(read))
 }
 
-/// Returns the page of `--report` about the result of a run, a plan, a comparison or a program, with its
-/// outputs if `outputs` is true. With a path the page is written to this file, which only its owner can read.
+/// Returns the page of `--report` about a run, a plan, a comparison or a program. It shows outputs only if
+/// `outputs` is true. With a path the page is written to this file, which only its owner can read.
 ///
 /// # Errors
 /// The reason, as under `error` of `--json`.
@@ -469,7 +467,7 @@ pub fn checks() -> Vec<Cheat> {
         .chain(all(compgc::Cheat::ALL))
         .chain(all(semi_honest::Cheat::ALL))
         .collect();
-    // Different parts may have a check of the same name.
+    // Different parts may have checks of the same name.
     let mut seen = std::collections::HashSet::new();
     checks.retain(|cheat| seen.insert((cheat.part(), cheat.check())));
     checks
@@ -501,7 +499,7 @@ mod tests {
     use super::*;
     use brickwork::stop;
 
-    /// If a worker is asked to stop during a check, the check is completed, and its failure is reported; any
+    /// If a worker is asked to stop during a check, the check is completed and its failure is reported. Any
     /// other failure counts as stopped.
     #[test]
     fn a_check_that_has_begun_is_looked_at_to_its_end() {

@@ -1,4 +1,4 @@
-//! `brickwork examples`: the standard library's programs, to read and to run.
+//! `brickwork examples`: the programs of the standard library, to read and to run.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -65,7 +65,7 @@ fn list() -> Report {
     Report::new(json!({ "examples": std_library().iter().map(entry).collect::<Vec<_>>() }), human)
 }
 
-/// Writes these files and their inputs, and says how to run them.
+/// Writes these files and their inputs, and returns how to run them.
 fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
     fs::create_dir_all(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
     let (mut written, mut commands, mut human) = (Vec::new(), Vec::new(), String::new());
@@ -80,7 +80,7 @@ fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
             let path = in_folder(folder, name);
             match fs::read(&path) {
                 Ok(there) if there == text.as_bytes() => {}
-                // Somebody may have edited it.
+                // A user may have edited the existing file.
                 Ok(_) => {
                     let why =
                         io::Error::new(io::ErrorKind::AlreadyExists, "another file of this name is there");
@@ -102,7 +102,7 @@ fn write(folder: &Path, files: &[StdFile]) -> Result<Report, Failure> {
     Ok(Report::new(json!({ "written": written, "commands": commands }), human))
 }
 
-/// Returns the path of a file, without a dot for the current folder.
+/// Returns the path of a file in a folder; in the current folder it is the bare name.
 fn in_folder(folder: &Path, name: &str) -> PathBuf {
     if folder == Path::new(".") { name.into() } else { folder.join(name) }
 }

@@ -1,4 +1,4 @@
-//! Errors in the user's view: an exit code, a message, and a hint how to solve it.
+//! The errors that users see: an exit code, a message, and a hint about the remedy.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -9,11 +9,11 @@ use brickwork::{Error, ErrorKind, ProtocolError};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapError};
 use serde_json::{Value, json};
 
-/// The error of a command: one of the library, or of the command itself.
+/// The error of a command: an error of the library, or of the command itself.
 #[derive(Debug)]
 pub struct Failure {
     error: Error,
-    /// A longer human form, and further fields of the JSON form.
+    /// A longer text for people, and further fields of the JSON form.
     details: Option<Box<(String, Value)>>,
 }
 
@@ -84,7 +84,7 @@ pub fn codes_text() -> String {
     format!("Exit codes:\n{}", CODES.iter().map(line).collect::<String>())
 }
 
-/// Commands and flags of the design that this version lacks: using one is an error that says so.
+/// Commands and flags of the design that this version lacks. Using one is an error with this reason.
 const NOT_BUILT: [&str; 1] = ["vole"];
 
 impl Failure {
@@ -92,7 +92,7 @@ impl Failure {
         Error::new(kind, message, hint.into()).into()
     }
 
-    /// Adds a longer human form, and further fields for the JSON form.
+    /// Adds a longer text for people, and further fields for the JSON form.
     pub fn with_details(mut self, human: String, fields: Value) -> Self {
         self.details = Some(Box::new((human, fields)));
         self
@@ -154,7 +154,7 @@ impl Failure {
         Failure { error: self.error.within(place), ..self }
     }
 
-    /// Returns whether it is of this kind.
+    /// Returns whether the failure is of this kind.
     pub fn is(&self, kind: ErrorKind) -> bool {
         self.kind() == kind
     }
@@ -163,7 +163,7 @@ impl Failure {
         ExitCode::from(self.error.exit_code())
     }
 
-    /// Returns the text for stdout with `--json`.
+    /// Returns the JSON text for stdout with `--json`.
     pub fn json(&self) -> String {
         format!("{}\n", json!({ "error": self.value() }))
     }
@@ -197,7 +197,7 @@ impl Failure {
         self.error.hint()
     }
 
-    /// Returns the text for stderr otherwise.
+    /// Returns the text for stderr without `--json`.
     pub fn human(&self) -> String {
         match (&self.details, self.error.diagnostics()) {
             (Some(details), _) => details.0.clone(),
@@ -250,12 +250,12 @@ impl From<clap::Error> for Failure {
     }
 }
 
-/// Returns whether clap's own message would say less than ours.
+/// Returns whether our message tells more than clap's.
 pub fn is_special(error: &clap::Error) -> bool {
     not_built(error).is_some()
 }
 
-/// Returns the requested feature, if it belongs to the design but not to this version.
+/// Returns the requested feature, if the design has it and this version does not.
 fn not_built(error: &clap::Error) -> Option<String> {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

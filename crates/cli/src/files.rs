@@ -18,19 +18,19 @@ use zeroize::Zeroizing;
 use crate::failure::Failure;
 use crate::parse_errors;
 
-/// Largest program file.
+/// The largest program file.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
-/// Largest file with a party's input.
+/// The largest file with a party's input.
 pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 
-/// Largest key file.
+/// The largest key file.
 pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
-/// Bytes that are read before the next check whether to stop.
+/// The bytes that are read before the next check whether to stop.
 const PIECE: u64 = 16 << 20;
 
-/// Reads all of `source`, unless it is longer than `limit`, because a device or a pipe may never end.
+/// Reads all of `source`, up to `limit` bytes. The limit is needed because a device or a pipe may never end.
 pub fn read_all(
     source: io::Result<impl Read>,
     limit: u64,
@@ -39,7 +39,7 @@ pub fn read_all(
     let mut bytes = Zeroizing::new(Vec::new());
     let read = source.and_then(|source| {
         let mut source = source.take(limit + 1);
-        // It reads in pieces, so that another thread can stop it.
+        // It reads piece by piece, so that another thread can stop it.
         while source.by_ref().take(PIECE).read_to_end(&mut bytes)? > 0 {
             look();
         }
@@ -52,7 +52,7 @@ pub fn read_all(
     Ok(bytes)
 }
 
-/// Makes an error: stdin can hold the value of only one party.
+/// Makes the error for two values from stdin, which can hold only one.
 pub fn one_from_stdin() -> Failure {
     Failure::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
 }
@@ -93,7 +93,7 @@ pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Failure> {
 /// such a file.
 ///
 /// # Errors
-/// The place and the kind of the mistake, but nothing of the text, which may hold a secret.
+/// The place and the kind of the mistake. It contains nothing of the text, which may hold a secret.
 pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Result<T, Failure> {
     let text = text(path, private)?;
     toml::from_str(&text).map_err(|e| {
@@ -101,7 +101,8 @@ pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Resu
     })
 }
 
-/// Refuses the name that means stdin for inputs, because stdout is for the results of the command.
+/// Refuses `-`, which stands for stdin in inputs, as an output file: stdout is for the results of the
+/// command.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
     match path == Path::new("-") {
         true => Err(Failure::usage(
@@ -124,10 +125,10 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     one == other || matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Writes a file completely or not at all: an existing file stays until everything is written.
+/// Writes a file completely or not at all. An existing file stays until all bytes are written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     check_output(path)?;
-    // A symbolic link stays, and the file that it points to is replaced.
+    // A symbolic link stays, and its target is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let before = std::fs::metadata(&target).ok();
     let written = match &before {
@@ -143,7 +144,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io:
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Errors do not contain the name of the temporary file, which the user does not know.
+    // Errors must not show the name of the temporary file, which the user does not know.
     let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
     let mut file = file.map_err(|e| io::Error::from(e.kind()))?;
     file.as_file_mut().write_all(bytes)?;
@@ -153,7 +154,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io:
     file.persist(target).map(drop).map_err(|e| e.error)
 }
 
-/// The hint how to get the key of a store.
+/// The hint about the key of a store.
 pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork \
                                   keygen --store-key -o FILE` makes one";
 
@@ -179,7 +180,7 @@ pub fn identity(path: &Path) -> Result<Identity, Failure> {
     Ok(identity_and_pem(path)?.0)
 }
 
-/// Reads an [`identity`], and its text.
+/// Returns an [`identity`] together with its text.
 pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
@@ -199,7 +200,7 @@ pub fn private_bytes(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, Fail
     read_all(Ok(file), limit, &name)
 }
 
-/// Opens a file with secrets to append to it; a new one can be read only by its owner.
+/// Opens a file with secrets to append to it. If it is new, only its owner can read it.
 pub fn append_private(path: &Path) -> Result<File, Failure> {
     let file = private::options().append(true).create(true).open(path);
     let file = file.map_err(|e| Failure::cannot_write(path, &e))?;
@@ -207,8 +208,8 @@ pub fn append_private(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Refuses an open file with a secret that other users can read or change. It checks the open file, because
-/// another user could replace the file with this name.
+/// Refuses a file with a secret that other users can read or change. It checks the open file, because another
+/// user could have replaced the file of this name.
 pub fn check_private(file: &File, path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     {
@@ -226,7 +227,7 @@ pub fn check_private(file: &File, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns the users besides this one and root who can read or change a file, if there are any.
+/// Returns an error if users besides this one and root can read or change a file.
 #[cfg(unix)]
 fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static str)> {
     if mode & 0o077 != 0 {
@@ -272,7 +273,7 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
         .map_err(|e: brickwork::ProtocolError| Failure::input(format!("--peer: {path}: {e}"), hint))
 }
 
-/// A temporary folder for programs, deleted when this is dropped.
+/// A temporary folder for programs, which is deleted when this is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -281,7 +282,7 @@ impl Folder {
         Rng::new("brickwork temporary folder")?.fill(&mut name);
         let path = std::env::temp_dir().join(format!("brickwork-{:016x}", u64::from_le_bytes(name)));
         let mut builder = std::fs::DirBuilder::new();
-        // Other users cannot put another program there.
+        // Other users cannot write into this folder.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).map_err(|e| Failure::cannot_write(&path, &e))?;
@@ -295,7 +296,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // If it cannot be deleted, only programs remain, which are no secrets.
+        // If it cannot be deleted, only programs remain, which are not secret.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -20,7 +20,7 @@ use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
 use crate::{programs, values};
 
-/// Flags that only protocols have: they are refused with a hint, which clap alone would not give.
+/// Flags that only protocols have. They are refused with a hint that clap would not give.
 #[derive(Args)]
 struct OfProtocols {
     #[arg(long = "security", hide = true, value_name = "S", value_parser = no_security)]
@@ -233,7 +233,7 @@ impl Inputs {
         let (mark, digest, encoding) = private(&self.tokens, formats::read_encoding)?;
         is_of(&program, &digest, &self.program.file)?;
         let [garbler, evaluator] = self.values.bits(&program, None)?;
-        // All memory is reserved at once, so that no copy remains.
+        // All memory is reserved at once, because a growing vector would leave copies behind.
         let mut all = zeroize::Zeroizing::new(Vec::with_capacity(garbler.len() + evaluator.len()));
         all.extend_from_slice(&garbler);
         all.extend_from_slice(&evaluator);
@@ -308,7 +308,7 @@ impl Decode {
             (None, Some(path)) => {
                 let (of_checking, digest, checking) = private(path, formats::read_checking)?;
                 mark.fits(&of_checking).map_err(strangers)?;
-                // Files that were damaged on the way are refused before this.
+                // If a file was damaged in transit, an earlier check has refused it.
                 let bits = checking.decode(&outputs).map_err(|e| {
                     let hint = "nobody evaluated this garbled circuit to these outputs: use them for nothing";
                     Failure::new(code::PEER, format!("forged outputs: {e}"), hint)
@@ -344,7 +344,7 @@ impl Decode {
     }
 }
 
-/// Refuses another program than the garbled one, even with the same widths.
+/// Refuses a program other than the garbled one, even if it has the same widths.
 fn is_of(program: &Program, garbled: &ProgramDigest, path: &Path) -> Result<(), Failure> {
     match program.digest() == *garbled {
         true => Ok(()),
@@ -400,7 +400,7 @@ fn read_with<T>(
     reader(&bytes).map_err(|e| Failure::from(e).within(&path.display().to_string()).advise(HINT))
 }
 
-/// [`read`], of a file that nobody else may read.
+/// Does the same as [`read`] for a file that only its owner may read.
 fn private<T>(
     path: &Path,
     reader: impl Fn(&[u8]) -> Result<T, brickwork::ProtocolError>,
@@ -421,7 +421,7 @@ fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Re
     Report::new(json, human)
 }
 
-/// Files that were created; they are removed again unless all are complete.
+/// The files that were created. They are removed again unless all of them are complete.
 #[derive(Default)]
 struct Written(Vec<PathBuf>);
 
@@ -455,7 +455,7 @@ impl Written {
         file.write_all(content).and_then(|()| file.sync_all()).map_err(|e| Failure::cannot_write(path, &e))
     }
 
-    /// Returns their names and keeps them.
+    /// Keeps the files, and returns their names.
     fn keep(mut self) -> Vec<String> {
         std::mem::take(&mut self.0).iter().map(|path| path.display().to_string()).collect()
     }
@@ -464,7 +464,7 @@ impl Written {
 impl Drop for Written {
     fn drop(&mut self) {
         for path in &self.0 {
-            // One file without the others is useless; a failure to remove it needs no message.
+            // One file without the others is useless, so a failure to remove it needs no message.
             let _ = fs::remove_file(path);
         }
     }

@@ -30,7 +30,7 @@ pub fn json(info: Info) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(info).map_err(|e| Failure::fault(format!("the description has no JSON form: {e}")))
 }
 
-/// Longest list that is shown in full.
+/// The number of lines of a list that are shown.
 const SHOWN: usize = 40;
 
 /// Formats a title and its lines; of a long list, the first lines and the number of the others.
@@ -53,7 +53,7 @@ fn to(recipient: &str) -> String {
 
 fn as_text(info: &Info, wires: bool) -> String {
     let mut out = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "{}: {} in {}, depth {}; {} in all, {}\ndigest {}",

@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             "The private key is in {}; keep it secret. The public one, for the peer:",
             path.display()
         );
-        // If stderr is closed, the key is made all the same.
+        // If stderr is closed, this message is lost, and the key is still made.
         let _ = writeln!(std::io::stderr(), "{words}");
     }
     Ok(Report::new(
@@ -78,7 +78,7 @@ pub fn write(path: &Path, secret: &str) -> Result<(), Failure> {
         }
     })?;
     if let Err(e) = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()) {
-        // Half a secret is useless; a failure to remove it needs no message.
+        // A part of a secret is useless, so a failure to remove it needs no message.
         let _ = fs::remove_file(path);
         return Err(Failure::cannot_write(path, &e));
     }

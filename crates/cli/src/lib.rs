@@ -83,13 +83,13 @@ pub fn main() -> ExitCode {
             return printed.map_or_else(|failure| fail(failure, true), |()| ExitCode::SUCCESS);
         }
         Err(e) if !e.use_stderr() => {
-            // --help and --version.
+            // This prints the text of --help and --version.
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Err(e) => {
             let json = json_is_asked();
             if !json && !failure::is_special(&e) {
-                // clap's own form, with colours.
+                // clap prints its own message with colours.
                 let _ = e.print();
                 return ExitCode::from(failure::code::USAGE.exit_code());
             }
@@ -108,12 +108,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns whether the user asked for JSON, for a command line that could not be read.
+/// Returns whether the arguments request JSON, for a command line that clap could not read.
 fn json_is_asked() -> bool {
     std::env::args_os().any(|argument| argument == "--json")
 }
 
-/// A damaged index makes the database panic. The store turns that into an error, which is printed.
+/// A damaged index makes the database panic, which the store turns into an error. So the panic itself is not
+/// printed.
 fn print_no_caught_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -123,8 +124,8 @@ fn print_no_caught_panic() {
     }));
 }
 
-/// Memory holds inputs, keys and offsets. So it must not be dumped when the process dies, and no other
-/// process of this user may read it.
+/// Keeps the memory of this process private, because it holds inputs, keys and offsets. It is not dumped when
+/// the process dies, and no other process of this user may read it.
 fn keep_memory_private() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     let limited = rustix::process::setrlimit(rustix::process::Resource::Core, none);
@@ -139,8 +140,8 @@ fn keep_memory_private() {
     }
 }
 
-/// A limit of the size of files (`ulimit -f`) becomes an error of the write, instead of a signal that ends
-/// the process and leaves half a file. An empty handler achieves that, and child processes do not inherit it.
+/// Makes a file that exceeds `ulimit -f` an error of the write. By default a signal would end the process and
+/// leave half a file. An empty handler is enough, and child processes do not inherit it.
 fn survive_limits_of_files() {
     #[cfg(unix)]
     {
@@ -189,8 +190,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
     }
 }
 
-/// Warnings, for example about refused connections, go to stderr. If there is a log file, they are appended
-/// to it together with the other events of a listener. Each line has its time; only terminals get colours.
+/// Starts the log: warnings, for example about refused connections, go to stderr. If there is a log file, it
+/// gets the warnings and the other events of a listener. Each line has its time; only terminals get colours.
 fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), Failure> {
     terminal::be_quiet(quiet);
     let level = if quiet { Level::ERROR } else { Level::WARN };
@@ -203,7 +204,7 @@ fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), 
             (Level::INFO, false, BoxMakeWriter::new(stderr.and(file)))
         }
     };
-    // A warning that cannot be written is no reason to panic.
+    // A warning that cannot be written must not cause a panic.
     let log = tracing_subscriber::fmt().log_internal_errors(false).with_target(false);
     let log = log.with_max_level(lowest).with_writer(writer);
     match format {
@@ -214,7 +215,7 @@ fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), 
 }
 
 fn fail(failure: Failure, json: bool) -> ExitCode {
-    // If not even this can be printed, nothing more can be done.
+    // If this cannot be printed either, nothing more can be done.
     if json {
         let _ = print(&failure.json());
     } else {

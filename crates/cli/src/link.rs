@@ -1,5 +1,5 @@
-//! A simulated slower network between two processes of this machine: a relay to which the connecting party
-//! connects instead of its peer.
+//! A simulated slower network between two processes of this machine: the connecting party connects to a relay
+//! instead of its peer.
 //!
 //! It simulates, in each direction, a bandwidth that all connections share and a constant delay of half the
 //! round-trip time. Opening a connection costs one round trip. It does not simulate loss, jitter, TCP's slow
@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 
 use brickwork::engine::request::LinkSpeed;
 
-/// Bytes that are forwarded at a time.
+/// The bytes that are forwarded at a time.
 const CHUNK: usize = 16 << 10;
 
-/// Chunks that may be in transit in one direction of a connection.
+/// The number of chunks that may be in transit in one direction of a connection.
 const CHUNKS: usize = 4096;
 
-/// The time by which a sender may run ahead of the network, like the queue of a network card. Without it,
-/// inexact sleeps would leave the network idle.
+/// How far a sender may run ahead of the network, like the queue of a network card. Without it, inexact
+/// sleeps would leave the network idle.
 const AHEAD: Duration = Duration::from_millis(2);
 
-/// The interval of checks for new connections.
+/// The interval at which the relay looks for new connections.
 const POLL: Duration = Duration::from_micros(200);
 
 /// One direction of the network.
@@ -43,7 +43,7 @@ impl Direction {
         }
     }
 
-    /// Returns the time when the last of these bytes has left, if they join the queue now.
+    /// Returns the time when the last of these bytes has left the queue, if they join it now.
     fn departure(&self, bytes: usize) -> Instant {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         *free = (*free).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 * self.seconds_a_byte);
@@ -72,7 +72,7 @@ impl Relay {
                     Ok((near, _)) => {
                         let lines = lines.clone();
                         thread::spawn(move || {
-                            // If anything fails here, both parties see that their connection closes.
+                            // If this fails, both parties see that their connection closes.
                             let _ = connect(near, target, link, &lines);
                         });
                     }
@@ -101,7 +101,7 @@ fn connect(
     link: LinkSpeed,
     lines: &[Arc<Direction>; 2],
 ) -> io::Result<()> {
-    // This stands for TCP's own handshake.
+    // The pause stands for the handshake of TCP.
     thread::sleep(link.rtt);
     near.set_nonblocking(false)?;
     let far = TcpStream::connect(target)?;
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn bytes_take_their_time() {
-        // Lower bounds hold on every machine.
+        // Only lower bounds are checked, because they hold on every machine.
         let rtt = Duration::from_millis(40);
         assert!(round_trip(LinkSpeed { bits_per_second: None, rtt }, 10) >= 2 * rtt);
         let slow = LinkSpeed { bits_per_second: Some(80_000_000), rtt: Duration::ZERO };

@@ -3,8 +3,8 @@
 
 use std::process::ExitCode;
 
-/// Commitments and tables fill hundreds of megabytes, and libraries that read inputs and keys do not erase
-/// them.
+/// The allocator uses large pages, because commitments and tables fill hundreds of megabytes. It can also
+/// erase freed memory, because libraries that read inputs and keys do not.
 #[global_allocator]
 static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
 

@@ -1,9 +1,9 @@
-//! `brickwork maker`: a worker of `brickwork preprocess --workers` on another machine of the same party, and
-//! the call by `preprocess`.
+//! `brickwork maker`: a worker of `brickwork preprocess --workers` on another machine of the same party; also
+//! the call to it.
 //!
-//! They communicate over TLS with pinned keys, as with a peer: the maker has its own key, and knows the key
-//! of its party. The party's own key is sent over this connection, because the maker meets the peer with it.
-//! So that key is not stored on a second disk. Versions are compared before that.
+//! Both communicate over TLS with pinned keys, as with a peer: the maker has its own key, and knows its
+//! party's key. The party's own key is sent over this connection, because the maker needs it to connect to
+//! the peer. So the key is not stored on a second disk. Before that, both compare their versions.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -29,11 +29,11 @@ use crate::report::{Report, plural};
 /// A coordinator's first message: a [`Call`].
 const CALL: Tag = Tag(1);
 
-/// The largest number of its bytes.
+/// The largest number of bytes of a [`Call`].
 const MAX_CALL_BYTES: usize = 1 << 14;
 
-/// The minimum time for which a connection within the party may be silent, even if `--timeout` is shorter:
-/// giving up a connection burns a part of the store.
+/// The time for which a connection within the party may always be silent, even if `--timeout` is shorter.
+/// Giving up a connection burns a part of the store.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has
@@ -65,14 +65,14 @@ pub struct Hired {
     key: PublicKey,
 }
 
-/// Reads `HOST:PORT=PUBKEY`; the key may be an @file.
+/// Reads `HOST:PORT=PUBKEY`; the key may be `@FILE`.
 pub fn hired(text: &str) -> Result<Hired, String> {
     let (address, key) = text.split_once('=').ok_or("expected HOST:PORT=PUBKEY, or HOST:PORT=@FILE")?;
     let key = files::public_key(key).map_err(|failure| failure.message().to_owned())?;
     Ok(Hired { address: address.into(), key })
 }
 
-/// Refuses wrong makers: one that is named twice, the party itself, or its peer.
+/// Refuses a maker that is named twice, has the party's own key, or has the peer's key.
 pub fn check(makers: &[Hired], own: PublicKey, peer: PublicKey) -> Result<(), Failure> {
     let hint = "each maker has a key of its own, which its `brickwork keygen` printed";
     for (k, Hired { address, key }) in makers.iter().enumerate() {
@@ -108,17 +108,17 @@ impl Drop for Call {
     }
 }
 
-/// Returns a call, read and written again, for the fuzz targets; `None` if it is none.
+/// Reads a call and writes it again, for the fuzz targets; `None` if it is malformed.
 pub fn call_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&serde_json::from_slice::<Call>(bytes).ok()?).ok()
 }
 
-/// The data that both ends exchange first.
+/// Returns the data that both ends exchange first.
 fn sheet() -> Vec<u8> {
     format!("brickwork maker {PROTOCOL_VERSION} {}", env!("CARGO_PKG_VERSION")).into_bytes()
 }
 
-/// Checks that both ends have the same release, and that the call is for a maker.
+/// Checks that both ends have the same release, and that the caller is a coordinator.
 fn same(met: &Met) -> Result<(), Error> {
     match met.sheet == sheet() && !met.visits {
         true => Ok(()),
@@ -130,7 +130,7 @@ fn same(met: &Met) -> Result<(), Error> {
     }
 }
 
-/// The party that calls its makers, and the work.
+/// The coordinator that calls its makers, and the work.
 pub struct Caller<'c> {
     pub identity: &'c Identity,
     pub pem: &'c str,
@@ -140,11 +140,11 @@ pub struct Caller<'c> {
 }
 
 impl Caller<'_> {
-    /// Calls a maker. It immediately starts to connect to the peer's worker, or to wait for it.
+    /// Calls a maker. The maker immediately connects to the peer's worker, or waits for it.
     ///
     /// # Errors
-    /// If it is not reachable, has another key, or has another release; this is before anything secret is
-    /// sent.
+    /// If the maker cannot be reached, or has another key or another release. Nothing secret has been sent
+    /// then.
     pub fn call(&self, maker: &Hired, connect: Option<String>) -> Result<Channel, Failure> {
         let Caller { identity, pem, peer, role, resources } = *self;
         let options = tls::Options { party: Party::Garbler, lanes: 1, timeout: resources.timeout() };
@@ -165,7 +165,7 @@ impl Caller<'_> {
     }
 }
 
-/// Waits for the coordinator; a caller with another release is told so.
+/// Waits for the coordinator. A caller with another release is refused with this reason.
 fn coordinator(listener: &Listener) -> Result<Channel, Error> {
     loop {
         match listener.meet(&sheet(), None).and_then(|met| same(&met).map(|()| met.channel)) {
@@ -175,7 +175,7 @@ fn coordinator(listener: &Listener) -> Result<Channel, Error> {
     }
 }
 
-/// Meets the peer's worker, as the coordinator's call says.
+/// Connects to the peer's worker or waits for it, as the coordinator's call demands.
 fn peer(call: &Call, peer_listen: Option<&str>) -> Result<Channel, Error> {
     let identity = Identity::from_pem(&call.pem)?;
     let timeout = Duration::from_secs(call.timeout.into());
@@ -194,7 +194,7 @@ fn peer(call: &Call, peer_listen: Option<&str>) -> Result<Channel, Error> {
                 if !met.visits {
                     return Ok(met.channel);
                 }
-                met.channel.refuse("nobody compares anything here; stock is being made")?;
+                met.channel.refuse("this side makes stock, and compares nothing")?;
             }
         }
     }
@@ -212,13 +212,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let listener = crate::party::listen(listen, &identity, party, &options, quiet)?;
     let mut channel = coordinator(&listener)?;
     if !quiet {
-        // If stderr is closed, the maker goes on.
+        // If stderr is closed, this message is lost, and the maker continues.
         let _ = writeln!(std::io::stderr(), "called by the party");
     }
     channel.set_timeout(resources.timeout().max(SILENCE));
     let met = {
         let _erasing = Erasing::begin();
-        let strange = || Error::Mismatch("the party called this maker for something else".into());
+        let strange = || Error::Mismatch("the party's call is not for making stock".into());
         let call = channel.receive_up_to(CALL, MAX_CALL_BYTES).map_err(|error| match error {
             Error::Peer(_) => strange(),
             other => other,

@@ -1,5 +1,5 @@
-//! The texts that parties print about a run, from its JSON form. That form is the same whether this process
-//! or a child ran it.
+//! The texts about a run that a party prints. They are made from its JSON form, which is the same whether
+//! this process or a child ran it.
 
 use brickwork::plan::Cost;
 use brickwork::session::Promise;
@@ -16,7 +16,7 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     outputs.iter().map(line).collect()
 }
 
-/// Returns a text about the cut of a report in its JSON form, if it differs from the file's cut.
+/// Returns a text about the cut in a report, if it differs from the file's cut.
 pub fn cut_text(report: &Value) -> String {
     match report["cut"].as_str() {
         None | Some("given") => String::new(),
@@ -24,7 +24,7 @@ pub fn cut_text(report: &Value) -> String {
     }
 }
 
-/// Returns the protocol of a report in its JSON form and the reason for it, if several were possible.
+/// Returns the protocol in a report, with the reason for it if several were possible.
 pub fn protocol_text(report: &Value) -> String {
     match (report["protocol"].as_str(), report["protocol_reason"].as_str()) {
         (Some(protocol), Some(reason)) => format!("Protocol: {protocol} ({reason})\n"),
@@ -32,8 +32,7 @@ pub fn protocol_text(report: &Value) -> String {
     }
 }
 
-/// Returns the phases of a report in its JSON form, which is the same whether this process ran them or a
-/// child, with what was predicted of them; nothing for a user who wants quiet.
+/// Returns the phases of a report and their predictions; nothing with `--quiet`.
 pub fn phases_text(report: &Value, quiet: bool) -> String {
     if quiet {
         return String::new();
@@ -57,7 +56,7 @@ pub fn phases_text(report: &Value, quiet: bool) -> String {
     text
 }
 
-/// Returns the promise of a run in words, from the JSON of its report.
+/// Returns the promise in a report as a sentence.
 pub fn promise_text(report: &Value) -> String {
     let promise = serde_json::from_value::<Promise>(report["promise"].clone());
     let mut text = promise.map_or(String::new(), |promise| promise.to_string());
@@ -69,7 +68,7 @@ pub fn promise_text(report: &Value) -> String {
     text
 }
 
-/// Returns the predicted cost in the JSON form that runs report, too.
+/// Returns the predicted cost in the JSON form that reports of runs use, too.
 pub fn cost_json(cost: &Cost) -> Value {
     json!({
         "phases": cost.phases,

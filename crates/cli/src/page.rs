@@ -29,22 +29,22 @@ pub struct RunPageArguments {
 }
 
 impl PageArguments {
-    /// Creates the page's file, if there is to be a page, so that a file that cannot be written is reported
-    /// before the work.
+    /// Creates the page's file if a page was requested, so that an error in writing it is found before the
+    /// work.
     pub fn open(&self) -> Result<Option<Page>, Failure> {
         self.report.as_deref().map(Page::begin).transpose()
     }
 }
 
 impl RunPageArguments {
-    /// Opens the page in the same way as [`PageArguments::open`].
+    /// Creates the page's file, like [`PageArguments::open`].
     pub fn open(&self) -> Result<Option<Page>, Failure> {
         let page = self.page.open()?;
         Ok(page.map(|page| Page { outputs: self.report_outputs, ..page }))
     }
 }
 
-/// A page that will be written. If it is not written, no file remains.
+/// A page that will be written. If it is never written, no file remains.
 pub struct Page {
     path: PathBuf,
     file: NamedTempFile,
@@ -56,13 +56,13 @@ impl Page {
     pub fn begin(path: &Path) -> Result<Self, Failure> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let made = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        // The error would name the temporary file, which the user does not know.
+        // Otherwise the error would contain the name of the temporary file, which the user does not know.
         let file = made.map_err(|e| Failure::cannot_write(path, &e.kind().into()))?;
         Ok(Page { path: path.to_owned(), file, outputs: false })
     }
 
-    /// Writes the page: the result in its JSON form, and the program, if there is one. It only warns if it
-    /// fails, because the results must not be lost together with a page.
+    /// Writes the page: the result in its JSON form, and the program, if there is one. An error is only a
+    /// warning, because the results must not be lost together with a page.
     pub fn write(self, record: &Value, program: Option<Result<Program, Failure>>) {
         let path = self.path.clone();
         if let Err(failure) = self.try_to_write(record, program) {
@@ -79,7 +79,7 @@ impl Page {
         self.put(&html)
     }
 
-    /// Writes the text; the file gets its name when all of it is written.
+    /// Writes the text. The file gets its name when all of the text is written.
     pub fn put(self, html: &str) -> Result<(), Failure> {
         std::fs::write(self.file.path(), html).map_err(|e| Failure::cannot_write(&self.path, &e))?;
         self.file.persist(&self.path).map_err(|e| Failure::cannot_write(&self.path, &e.error))?;
@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// Returns the page about a record, with its outputs if `outputs` is true.
+/// Returns the page about a record. It shows outputs only if `outputs` is true.
 pub fn html(record: &Value, outputs: bool) -> Result<String, Failure> {
     let made = match outputs {
         true => brickwork_report::page_with_outputs(record),

@@ -1,7 +1,6 @@
-//! Errors in TOML and JSON files, described without any of their text.
+//! Error messages about TOML and JSON files that contain nothing of the text, because it may hold a secret.
 
-/// Returns the place and the kind of the mistake in a TOML text, without any of the text: it may hold a
-/// secret.
+/// Returns the place and the kind of the mistake in a TOML text.
 pub fn of_toml(text: &str, why: &toml::de::Error) -> String {
     let before = why.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -17,8 +16,8 @@ pub fn of_json(why: &serde_json::Error) -> String {
     placed(line, column, text.strip_suffix(&place).unwrap_or(&text))
 }
 
-/// Shows only the end of a parser's message, which names the type that our code expects; the rest may contain
-/// the text.
+/// Returns a message with only the end of the parser's message, which names the expected type. The rest may
+/// contain the text.
 fn placed(line: usize, column: usize, message: &str) -> String {
     let what = match (message.strip_prefix("missing field "), message.rsplit_once(", expected ")) {
         (Some(name), _) => format!("{name} is missing"),
@@ -37,7 +36,7 @@ fn placed(line: usize, column: usize, message: &str) -> String {
 mod tests {
     use super::*;
 
-    /// No text is repeated, at any position of a secret in it.
+    /// No part of a secret is repeated, wherever it stands in the text.
     #[test]
     fn parsers_repeat_no_text() {
         #[derive(Debug, serde::Deserialize)]

@@ -1,4 +1,4 @@
-//! Access to the parsers of users' files and of others' messages, for the fuzz targets.
+//! The parsers of users' files and of peers' messages, for the fuzz targets.
 
 use std::path::Path;
 
@@ -15,23 +15,23 @@ pub use crate::serve::lines::{
 };
 use crate::table;
 
-/// Reads a table with at most this many rows of this type; returns the value and the number of rows. `None`
-/// if it is refused.
+/// Reads a table with at most this many rows of this type; returns the value and the number of rows. Returns
+/// `None` if the table is refused.
 pub fn table(text: &str, row: &Type, rows: u32) -> Option<(Value, u32)> {
     table::up_to(text, row, rows).ok()
 }
 
-/// Reads a list of requests: files, names of components, counts. `None` if it is refused.
+/// Reads a list of requests: files, names of components, counts. Returns `None` if the list is refused.
 pub fn list(text: &str) -> Option<Vec<(String, Option<String>, u32)>> {
     preprocess::list(text).map(|list| list.into_iter().map(parts).collect())
 }
 
-/// Reads the same from an argument.
+/// Reads a request in the form of an argument.
 pub fn argument(text: &str) -> Option<(String, Option<String>, u32)> {
     Requested::parse(text).ok().map(parts)
 }
 
-/// Reads the configuration of a service and all files that it names. Returns the error, if there is one.
+/// Reads the configuration of a service, and all files that it names. Returns the error, if there is one.
 pub fn service(path: &Path) -> Option<String> {
     config::read(path).err().map(|failure| failure.human())
 }

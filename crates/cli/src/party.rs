@@ -32,7 +32,6 @@ use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::{files, programs, values};
 
-/// The arguments of either party.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -68,7 +67,6 @@ pub struct Arguments {
     page: RunPageArguments,
 }
 
-/// The arguments of an evaluator.
 #[derive(Args)]
 pub struct EvaluatorArguments {
     #[command(flatten)]
@@ -90,15 +88,15 @@ pub struct PartyTask {
     /// The public key of the peer.
     pub peer: [u8; 32],
     pub place: Endpoint,
-    /// A listener waits on for a peer that fits.
+    /// True if a listener that refuses a peer waits for another one.
     pub keep: bool,
     pub request: RunRequest<Protocols>,
     pub stock: Option<StoreArguments>,
-    /// The file for the evaluator's notes that must not show elsewhere.
+    /// The file for the evaluator's notes about recovery.
     pub audit: Option<PathBuf>,
 }
 
-/// The way to the peer.
+/// The way to reach the peer.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Endpoint {
     /// This party listens at this address.
@@ -107,13 +105,15 @@ pub enum Endpoint {
     Connect(String),
 }
 
-/// The host of a party: it decides who is told the party's address, and in which form the output is printed.
+/// The kind of process in which a party runs. It decides where the party's address is reported, and in which
+/// form the output is printed.
 pub enum Host<'h> {
-    /// The command itself, with its terminal.
+    /// The command itself, on a terminal.
     Command { quiet: bool },
     /// A process that `brickwork run` started.
     Child { quiet: bool },
-    /// A thread of a process that is not the command. `warns` is false for the first of two parties here.
+    /// A thread of a process that is not the command. `warns` is false for the first of two parties in the
+    /// process.
     Embedded { listens: &'h mut dyn FnMut(SocketAddr), warns: bool },
 }
 
@@ -126,7 +126,7 @@ impl Host<'_> {
     }
 }
 
-/// Runs one party to its end. An evaluator writes notes that must not show elsewhere to the file `audit`.
+/// Runs one party to its end. `audit` is the file for the evaluator's notes about recovery.
 pub fn run(
     party: Party,
     arguments: &Arguments,
@@ -137,7 +137,7 @@ pub fn run(
 }
 
 /// Runs one party as [`run`] does with these flags, on a thread of a process that is not the command. The
-/// program, the key and the input replace those that flags would name.
+/// program, the key and the input replace those of the flags.
 pub fn take_part(
     party: Party,
     flags: Vec<OsString>,
@@ -165,7 +165,7 @@ pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
 }
 
 impl Arguments {
-    /// Runs one party with these flags. A key or an input that is given replaces that of the flags.
+    /// Runs one party with these flags. The key and the input replace those of the flags, if they are given.
     fn play(
         &self,
         party: Party,
@@ -202,8 +202,7 @@ impl Arguments {
         })
     }
 
-    /// Returns the key and the input bits of a party. A key or an input that is given replaces that of the
-    /// flags.
+    /// Returns the key and the input bits of a party. A given key or input replaces that of the flags.
     fn secrets(
         &self,
         party: Party,
@@ -235,7 +234,7 @@ pub fn play(
     if width != Some(input.len()) {
         return Err(Failure::fault(format!("{} input bits of another program", input.len())));
     }
-    // A mistake of the flags shows before anybody listens.
+    // A mistake in the flags is reported before the party listens.
     let _ = request.allowed()?;
     let audit = task.audit.as_deref().map(Audit::open).transpose()?;
     let (peer, quiet) = (PublicKey::from_bytes(task.peer), host.is_quiet());
@@ -261,11 +260,11 @@ pub fn play(
     };
     let ran = engine::run(&part, &open, place, task.keep, input, &watch(quiet))?;
     if let Some(audit) = audit {
-        // The connection is closed: neither this nor how long it takes can be seen from there.
+        // The connection is closed, so the peer sees neither this note nor the time that it takes.
         audit.note(peer, &ran.program, ran.done.recovered);
     }
     let value = match host {
-        // The embedding program reads the bits.
+        // The embedding program reads the output bits instead.
         Host::Embedded { .. } => Value::Null,
         _ => values::output_value(program.given(), *party, executions, &ran.done.outputs),
     };
@@ -289,8 +288,8 @@ pub fn listen(
     listen_at(address, identity, peer, options, &mut Host::Command { quiet })
 }
 
-/// Listens for the peer, and reports the address to the process that started this party. A child prints it on
-/// stdout.
+/// Listens for the peer, and reports the address to the process that started this party. A child prints the
+/// address on stdout.
 pub fn listen_at(
     address: &str,
     identity: &Identity,
@@ -313,8 +312,8 @@ pub fn listen_at(
     Ok(listener)
 }
 
-/// Returns a function that connects to the peer, each time anew. A listener waits without limit, or for the
-/// timeout if the peer is expected to connect again.
+/// Returns a function that makes a new connection to the peer each time. A listener waits without limit, or
+/// up to the timeout if the peer has connected before.
 pub fn connections<'a>(
     address: &'a Address,
     identity: &'a Identity,
@@ -336,14 +335,14 @@ pub fn connections<'a>(
                 if !met.visits {
                     return Ok(met.channel);
                 }
-                met.channel.refuse("nobody compares anything here; stock is being made")?;
+                met.channel.refuse("this side makes stock, and compares nothing")?;
             }
         }
         (None, _) => tls::connect(address.connect.as_deref().unwrap_or_default(), identity, peer, options),
     })
 }
 
-/// States whether the peer has connected before.
+/// Tells whether the peer has connected before.
 #[derive(Clone, Copy)]
 pub enum Coming {
     First,
@@ -360,7 +359,7 @@ pub fn no_address() -> Failure {
 fn report(party: Party, value: &Value, ran: &PartyRun, quiet: bool) -> Report {
     let role = files::role(party);
     let PartyRun { done, parameters, reason, .. } = ran;
-    // The prediction rests on an elliptic curve.
+    // The prediction assumes base OTs from an elliptic curve.
     let predicted = done.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
     let json = json!({
         "role": role,

@@ -91,7 +91,7 @@ struct Alternative {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    // Cuts are made from the source without these flags.
+    // Cuts are made from the source without the flags `--inline` and `--component`.
     let program = program_of(arguments)?;
     if arguments.program.loaded.is_none() {
         program.warnings().into_iter().for_each(source::warn);
@@ -154,11 +154,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Returns the constants of this machine, and prints on stderr if they must be measured first.
+/// Returns the constants of this machine. If they must be measured first, prints this on stderr.
 fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     let say = |text: &str| {
         if !quiet {
-            // If stderr is closed, the measurement goes on.
+            // If stderr is closed, the text is lost, and the measurement continues.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     };
@@ -173,7 +173,7 @@ fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     Ok(machine)
 }
 
-/// Returns the program of a plan in the cut that its record names.
+/// Returns the program of a plan, in the cut of the plan's record.
 pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<circuit::Program, Failure> {
     programs::in_cut(&program_of(arguments)?, cut)
 }
@@ -318,13 +318,12 @@ fn of_the_only_way(
 }
 
 /// Returns the buckets among which a run chooses for the dominant component, by size; none if it has no
-/// choice. Their seconds are those of the protocol alone, because the time for making a cut does not depend
-/// on the buckets.
+/// choice. Their seconds do not include the time for making the cut, which does not depend on the buckets.
 fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>, Failure> {
     let Decomposition { program, parameters, .. } = chosen;
     let &Pricing { security, buckets, machine, link, .. } = pricing;
     let candidates = buckets.candidates(program, security, machine, link)?;
-    // They differ only in one component; the run's own choice may be among them.
+    // The candidates differ only in the dominant component. The chosen parameters may be among them.
     let differs =
         |id: usize| candidates.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
     let Some(id) = (0..parameters.components.len()).find(|&id| differs(id)) else { return Ok(Vec::new()) };
@@ -343,7 +342,7 @@ fn options(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>
     Ok(options)
 }
 
-/// Returns the reason why the buckets are not the fastest, if they are not.
+/// Returns why the chosen buckets are not the fastest, if they are not.
 fn buckets_reason(options: &[Alternative], wish: Buckets) -> Option<String> {
     let least = options.iter().map(|option| option.cost.seconds()).fold(f64::INFINITY, f64::min);
     let chosen = options.iter().find(|option| option.chosen)?;
@@ -431,7 +430,7 @@ fn text(
     text
 }
 
-/// Formats the cuts of the program, by the size of their pieces.
+/// Formats the cuts of the program, sorted by the size of their components.
 fn cuts_text(cuts: &Cuts) -> String {
     let [_, _, ..] = cuts.tried[..] else { return String::new() };
     let seconds = |cut: &Decomposition| cut.cost.seconds();

@@ -167,7 +167,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         _ => {
             let line = Stocked::open_for_workers(workers, party, connect(Coming::First)?, &store, &terms)?;
             let Arguments { makers, worker_at, address, resources, .. } = arguments;
-            // The addresses of the peer's workers: its makers first, then the peer itself for the others.
+            // The addresses of the peer's workers: first the peer's makers, then the peer itself for the
+            // other workers.
             let mut at = worker_at.iter();
             let caller = Caller { identity: &identity, pem: &pem, peer, role: party, resources };
             let makers: Vec<Channel> = makers
@@ -207,7 +208,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// Sums up each phase over all connections: the time of the slowest, and all bytes.
+/// Adds up each phase over all connections: the time of the slowest connection, and all bytes.
 fn together(line: Vec<PhaseReport>, workers: Vec<Vec<PhaseReport>>) -> Vec<PhaseReport> {
     let mut all: Vec<PhaseReport> = Vec::new();
     for phase in line.into_iter().chain(workers.into_iter().flatten()) {

@@ -1,4 +1,4 @@
-//! Programs that commands name: files of all formats, and programs in Python.
+//! The programs that commands name: files of all formats, and programs in Python.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
     Ok(program)
 }
 
-/// Reads a program, compiles a source with these options, and prints no warnings. A program that this process
-/// has already read is not read again.
+/// Reads a program, compiles a source with these options, and prints no warnings. If this process has read
+/// the program before, it returns that program.
 pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Program, Failure> {
     match &arguments.loaded {
         Some(loaded) if *options == SourceOptions::default() => Ok(loaded.clone()),
@@ -31,19 +31,19 @@ pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Pro
     }
 }
 
-/// Reads a [`program`] from a file, with a map of the owners of a circuit's inputs.
+/// Reads a [`program`] from a file. `map` assigns the inputs of a circuit to the parties.
 pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     let program = load_with(path, map, &SourceOptions::default())?;
     program.warnings().into_iter().for_each(source::warn);
     Ok(program)
 }
 
-/// Reads a [`program`] for a command that uses it in the file's own cut.
+/// Reads a [`program`] for a command that uses it in the cut of its file.
 pub fn circuit(path: &Path, map: &InputMap) -> Result<Arc<circuit::Program>, Failure> {
     Ok(load(path, map)?.given().clone())
 }
 
-/// Does the same as [`load`], compiles a source with these options, and prints no warnings.
+/// Does the same as [`load`], but compiles a source with these options, and prints no warnings.
 pub fn load_with(path: &Path, map: &InputMap, options: &SourceOptions) -> Result<Program, Failure> {
     Ok(match Traced::named(path) {
         Some(traced) => Program::read(&traced.path(), traced.source()?.into_bytes(), map, options)?,
@@ -51,7 +51,7 @@ pub fn load_with(path: &Path, map: &InputMap, options: &SourceOptions) -> Result
     })
 }
 
-/// Returns the program in the cut that a record names.
+/// Returns the program in the cut of a record.
 pub fn in_cut(program: &Program, cut: &serde_json::Value) -> Result<circuit::Program, Failure> {
     let cut = cut.as_str().unwrap_or("given").parse().map_err(Failure::fault)?;
     Ok(program.cut(&cut, gates_within(resources::available_bytes()))?)

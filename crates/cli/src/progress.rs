@@ -22,9 +22,9 @@ impl Progress {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `work`; bars that it makes on this thread report here, too.
+    /// Calls `work`; progress bars that it makes on this thread also report here.
     pub(crate) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
-        /// Restores the previous observer, also when `work` is stopped.
+        /// Restores the previous observer, even if `work` is stopped.
         struct Back(Option<Arc<Progress>>);
         impl Drop for Back {
             fn drop(&mut self) {
@@ -54,8 +54,8 @@ pub struct Bar {
     seen: Option<Arc<Progress>>,
 }
 
-/// The displayed progress of a run. Phases share flights, so a run alternates between them; the displayed
-/// progress never goes back.
+/// The displayed progress of a run. A run alternates between phases, because they share flights. But the
+/// displayed progress never goes back.
 #[derive(Default)]
 struct Far {
     /// The index of the furthest phase so far, counted from 1.
@@ -73,7 +73,8 @@ impl Far {
         further
     }
 
-    /// Returns the bytes to display; more may pass than were announced, but the display never goes back.
+    /// Returns the bytes to display. More bytes may pass than were announced, but the display never exceeds
+    /// the total.
     fn passes(&mut self, done: u64, total: u64) -> (u64, u64) {
         let (before, all) = self.bytes;
         self.bytes = (before.max(done), all.max(total).max(done));
@@ -96,7 +97,7 @@ impl Bar {
     }
 
     fn style(&self, template: &str) {
-        // The templates are constants; even without a style there is a bar.
+        // The templates are constants. If one is invalid, the bar has the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.bar.set_style(style);
         }
@@ -115,7 +116,7 @@ impl Observer for Bar {
         let (done, total) = self.far.passes(done, total);
         if total > 0 && self.bar.length() != Some(total) {
             self.bar.set_length(total);
-            // Earlier phases say nothing about the speed.
+            // The speed of earlier phases would make the estimate wrong.
             self.bar.reset_eta();
             self.style("{msg:10} {bar:30} {binary_bytes}/{binary_total_bytes}, {eta} left");
         }
@@ -137,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// A bar shows the announcements of a real run.
+    /// The bar gets the progress of a real run, and never goes back.
     #[test]
     fn a_bar_runs_forward_only() {
         let mut bar = Bar::new(Duplo::PHASES, true);

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::report::{Report, plural, thousands};
 
-/// Returns a candidate in the JSON form.
+/// Returns the JSON form of a candidate.
 fn shown(one: &Candidate) -> Value {
     json!({
         "protocol": one.request.parameters.protocol.name(),

@@ -1,6 +1,6 @@
 //! Programs that are written in Python: `auction.py:auction`, or `auction.py` if it has only one program.
-//! Python traces them into a source (docs/guides/python-programs.md); after that they are programs like any
-//! other.
+//! Python traces such a program into a source (docs/guides/python-programs.md), which is then used like any
+//! other source.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ impl<'p> Traced<'p> {
         Path::new(self.file)
     }
 
-    /// Returns the path of the source, which lies beside the file.
+    /// Returns the path for the source, beside the Python file.
     pub fn path(&self) -> PathBuf {
         let path = Path::new(self.file);
         match self.name {
@@ -37,7 +37,7 @@ impl<'p> Traced<'p> {
         }
     }
 
-    /// Lets Python make the source.
+    /// Runs Python, which prints the source.
     pub fn source(&self) -> Result<String, Failure> {
         let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's \
                     folder, and `python3` of that environment first in PATH";
@@ -48,7 +48,7 @@ impl<'p> Traced<'p> {
             return String::from_utf8(output.stdout)
                 .map_err(|_| Failure::input(format!("{}: python3 gave no text", self.file), hint));
         }
-        // The last lines name the error and what to do about it; if the package is missing there is only one.
+        // Python's last lines are the error and a hint. If the package is missing, there is only the error.
         let said = String::from_utf8_lossy(&output.stderr);
         let (said, advice) = match said.trim_end().rsplit_once("\nhint: ") {
             Some((said, advice)) => (said, advice),

@@ -1,7 +1,7 @@
 //! `brickwork run`: both parties on this machine, as two processes that communicate over TLS.
 //!
-//! Each is a [child](crate::child) of this process, which makes their keys for one use and compiles the
-//! program.
+//! This process makes a key for each party, which is used once, and compiles the program. Each party is a
+//! [child](crate::child) of this process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -63,14 +63,14 @@ pub struct Arguments {
     page: RunPageArguments,
 }
 
-/// The time that the other party has, after one party has failed, to report its own reason.
+/// The time that the second party has to report its own reason after the first one has failed.
 const GRACE: Duration = Duration::from_secs(3);
-/// The hint if a party's process fails without a reason.
+/// The hint if a party's process ends without a message.
 const PROCESS_HINT: &str =
     "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
 
 impl Arguments {
-    /// Uses these values instead of those that the flags name.
+    /// Replaces the inputs of the flags by these values.
     pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
         self.values.give(inputs);
     }
@@ -85,15 +85,15 @@ pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) ->
     run_as(arguments, true, |both, inputs| both.run_here(inputs, stop, progress))
 }
 
-/// Checks everything that can be checked without a party, and then runs both. Here both parties share the
-/// program.
+/// Checks everything that can be checked in advance, and then runs both parties. Both have the same program
+/// object.
 fn run_as(
     arguments: &Arguments,
     quiet: bool,
     run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Value; 2], Failure>,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    // Errors in the flags, the program or the inputs are found here, before anything starts.
+    // Errors in the flags, the program or the inputs are found before any party starts.
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
     let audited = arguments.audit.audit.is_some();
     let line = arguments.link.line();
@@ -101,7 +101,7 @@ fn run_as(
     let _ = request.allowed()?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
-    // This process knows both inputs.
+    // This process reads the inputs of both parties.
     let inputs = arguments.values.bits(program.given(), executions)?;
     let stock = arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock));
     let (request, reason) = fastest(&request, &program, stock)?;
@@ -114,8 +114,7 @@ fn run_as(
     Ok(report)
 }
 
-/// Returns the request with the protocol that the garbler of a run here takes, and the reason for it, if
-/// several are possible.
+/// Returns the request with the protocol that the garbler would choose, and the reason if there was a choice.
 pub fn fastest(
     request: &RunRequest<Protocols>,
     given: &Program,
@@ -138,15 +137,15 @@ pub fn fastest(
     Ok((chosen, ways.reason))
 }
 
-/// The task of both parties.
+/// The task of both parties in one command.
 #[derive(Clone, Copy)]
 pub struct Both<'a> {
     pub program: &'a Program,
-    /// The line that it describes is imitated.
+    /// The request, whose network is simulated.
     pub request: &'a RunRequest,
     /// The folder with both parties' stores and keys, and the flags for using them.
     pub stock: Option<(&'a Path, &'a StoreArguments)>,
-    /// The file for the evaluator's note that must not show elsewhere.
+    /// The file for the evaluator's note about recovery.
     pub audit: Option<&'a Path>,
 }
 
@@ -158,7 +157,7 @@ impl<'a> Both<'a> {
 }
 
 impl Both<'_> {
-    /// Runs both parties, each in its process, on these inputs; returns the objects that they print.
+    /// Runs both parties, each in its own process, on these inputs. Returns the objects that they print.
     pub fn run(&self, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Value; 2], Failure> {
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
@@ -174,7 +173,7 @@ impl Both<'_> {
             Some(line) if line["listening"].is_string() => {
                 line["listening"].as_str().unwrap_or_default().to_owned()
             }
-            // It ended before it listened; this is the reason.
+            // The garbler ended before it listened, so its failure is the reason.
             Some(line) => return Err(failure(Party::Garbler, &line)),
             None => return Err(died(Party::Garbler, first.wait()?)),
         };
@@ -188,7 +187,7 @@ impl Both<'_> {
         outcomes(first, second, &heard)
     }
 
-    /// Runs both parties, each on a thread of this process; returns the objects that they would print. If a
+    /// Runs both parties, each on a thread of this process. Returns the objects that they would print. If a
     /// stop is requested, both end. The evaluator, which receives most bytes, shows the progress.
     fn run_here(
         &self,
@@ -219,7 +218,7 @@ impl Both<'_> {
                 }
             };
             scope.spawn(first);
-            // If a garbler fails before it listens, its sender is dropped with it.
+            // If the garbler fails before it listens, this returns an error, because the sender is dropped.
             if let Ok(address) = told.recv() {
                 let relay = self.relay(&address)?;
                 let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
@@ -238,7 +237,7 @@ impl Both<'_> {
         })
     }
 
-    /// Starts the relay that imitates the line to this address, unless the line is perfect.
+    /// Starts the relay that simulates the network to this address, unless no limit is given.
     fn relay(&self, address: &str) -> Result<Option<Relay>, Failure> {
         let line = self.request.line;
         match line.is_perfect() {
@@ -262,8 +261,8 @@ impl Both<'_> {
         }
     }
 
-    /// Returns a party's key. It is made for this run, except with a store: a store belongs to two keys, so
-    /// they are kept with it.
+    /// Returns a party's key. The key is made for this run. But a store belongs to two keys, so with a store
+    /// the keys are kept beside it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
         let Some((directory, stock)) = self.stock else {
             let (identity, pem) = Identity::generate()?;
@@ -280,7 +279,7 @@ impl Both<'_> {
     }
 }
 
-/// The address at which a garbler of this machine listens.
+/// The address at which the garbler listens.
 const HERE: &str = "127.0.0.1:0";
 
 /// Returns the command of a party's process.
@@ -297,11 +296,11 @@ fn command(quiet: bool) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// The process of one party. It is killed when this is dropped.
+/// The process of one party, which is killed when this value is dropped.
 struct Process {
     party: Party,
     child: Child,
-    /// Open as long as the child may live.
+    /// Stays open as long as the child may live.
     stdin: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
     said: Sender<(Party, String)>,
@@ -331,7 +330,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Returns the next line of the child, if there is one.
+    /// Returns the next line that the child prints, if there is one.
     fn line(&mut self) -> Result<Option<Value>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
@@ -340,13 +339,13 @@ impl Process {
         Ok(serde_json::from_str(&line).ok())
     }
 
-    /// Sends the remaining output of the child when it ends.
+    /// Sends the rest of the child's output when the child has ended.
     fn listen_on(&mut self) {
         let (party, said) = (self.party, self.said.clone());
         if let Some(mut stdout) = self.stdout.take() {
             std::thread::spawn(move || {
                 let mut text = String::new();
-                // Unreadable parts are missing in the text, which causes an error later.
+                // If a part cannot be read, the text is incomplete, which causes an error later.
                 let _ = stdout.read_to_string(&mut text);
                 let _ = said.send((party, text));
             });
@@ -358,7 +357,7 @@ impl Process {
         ended.map_err(|e| self.lost(&e))
     }
 
-    /// The child's output cannot be read any more.
+    /// Returns the error for a child whose output cannot be read.
     fn lost(&self, why: &std::io::Error) -> Failure {
         let message = format!("the {} is lost: {}", files::role(self.party), system::explained(why).0);
         Failure::other(message, PROCESS_HINT)
@@ -374,8 +373,8 @@ impl Drop for Process {
     }
 }
 
-/// Waits for both threads. After one party has failed, the other has some time to report its reason before it
-/// is stopped.
+/// Waits for both threads. If one party fails, the other party has some time to report its reason, and then
+/// it is stopped.
 fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Result<[Value; 2], Failure> {
     let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
     let mut patience = None;
@@ -401,13 +400,14 @@ fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Re
     }
 }
 
-/// Returns both results, or of two failures the more informative one.
+/// Returns both results, or the more informative one of two failures.
 fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Value; 2], Failure> {
     match results {
         [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
         results => {
             let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
-            // The one that only sees that the other has gone away is the least informative.
+            // A failure of the network is the least informative, because that party only saw the other one go
+            // away.
             failures.sort_by_key(|failure| failure.is(code::NETWORK));
             Err(failures
                 .into_iter()
@@ -417,7 +417,7 @@ fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Val
     }
 }
 
-/// Waits for both processes; returns the objects that they print, or the failure.
+/// Waits for both processes. Returns the objects that they print, or the failure.
 fn outcomes(
     mut garbler: Process,
     mut evaluator: Process,

@@ -12,7 +12,7 @@ use crate::arguments::security;
 use crate::failure::Failure;
 use crate::{files, programs, table};
 
-/// The file in its written form.
+/// The content of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -47,7 +47,7 @@ pub struct Control {
     pub listen: Option<String>,
     /// The address to connect to.
     pub connect: Option<String>,
-    /// The seconds for which connecting is tried, and for which the peer may stall.
+    /// The seconds for which this party tries to connect, and for which the peer may stall.
     #[serde(default = "thirty")]
     pub timeout: u32,
 }
@@ -60,13 +60,13 @@ fn thirty() -> u32 {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Workers {
-    /// The address where they listen, if this party's workers listen.
+    /// The address where this party's workers listen, if they listen.
     pub listen: String,
-    /// The host name by which the peer's workers reach them.
+    /// The host name at which the peer's workers reach them.
     pub advertise: Option<String>,
-    /// Hosts where the peer's workers may be.
+    /// The hosts where the peer's workers may run.
     pub peer_hosts: Vec<String>,
-    /// The command that starts a worker, without the flags; `{lane}` is replaced by its number.
+    /// The command that starts a worker, without the flags; `{lane}` stands for the worker's number.
     pub command: Vec<String>,
     /// Threads of each worker.
     pub threads: Option<u16>,
@@ -87,7 +87,7 @@ impl Default for Workers {
     }
 }
 
-/// A job, in the view of this party.
+/// A job, as this party's configuration describes it.
 pub struct Config {
     /// This party.
     pub party: Party,
@@ -99,7 +99,7 @@ pub struct Config {
     pub peer: PublicKey,
     /// The file of the program.
     pub program: PathBuf,
-    /// How many lanes have work or stock at the same time, if not all.
+    /// The largest number of lanes with work or stock at the same time, if there is a limit.
     pub at_once: Option<u32>,
     /// The folder of the ledger and the stores.
     pub folder: PathBuf,
@@ -122,7 +122,7 @@ fn bad(path: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::input(format!("{}: {why}", path.display()), HINT)
 }
 
-/// Reads the file of a job. Paths in it are relative to it.
+/// Reads the file of a job. Paths in it are relative to the file.
 pub fn read(path: &Path) -> Result<Config, Failure> {
     let file: File = files::toml(path, false, HINT)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -162,14 +162,14 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
     let terms = Terms {
         security: file.security,
         lanes: file.lanes,
-        // A quarter, because lanes are lost now and then.
+        // By default a quarter of the stocks may be made again, because lanes are sometimes lost.
         retries: file.retries.unwrap_or(file.lanes.div_ceil(4)),
         program: Program::digest(&program),
         rows,
         identities: keys.map(PublicKey::to_bytes),
     };
     terms.check()?;
-    // Errors that would only show in a worker are found here.
+    // This finds errors that would otherwise appear only in a worker.
     terms.share()?;
     let job_folder = beside(&file.folder);
     let sink = file.sink.map_or_else(|| job_folder.join("results"), |sink| beside(&sink));
@@ -239,7 +239,7 @@ fn count(path: &Path) -> Result<u32, Failure> {
 mod tests {
     use super::*;
 
-    /// The two example files can be read and match.
+    /// The two example files can be read and fit each other.
     #[test]
     fn the_examples_are_two_sides_of_one_job() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(file("b.csv", "id,amount\n1,2\n\"3\n4\",5\n").ok(), Some(2));
         assert!(file("c.json", "{\"x\": 1}").is_err());
         assert_eq!(parts(folder.path()).unwrap().len(), 3);
-        // Results have numbers, so a stem may be there twice.
+        // Two files may differ only in their endings, because results have numbers and not these names.
         assert_eq!(file("c.csv", "id\n1\n").ok(), Some(1));
         assert_eq!(parts(folder.path()).unwrap().len(), 4);
     }

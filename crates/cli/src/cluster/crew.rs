@@ -1,4 +1,4 @@
-//! Workers as processes of `brickwork worker`, on this machine or started elsewhere by a command.
+//! Workers that are processes of `brickwork worker`, on this machine or started on another one by a command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -23,32 +23,32 @@ use crate::files;
 use crate::link::Relay;
 use crate::report::hex;
 
-/// A process, and the pipe for its tasks.
+/// A worker's process, and the pipe for its tasks.
 struct Process {
     child: Child,
     tasks: Option<ChildStdin>,
-    /// The time when it was asked to stop.
+    /// The time when the worker was asked to stop.
     asked: Option<Instant>,
-    /// True if it was killed: its current work is not continued.
+    /// True if the worker was killed, so that its current work is not continued.
     killed: Arc<AtomicBool>,
     reader: Option<std::thread::JoinHandle<()>>,
 }
 
-/// The time that a worker that was asked to stop has before it is killed. If it is killed, it may miss a
-/// failed check of its peer. Therefore its lane does not use its stock again, and a new one is made.
+/// The time that a stopping worker has before it is killed. A killed worker may miss a failed check of its
+/// peer. Therefore its lane does not use its stock again, and a new one is made.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The time limit for reading the log of a stock.
+/// The time limit for a worker that only reads the log of a stock.
 const LOOKING: Duration = Duration::from_secs(30);
 
 impl Process {
-    /// Asks it to stop by closing its stdin.
+    /// Asks the worker to stop, by closing its stdin.
     fn ask(&mut self) {
         drop(self.tasks.take());
         self.asked.get_or_insert_with(Instant::now);
     }
 
-    /// Kills it if it was asked to stop too long ago.
+    /// Kills the worker if it was asked to stop too long ago.
     fn lose_patience(&mut self) {
         if self.asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
             self.killed.store(true, Ordering::Relaxed);
@@ -64,22 +64,22 @@ pub struct Processes<'c> {
     lanes: BTreeMap<Lane, Process>,
     sender: Sender<News>,
     news: Receiver<News>,
-    /// Receives the progress of the job.
+    /// Is called with the progress of the job.
     stands: &'c mut dyn FnMut(&State),
-    /// The simulated network between this party's workers and the peer's, if there is one.
+    /// The simulated network from this party's workers to the peer's, if there is one.
     link: Option<LinkSpeed>,
     relays: BTreeMap<Lane, Relay>,
-    /// The reports of workers when they have made stock and when they end.
+    /// The reports that workers send when they have made stock and when they end.
     reports: Arc<Mutex<Vec<Value>>>,
 }
 
 impl<'c> Processes<'c> {
-    /// Makes a crew without workers. `rerun` are partitions in doubt that this party's user wants to run
+    /// Makes the state without workers. `rerun` are partitions in doubt that this party's user wants to run
     /// again.
     pub fn new(config: &'c Config, rerun: &[Partition], stands: &'c mut dyn FnMut(&State)) -> Self {
         let (sender, news) = channel();
         for &partition in rerun {
-            // The receiver exists as long as this value.
+            // Sending cannot fail, because this value holds the receiver.
             let _ = sender.send(News::Consent { partition });
         }
         let (link, relays, reports) = (None, BTreeMap::new(), Arc::default());
@@ -96,12 +96,12 @@ impl<'c> Processes<'c> {
         }
     }
 
-    /// Makes this party's connecting workers connect over such a simulated network, one each.
+    /// Makes this party's workers connect over a simulated network, each over one of its own.
     pub fn imitate(self, link: LinkSpeed) -> Self {
         Processes { link: (!link.is_perfect()).then_some(link), ..self }
     }
 
-    /// Returns the reports of all workers; the list is complete when they have ended.
+    /// Returns the reports of all workers. The list is complete when all workers have ended.
     pub fn reports(&self) -> Arc<Mutex<Vec<Value>>> {
         self.reports.clone()
     }
@@ -110,7 +110,8 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Returns the path for a partition's outputs: a file with its number, named alike at both parties.
+    /// Returns the path for a partition's outputs. The file's name contains its number, so both parties use
+    /// the same name.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
         config.sink.join(format!("part-{partition:05}.json"))
     }
@@ -192,7 +193,7 @@ impl<'c> Processes<'c> {
                 true => Cause::Stock,
                 false => Cause::Line,
             });
-            // A worker closes stdout when it ends, and its store before that.
+            // A worker closes its store before it ends and closes stdout.
             let _ = sender.send(News::Gone { lane, attempt, cause });
         });
         self.lanes.insert(lane, Process { child, tasks, asked: None, killed, reader: Some(reader) });
@@ -201,7 +202,7 @@ impl<'c> Processes<'c> {
 
     fn tell(&mut self, lane: Lane, task: &Value) {
         if let Some(Process { tasks: Some(tasks), .. }) = self.lanes.get_mut(&lane) {
-            // A worker that has died is noticed elsewhere.
+            // If the worker has died, the end of its stdout is noticed.
             let _ = tasks.write_all(format!("{task}\n").as_bytes()).and_then(|()| tasks.flush());
         }
     }
@@ -221,13 +222,14 @@ impl<'c> Processes<'c> {
         }
     }
 
-    /// Starts a worker without a peer that reads the log of a lane's stock.
+    /// Starts a worker without a peer, which reads the log of a lane's stock. Returns whether stock may have
+    /// been used for the partition.
     fn looked(&self, lane: Lane, attempt: u32, partition: Partition) -> Result<bool, Error> {
         let mut child = self.command(lane, attempt, &[])?.spawn()?;
         let (sender, said) = channel();
         let lines = child.stdout.take().map(BufReader::new);
         std::thread::spawn(move || {
-            // The caller may have stopped waiting.
+            // If this fails, the caller has stopped waiting.
             let line = lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok).next();
             let _ = sender.send(line.unwrap_or_default());
         });
@@ -238,7 +240,7 @@ impl<'c> Processes<'c> {
             None => Ok(()),
         };
         let line = said.recv_timeout(LOOKING).unwrap_or_default();
-        // It ends when there are no more tasks, and closes the store.
+        // The process ends when its stdin is closed, and closes the store.
         drop(child.stdin.take());
         ended(&mut child, PATIENCE);
         asked?;
@@ -260,7 +262,7 @@ fn ended(child: &mut Child, patience: Duration) {
     let _ = child.wait();
 }
 
-/// Reads a line of a worker.
+/// Reads a line that a worker has printed.
 fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Option<News> {
     let event: Value = serde_json::from_str(line).ok()?;
     let (name, body) = event.as_object()?.iter().next()?;
@@ -291,8 +293,8 @@ fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Optio
     }
 }
 
-/// Returns the address where a worker connects to the peer's worker, which the peer's coordinator names. Only
-/// known hosts are allowed, and only a known host name and a number are passed on.
+/// Returns the address where a worker connects to the peer's worker. The peer's coordinator has sent it as
+/// text. Only a configured host name and a port number are used.
 fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<String, Error> {
     let of_control = control.and_then(|at| at.rsplit_once(':')).map(|at| at.0);
     let mut hosts = hosts.iter().map(String::as_str).chain(of_control);
@@ -322,7 +324,7 @@ pub fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Writes a file that workers read, completely or not at all.
+/// Writes a file that workers read, either completely or not at all.
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -352,8 +354,8 @@ impl Crew for Processes<'_> {
                     &json!({ "run": { "partition": partition, "input": input, "output": output } }),
                 );
             }
-            // Other workers continue meanwhile. This one reports its end, and its lane begins again only
-            // after that.
+            // Other workers continue in the meantime. The stopped worker reports its end, and only then its
+            // lane begins again.
             Order::Stop { lane } => _ = self.lanes.get_mut(&lane).map(Process::ask),
             Order::Look { .. } => {}
         }
@@ -395,7 +397,7 @@ impl Crew for Processes<'_> {
     }
 
     fn end(&mut self) {
-        // All are asked before the first one is waited for.
+        // All workers are asked to stop before this waits for the first one.
         self.lanes.values_mut().for_each(Process::ask);
         let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
         lanes.into_iter().for_each(|lane| self.finish(lane));
@@ -414,7 +416,7 @@ fn input(path: &std::path::Path) -> String {
 mod tests {
     use super::*;
 
-    /// A worker that neither answers nor ends is not waited for.
+    /// The coordinator does not wait for a worker that neither answers nor ends.
     #[cfg(unix)]
     #[test]
     fn what_hangs_is_ended() {
@@ -428,7 +430,8 @@ mod tests {
         assert!(quick.try_wait().unwrap().unwrap().success());
     }
 
-    /// A worker connects only to a port of a known host, and nothing else of the peer's text is used.
+    /// Row 16: a worker connects only to a port of a configured host, and nothing else of the peer's text is
+    /// used.
     #[test]
     fn row_16_nothing_of_an_address_goes_on_but_host_and_port() {
         let hosts = ["bob.example".to_owned(), "[::1]".to_owned()];

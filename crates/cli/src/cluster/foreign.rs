@@ -1,4 +1,4 @@
-//! A coordinator in another process of this party, which has the workers itself.
+//! A coordinator for another process of this party, which has the workers itself.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -60,21 +60,21 @@ struct Arguments {
     at_once: Option<u32>,
 }
 
-/// The workers of another process. Its errors are texts.
+/// The workers of another process, called by the coordinator. Its errors are texts.
 pub trait Hands {
-    /// Receives the identifier of the job and the digest of its terms, as hexadecimal digits.
+    /// Receives the identifier of the job and the digest of its terms, in hexadecimal digits.
     fn begins(&mut self, job: &str, terms: &str) -> Result<(), String>;
-    /// Obeys an order without waiting: `{"start": {"lane", "attempt", "address"}}`, `{"fill": {"lane",
-    /// "partitions"}}`, `{"run": {"lane", "partition"}}` or `{"stop": {"lane"}}`.
+    /// Executes an order without waiting for its end: `{"start": {"lane", "attempt", "address"}}`, `{"fill":
+    /// {"lane", "partitions"}}`, `{"run": {"lane", "partition"}}` or `{"stop": {"lane"}}`.
     fn obey(&mut self, order: Value) -> Result<(), String>;
-    /// Answers whether stock of a lane may have been used. The lane has no worker left; `attempt` is its last
-    /// attempt.
+    /// Returns whether stock of a lane may have been used for a partition. The lane has no worker any more;
+    /// `attempt` is its last attempt.
     fn look(&mut self, lane: u32, attempt: u32, partition: u32) -> Result<bool, String>;
-    /// Waits for news, at most for this time: `{"listens": {"lane", "attempt", "address"}}`, `{"filled":
+    /// Waits for events, at most for this time: `{"listens": {"lane", "attempt", "address"}}`, `{"filled":
     /// {"lane", "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
     /// "cause"}}`.
     fn news(&mut self, wait: Duration) -> Result<Vec<Value>, String>;
-    /// Returns the partitions whose results are stored durably.
+    /// Returns the partitions whose results are stored.
     fn kept(&mut self) -> Result<Vec<u32>, String>;
     /// Receives the progress of the job.
     fn stands(&mut self, progress: Value) -> Result<(), String>;
@@ -170,7 +170,8 @@ impl Crew for Foreign<'_> {
     }
 }
 
-/// Coordinates a job to its end, according to these flags; `host` receives the address if it listens.
+/// Coordinates a job to its end, as these flags describe it; `host` receives the address if this party
+/// listens.
 pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Result<Report, Failure> {
     let arguments: Arguments = parsed(flags)?;
     let party = Party::from(arguments.role);

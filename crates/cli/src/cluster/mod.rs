@@ -104,8 +104,8 @@ impl Progress {
     }
 }
 
-/// Returns the result of a job. It is an error with the same fields if partitions are not done or results are
-/// missing. With `--only-fill` it is one if there is not stock for all.
+/// Returns the result of a job. If partitions are not done or results are missing, it is an error with the
+/// same fields. With `--only-fill` it is an error if stock is missing for some partitions.
 fn summary(
     party: Party,
     terms: &Terms,
@@ -215,7 +215,7 @@ fn list(numbers: &[u32]) -> String {
     format!("{} {}{more}", if numbers.len() == 1 { "partition" } else { "partitions" }, shown.join(", "))
 }
 
-/// Returns, in JSON, the risk that a job may take and has taken.
+/// Returns, in JSON, the risk that the job may take and the risk of all stocks so far.
 fn security(terms: &Terms, state: &State) -> Result<Value, Failure> {
     let spent = state.spent();
     Ok(json!({

@@ -1,9 +1,9 @@
-//! How often each program has run: a budget that outlives the process, because every output reveals something
-//! about the inputs.
+//! Counts how often each program has run. The counts are kept when the process ends, because every output
+//! reveals something about the inputs.
 //!
-//! The counts are notes in the index of the store, sealed like all of it. An old copy of the index has an old
-//! log as well, which the peer refuses. A run is counted before it begins: in memory, and on the disk by the
-//! transaction that burns its items, before which no message depends on an input.
+//! The counts are notes in the index of the store, and are sealed like its other rows. If somebody restores
+//! an old index, its log is old, too, and the peer refuses it. A run is counted in memory before it begins.
+//! The transaction that burns the run's items writes the count, and no earlier message depends on an input.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,29 +17,29 @@ use super::config::Allowed;
 /// The length of the window of `per_hour`, in seconds.
 pub const HOUR: u64 = 3600;
 
-/// Begins the key of the note about a program's runs; the program's digest follows.
+/// The beginning of the key of a note about a program's runs. The program's digest follows.
 const KEY: &[u8] = b"serve runs ";
 
-/// The runs of all programs.
+/// The counts of all programs.
 pub struct Book {
     store: Store,
     runs: BTreeMap<[u8; 32], Runs>,
 }
 
-/// The runs of a program.
+/// The counts of one program.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Runs {
     all: u64,
-    /// The runs of the last hour, by the second.
+    /// The number of runs in each second of the last hour.
     recent: BTreeMap<u64, u64>,
 }
 
-/// Why a program may not run now.
+/// The reason why a program may not run now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Spent {
     /// All of its runs are used up.
     Total,
-    /// The runs of this hour are used up; after this many seconds another one is allowed.
+    /// The runs of the last hour are used up. After this many seconds another run is allowed.
     ForNow(u64),
 }
 
@@ -53,8 +53,8 @@ fn key(digest: &[u8; 32]) -> Vec<u8> {
 }
 
 impl Book {
-    /// Reads how often programs have run on a store: the recorded number, or the number of runs in its logs,
-    /// if that is larger.
+    /// Reads how often programs have run on a store. If a log contains more runs of a program than the note,
+    /// the number in the log counts.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if the store cannot be read or was altered.
@@ -102,7 +102,7 @@ impl Book {
         }
     }
 
-    /// Counts a run that is about to begin. The next transaction of the store contains it.
+    /// Counts a run that is about to begin. The next transaction of the store writes the count.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written; then the run must not begin.
@@ -137,8 +137,8 @@ impl Book {
 }
 
 impl Runs {
-    /// Forgets the times of runs before the last hour. If the clock was set back, runs in its future count as
-    /// of now, so that nobody waits longer than an hour.
+    /// Forgets runs that are older than an hour. If the clock was set back, runs in the future are counted as
+    /// runs of now, so nobody waits longer than an hour.
     fn forget_before(&mut self, now: u64) {
         let later: u64 = self.recent.split_off(&now.saturating_add(1)).values().sum();
         if later > 0 {
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(open(folder.path()).may(&program), Err(Spent::Total));
     }
 
-    /// A run of another command is not counted when it begins. But the log of its stock contains it.
+    /// A run by another command is not counted when it begins. But it is in the log of the stock.
     #[test]
     fn runs_that_only_the_log_knows_count() {
         let folder = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(book.may_at(&program, 4600), Ok(()));
         assert_eq!(book.may_at(&allowed(None, Some(1)), 4600), Err(Spent::ForNow(600)));
         assert_eq!(book.may(&allowed(None, Some(0))), Err(Spent::Total));
-        // If the clock was set back, the hour begins then, and ends.
+        // If the clock was set back, a new hour begins at that time.
         book.charge_at(&program, 1_000_000).unwrap();
         book.charge_at(&program, 1_000_000).unwrap();
         assert_eq!(book.may_at(&program, 5000), Err(Spent::ForNow(3600)));

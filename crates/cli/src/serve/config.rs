@@ -20,7 +20,7 @@ use crate::trail::Named;
 use crate::{files, programs, values};
 use brickwork::resources;
 
-/// The file as it is written.
+/// The content of the configuration file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -48,23 +48,23 @@ fn forty() -> u32 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Requests that wait at a time.
+    /// The largest number of waiting requests.
     pub waiting: usize,
-    /// HTTP connections at a time, besides those of requests that wait: when there are more, the oldest is
-    /// closed.
+    /// The largest number of HTTP connections, not counting those of waiting requests. Beyond it, the oldest
+    /// connection is closed.
     pub connections: usize,
-    /// HTTP requests a second on average, counted separately for those with the token and those without it; a
-    /// burst of twice as many passes.
+    /// The average number of HTTP requests per second, counted separately for requests with and without the
+    /// token. Bursts of twice as many are allowed.
     pub requests_per_second: u32,
-    /// Bytes of the body of a request.
+    /// The largest body of a request, in bytes.
     pub request_bytes: usize,
-    /// Seconds that a request waits: for the peer, its input, or stock.
+    /// The longest time in seconds that a request waits for the peer, its input, or stock.
     pub wait_seconds: u64,
-    /// Seconds that the peer may stall, without a sign of life, before the connection to it is given up.
+    /// The time in seconds after which a connection to a silent peer is given up.
     pub stall_seconds: u64,
-    /// Seconds that a run may take, from the offer on.
+    /// The longest time in seconds of a run, from the offer on.
     pub run_seconds: u64,
-    /// Memory that making the stock of a program may take, such as 4GiB; by default the free memory.
+    /// The memory for making the stock of a program, such as 4GiB. The default is the free memory.
     pub memory: Option<String>,
 }
 
@@ -117,26 +117,26 @@ pub struct Allowed {
     pub name: String,
     pub program: Arc<Program>,
     pub digest: [u8; 32],
-    /// This party's input for the peer's requests, if no user here has given one.
+    /// This party's standing input, for requests of the peer's users.
     pub input: Option<Secrets<bool>>,
-    /// The file for outputs that no user here has requested, as a line of JSON each.
+    /// The file for the outputs of runs that no user of this party has requested, one line of JSON for each.
     pub outputs: Option<PathBuf>,
-    /// The number of executions in stock below which stock is made, and the number up to which it is made.
+    /// Stock is made when fewer executions than `low` are in stock, until there are `high`.
     pub low: u64,
     pub high: u64,
-    /// The largest number of runs, ever and in any hour.
+    /// The largest number of runs in total; the next field is the limit for an hour.
     pub total: Option<u64>,
     pub per_hour: Option<u64>,
 }
 
 impl Allowed {
-    /// Returns its name for the audit trail.
+    /// Returns the program's name for the audit trail.
     pub fn named(&self) -> Named {
         Named { name: self.name.clone(), digest: hex(&self.digest) }
     }
 }
 
-/// The peer's address.
+/// The way to reach the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Listen(String),
@@ -162,7 +162,7 @@ pub struct Config {
     pub token: Zeroizing<String>,
 }
 
-/// Longest limit of time: a week.
+/// The largest time limit: a week.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
 
 /// The minimum length of a token, in characters.
@@ -170,10 +170,10 @@ const TOKEN_CHARACTERS: usize = 32;
 
 const HINT: &str = "docs/guides/serve.md has an example, and says what each line means";
 
-/// Reads the file and all files that it names; paths are relative to it.
+/// Reads the configuration file, and all files that it names. Paths are relative to it.
 pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), HINT);
-    // The text may contain inputs, and parsers do not erase what they read.
+    // The text may contain inputs, and parsers do not erase their memory.
     let _erasing = Erasing::begin();
     let file: File = files::toml(path, true, HINT)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -249,7 +249,7 @@ fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(
     if needed <= memory {
         return Ok(());
     }
-    // Finds the largest number that fits, by halving.
+    // The loop finds the largest number that fits, by halving.
     let (mut fit, mut too_many) = (0, high);
     while too_many - fit > 1 {
         let middle = fit + (too_many - fit) / 2;
@@ -309,7 +309,7 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
     })
 }
 
-/// Reads the token: a line of its own in a file that only its owner can read.
+/// Reads the token, which is a line in a file that only its owner can read.
 pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
@@ -326,8 +326,7 @@ pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
 }
 
 impl Config {
-    /// Returns the program that a request names: by name, or by the first digits of its digest, at least
-    /// eight.
+    /// Returns the program of a request, given its name or at least eight digits of its digest.
     pub fn named(&self, name: &str) -> Option<&Allowed> {
         let by_name = self.programs.values().find(|allowed| allowed.name == name);
         by_name.or_else(|| {

@@ -1,5 +1,5 @@
-//! The desk of a service: waiting requests, the peer's announcements, and the choice of the next run. HTTP
-//! puts requests here, and the connection to the peer takes them.
+//! The queue of a service: its waiting requests, the runs that the peer has announced, and the choice of the
+//! next run. The HTTP server adds requests, and the connection to the peer takes them.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -26,17 +26,17 @@ use crate::files;
 use crate::report::hex;
 use crate::trail::{Asker, Event, Kind, Outcome, Trail};
 
-/// The reason why a party does not run a requested program, or not yet. Parties send each other only these
-/// reasons, so that no text of a peer reaches a user.
+/// The reason why a party does not run a requested program, or does not run it yet. Parties send each other
+/// only these reasons, and no text that a user would see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     NotAllowed,
-    /// The program's budget is used up.
+    /// The program's total number of runs is used up.
     Spent,
-    /// The program's budget of this hour is used up, for this many seconds.
+    /// The program's runs in an hour are used up; another one is allowed after this many seconds.
     SpentForNow(u64),
-    /// No more requests may wait.
+    /// Too many requests are waiting.
     Full,
     /// There is no input for the run yet.
     NoInput,
@@ -44,9 +44,9 @@ pub enum Why {
     NoStock,
     /// The service is stopping.
     Stopping,
-    /// The run cannot be counted, or its outputs cannot be kept.
+    /// The run cannot be counted on disk, or its outputs cannot be stored.
     Uncounted,
-    /// So many attempts failed that no more stock is made.
+    /// So many attempts of the peer failed that no more stock is made.
     Vain,
 }
 
@@ -66,7 +66,7 @@ impl From<Spent> for Why {
     }
 }
 
-/// The reason, for the user, why a request gets no outputs; it contains no value of a party.
+/// The reason why a request gets no outputs, for the user. It contains no value of a party.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
@@ -85,12 +85,12 @@ impl Refusal {
         Refusal { retry_after: Some(seconds), ..self }
     }
 
-    /// Returns the peer's refusal in the form in which the user sees it.
+    /// Returns the refusal as the user sees it when the peer has refused.
     pub fn of_the_peer(self) -> Self {
         Refusal { error: format!("the peer refuses: {}", self.error), ..self }
     }
 
-    /// Returns whether it comes from a run that had begun.
+    /// Returns whether the refusal comes from a run that had begun.
     pub fn is_of_run(&self) -> bool {
         self.status == 502
     }
@@ -155,16 +155,16 @@ struct Queued {
     input: Secrets<bool>,
     until: Instant,
     answer: oneshot::Sender<Answer>,
-    /// The run is not tried before this time, because something is missing.
+    /// The time before which the run is not tried again, because something was missing.
     not_before: Instant,
-    /// True while it runs: then the request ends with the run.
+    /// True while the program of the request runs. Then the request ends with the run.
     runs: bool,
-    /// True if the peer has no input for it yet; it is tried again when the peer announces it.
+    /// True if the peer has no input for the run yet. The run is tried again when the peer announces it.
     waits_for_peer: bool,
     announced: Option<Instant>,
 }
 
-/// A run that the peer, which is the evaluator, has announced.
+/// A run that the evaluator has announced.
 struct Announced {
     which: Which,
     until: Instant,
@@ -173,82 +173,83 @@ struct Announced {
 
 #[derive(Default)]
 struct Queue {
-    /// The requests, oldest first.
+    /// The waiting requests, oldest first.
     requests: Vec<Queued>,
     announced: Vec<Announced>,
     next: u64,
-    /// True if the last run that was tried was requested here: then it is the peer's turn.
+    /// True if the last run was for this party's users. Then the peer's users are next.
     mine_was_last: bool,
 }
 
-/// The time after which an announcement of the peer expires unless it is repeated.
+/// The time after which an announcement expires if the peer does not repeat it.
 const ANNOUNCED: Duration = Duration::from_secs(3);
 
 /// The time between two announcements of a waiting request.
 pub const AGAIN: Duration = Duration::from_secs(1);
 
-/// The time before a run with something missing is tried again.
+/// The pause before a run that lacked something is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The free bytes on the store's disk that a program needs, besides its outputs: for entries, and for the
-/// copies of pages that a transaction of the index makes.
+/// The free bytes on the store's disk that a run needs besides its outputs. They are for log entries, and for
+/// the page copies of a transaction.
 const ROOM: u64 = 16 << 20;
 
-/// Returns how many bytes must be free before a program runs. Its outputs are written as JSON into a result,
-/// which the index keeps as a sealed copy in pages of its own, and into the file `outputs`.
+/// Returns the number of bytes that must be free before a program runs. The outputs are written as JSON
+/// twice: into the index, as a sealed result with pages of its own, and into the file `outputs`.
 fn room(ports: &[Port]) -> u64 {
-    // With these bits numbers of either sign are nearly as long as possible.
+    // With these bits, numbers of either sign have nearly the longest text.
     let bits: Vec<bool> = (0..ports.iter().map(Port::width).sum::<u64>()).map(|bit| bit % 2 == 0).collect();
     ROOM + 4 * value::decode(ports, &bits).to_string().len() as u64
 }
 
-/// The largest number of runs that the peer may have announced at a time.
+/// The largest number of announced runs of the peer.
 const MAX_ANNOUNCED: usize = 256;
 
-/// The desk of a service.
+/// The shared state of a service.
 pub struct Desk {
     pub party: Party,
     pub store: Store,
     pub terms: Terms,
     pub figures: Figures,
     pub trail: Trail,
-    /// The burned epochs that the audit trail already contains.
+    /// The burned epochs that are in the audit trail already.
     burned: Mutex<BTreeSet<EpochId>>,
     config: RwLock<Arc<Config>>,
     book: Mutex<Book>,
     results: Mutex<Results>,
-    /// The number of results that were ever kept.
+    /// The number of all results that were ever stored.
     kept: AtomicU64,
     queue: Mutex<Queue>,
     bell: Condvar,
     stopping: AtomicBool,
-    /// Set when the service stops: no further step of a filling begins.
+    /// Set when the service stops, so that no further step of stock begins.
     pub between_steps: Stop,
     /// Set while stock is being made.
     filling: Mutex<bool>,
     filled: Condvar,
-    /// True if the peer failed a check: no further program runs with it.
+    /// True if the peer failed a check, so that no further program runs with it.
     broken_off: AtomicBool,
-    /// The account under which the peer's attempts are counted.
+    /// The account in which the peer's attempts are counted.
     account: Account,
-    /// True if this party makes no more stock with the peer, until its user runs `forgive`.
+    /// True if this party makes no more stock with the peer until its user runs `stock forgive`.
     in_vain: AtomicBool,
-    /// True if the peer reports the same about itself.
+    /// True if the peer makes no more stock with this party.
     pub peer_in_vain: AtomicBool,
     /// Held while a program runs.
     running: Mutex<()>,
-    /// Ends the current run, and the time after which it is ended.
+    /// Ends the current run, and the time when it must end.
     overdue: Mutex<Option<(Stop, Instant)>>,
 }
 
-/// A run that has begun, or was offered to the peer, as long as this value lives. Code that waits for the
-/// peer during the run enters its stop.
+/// A run that has begun or was offered to the peer. It ends when this value is dropped. Code that waits for
+/// the peer must enter its stop.
 pub struct Running<'a> {
     desk: &'a Desk,
     pub stop: Stop,
-    /// This party's input: that of the request, or else the standing one.
+    /// This party's input: that of the request, or else the standing input.
     pub input: Option<Secrets<bool>>,
-    /// True if there is such a request: it is answered with the run's outputs, and does not expire before.
+    /// True if a user's request belongs to the run. It is answered with the outputs, and does not expire
+    /// before.
     pub asked: bool,
     _one_at_a_time: MutexGuard<'a, ()>,
 }
@@ -260,7 +261,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Returns the epochs of a store that are burned, and why.
+/// Returns the burned epochs of a store, each with the reason.
 fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, brickwork::ProtocolError> {
     let mut burned = Vec::new();
     for (id, _) in store.epochs()? {
@@ -270,7 +271,7 @@ fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, brickwork::ProtocolEr
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked while it held this lock left nothing incomplete.
+    // Each change under this lock is complete even if the thread panicked later.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -313,10 +314,10 @@ impl Desk {
         })
     }
 
-    /// Warns if few attempts of the peer are left.
+    /// Warns if few of the peer's attempts are left.
     ///
     /// # Errors
-    /// [`brickwork::ProtocolError::Stock`] if they cannot be read.
+    /// [`brickwork::ProtocolError::Stock`] if the account cannot be read.
     pub fn warn_of_few_attempts(&self) -> Result<(), brickwork::ProtocolError> {
         if self.tried()?.is_low() {
             let few =
@@ -327,7 +328,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Returns how many attempts of the peer are used up, for the figures as well.
+    /// Returns the peer's attempts, and updates the metric about them.
     fn tried(&self) -> Result<Tried, brickwork::ProtocolError> {
         let tried = self.store.tried(&self.account)?;
         self.figures.attempts_left(tried.left());
@@ -337,13 +338,13 @@ impl Desk {
         Ok(tried)
     }
 
-    /// Notes that one more attempt would exceed the limit.
+    /// Notes that another attempt would exceed the limit.
     pub fn gives_up(&self) {
         self.in_vain.store(true, Ordering::SeqCst);
     }
 
-    /// Returns whether a step of stock may begin now. It may not if no more stock is made, or if few attempts
-    /// are left and the last one was recent.
+    /// Returns whether a step of stock may begin now. It may not begin if no more stock is made, or if few
+    /// attempts are left and the last attempt was recent.
     ///
     /// # Errors
     /// [`Why::Vain`] if no more stock is made.
@@ -358,7 +359,7 @@ impl Desk {
         }
     }
 
-    /// Forgives attempts if `brickwork stock forgive`, which is another process, has asked for it.
+    /// Forgives attempts if another process has requested it (`brickwork stock forgive`).
     fn hear_forgiven(&self) {
         match self.store.hear_forgiven() {
             Ok(accounts) if accounts.is_empty() => {}
@@ -377,7 +378,7 @@ impl Desk {
         }
     }
 
-    /// Returns the reason why requests would not be served, if there is one.
+    /// Returns why requests would not be served, if they would not.
     pub fn not_ready(&self) -> Option<&'static str> {
         let vain =
             "no more stock is made, as too much that was begun came to nothing: see `brickwork stock ls`";
@@ -391,11 +392,11 @@ impl Desk {
         }
     }
 
-    /// Notes in the trail the epochs that were burned since the last call.
+    /// Writes into the audit trail which epochs were burned since the last call.
     pub fn note_burned(&self) {
         let now = match burned(&self.store) {
             Ok(now) => now,
-            // A connection that needs the store reports the error.
+            // The connection that uses the store reports this error.
             Err(why) => return tracing::debug!("burned epochs are not noted: {why}"),
         };
         let mut known = lock(&self.burned);
@@ -405,7 +406,7 @@ impl Desk {
         }
     }
 
-    /// Notes in the trail that a run is refused.
+    /// Writes a refused run into the audit trail.
     pub fn note_refusal(&self, program: Option<&Allowed>, run: Option<&str>, by: Asker, why: &Refusal) {
         self.trail.note(Event {
             program: program.map(Allowed::named),
@@ -420,8 +421,8 @@ impl Desk {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Continues with another configuration. Waiting requests stay, except for programs that are no longer
-    /// allowed.
+    /// Takes over another configuration. Waiting requests stay, except those for programs that it does not
+    /// allow.
     pub fn reload(&self, config: Config) {
         let config = Arc::new(config);
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
@@ -437,9 +438,9 @@ impl Desk {
         self.bell.notify_all();
     }
 
-    /// Makes stock; [`Desk::stop`] waits for the end.
+    /// Makes stock. [`Desk::stop`] waits until `work` has ended.
     pub fn fill<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Marks the end also when `work` panics.
+        /// Marks the end even if `work` panics.
         struct Filling<'a>(&'a Desk);
         impl Drop for Filling<'_> {
             fn drop(&mut self) {
@@ -456,15 +457,15 @@ impl Desk {
         *lock(&self.filling)
     }
 
-    /// Accepts no more requests, refuses the waiting ones, and returns when no program runs and the current
-    /// step of stock is complete: this takes at most as long as a run may take.
+    /// Stops the service: accepts no more requests, and refuses the waiting ones. It returns when no program
+    /// runs and the current step of stock is complete, which takes at most as long as a run.
     pub fn stop(&self) {
         let until = Instant::now() + self.config().limits.run();
         self.stopping.store(true, Ordering::SeqCst);
         self.between_steps.ask();
         lock(&self.queue).refuse(|request| !request.runs, &Why::Stopping.into());
         self.ring();
-        // A connection that has begun a run holds it. Any other connection sees that the service stops.
+        // The lock is held by a connection with a current run. Other connections see that the service stops.
         drop(lock(&self.running));
         lock(&self.queue).refuse(|_| true, &Why::Stopping.into());
         let left = until.saturating_duration_since(Instant::now());
@@ -474,8 +475,8 @@ impl Desk {
         }
     }
 
-    /// Refuses requests that have waited too long, asks a run that takes too long to end, and reads whether
-    /// the user has forgiven failed attempts. Called often.
+    /// Refuses requests that have waited too long, ends a run that takes too long, and looks for a request to
+    /// forgive failed attempts. It is called often.
     pub fn tick(&self) {
         self.hear_forgiven();
         let now = Instant::now();
@@ -487,8 +488,7 @@ impl Desk {
         }
     }
 
-    /// Asks the current run to end, because the peer failed a check on another connection; no further run
-    /// begins.
+    /// Ends the current run, because the peer failed a check on another connection. No further run begins.
     pub fn break_off(&self) {
         self.broken_off.store(true, Ordering::SeqCst);
         if let Some((stop, _)) = &*lock(&self.overdue) {
@@ -504,9 +504,9 @@ impl Desk {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins a run, which lasts as long as the guard lives; none if the service stops or the peer has
-    /// cheated. It belongs to the request that waits at this moment. A request that was withdrawn before
-    /// gives no input to it.
+    /// Begins a run, which lasts until the guard is dropped. Returns none if the service stops or the peer
+    /// has cheated. The run belongs to the request that waits at this moment, and a request that was
+    /// withdrawn earlier gives it no input.
     pub fn begin(&self, which: &Which, allowed: &Allowed) -> Option<Running<'_>> {
         let one_at_a_time = lock(&self.running);
         if self.is_stopping() {
@@ -514,7 +514,7 @@ impl Desk {
         }
         let stop = Stop::new();
         *lock(&self.overdue) = Some((stop.clone(), Instant::now() + self.config().limits.run()));
-        // A connection that breaks off from now on finds this run.
+        // If another connection detects a cheat from now on, it ends this run.
         if self.is_broken_off() {
             *lock(&self.overdue) = None;
             return None;
@@ -525,27 +525,27 @@ impl Desk {
         Some(Running { desk: self, stop, input, asked, _one_at_a_time: one_at_a_time })
     }
 
-    /// Returns how many requests wait.
+    /// Returns the number of waiting requests.
     pub fn waiting(&self) -> usize {
         lock(&self.queue).requests.len()
     }
 
-    /// Returns how often a program has ever run.
+    /// Returns the number of all runs of a program.
     pub fn runs(&self, digest: &[u8; 32]) -> u64 {
         lock(&self.book).runs(digest)
     }
 
-    /// Returns how many executions of a program are in stock.
+    /// Returns the number of executions of a program that are in stock.
     pub fn in_stock(&self, allowed: &Allowed) -> Result<u64, brickwork::ProtocolError> {
         let parts = duplo::inventory(&self.store)?;
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
     }
 
-    /// Puts a request into the queue, under an id that is marked as a user's, or as nobody's. It may wait for
-    /// the disk.
+    /// Adds a request to the queue. Its id is marked, so that it differs from generated ids. This may wait
+    /// for the disk.
     ///
     /// # Errors
-    /// The reason why it is refused at once.
+    /// The reason why the request is refused at once.
     pub fn submit(
         &self,
         program: &str,
@@ -573,8 +573,8 @@ impl Desk {
             }
             self.may(allowed)?;
             let queue = lock(&self.queue);
-            // A run that ends keeps its result before its request leaves the queue. So a result was missed by
-            // this search only if another one was kept meanwhile.
+            // A run stores its result before its request leaves the queue. So this search can have missed the
+            // result only if another result was stored in between.
             if self.kept.load(Ordering::SeqCst) == kept {
                 break queue;
             }
@@ -609,8 +609,8 @@ impl Desk {
         Ok(answered)
     }
 
-    /// Returns the next run that the garbler may try, alternately its own and the peer's, or none within this
-    /// time.
+    /// Returns the next run that the garbler may try, or none within this time. Requests of this party and of
+    /// the peer alternate.
     pub fn next(&self, within: Duration) -> Option<Which> {
         let until = Instant::now() + within;
         let mut queue = lock(&self.queue);
@@ -630,13 +630,14 @@ impl Desk {
                 return Some(which);
             }
             let left = until.checked_duration_since(now)?;
-            // A run that was put off is considered again after a while.
+            // A run that was postponed is tried again after a pause.
             let waited = self.bell.wait_timeout(queue, left.min(PAUSE));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Puts a run off for a while, or, if the peer has no input for it, until it has one.
+    /// Postpones a run, either for a short time or, if the peer has no input for it, until the peer announces
+    /// one.
     pub fn park(&self, which: &Which, peer_has_no_input: bool) {
         let mut queue = lock(&self.queue);
         let later = Instant::now() + PAUSE;
@@ -649,13 +650,13 @@ impl Desk {
         }
     }
 
-    /// Returns whether somebody here waits for a run.
+    /// Returns whether a user of this party waits for a run.
     pub fn is_asked(&self, which: &Which) -> bool {
         lock(&self.queue).requests.iter().any(|request| request.which == *which)
     }
 
-    /// Returns this party's input to a run: that of a request, or else the standing one. None if there is
-    /// neither.
+    /// Returns this party's input for a run: that of a request, or else the standing input. Returns none if
+    /// there is no input.
     pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Secrets<bool>> {
         lock(&self.queue).input(which, allowed, self.party)
     }
@@ -663,12 +664,12 @@ impl Desk {
     /// Checks a program's budget.
     ///
     /// # Errors
-    /// The exhausted part of the budget.
+    /// The part of the budget that is used up.
     pub fn may(&self, allowed: &Allowed) -> Result<(), Why> {
         Ok(lock(&self.book).may(allowed)?)
     }
 
-    /// Returns the answer to a request that has run before.
+    /// Returns the answer to a request whose program has run before.
     fn found(&self, which: &Which, input: &[bool]) -> Option<Answer> {
         match lock(&self.results).find(which, input) {
             Ok(Found::Nothing) => None,
@@ -684,11 +685,11 @@ impl Desk {
         }
     }
 
-    /// Checks, before a program runs, that there is room for its outputs and that they can be written where
-    /// the configuration orders.
+    /// Checks, before a program runs, that its outputs fit on the disk and can be written to the configured
+    /// file.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// If a file cannot be written.
     pub fn can_keep(&self, allowed: &Allowed) -> Result<(), Why> {
         let ports = allowed.program.output_ports(self.party);
         let room = self.store.check_room(room(&ports)).map_err(|why| why.to_string());
@@ -706,7 +707,8 @@ impl Desk {
     /// Checks a program's budget, and counts a run of it.
     ///
     /// # Errors
-    /// The exhausted part of the budget, or an error if the run cannot be recorded: then it must not begin.
+    /// The part of the budget that is used up. Also an error if the run cannot be recorded; then it must not
+    /// begin.
     pub fn charge(&self, allowed: &Allowed) -> Result<(), Why> {
         let mut book = lock(&self.book);
         book.may(allowed)?;
@@ -717,7 +719,7 @@ impl Desk {
         })
     }
 
-    /// Returns the evaluator's requests that are to be announced to the garbler now, or waits for one.
+    /// Returns the evaluator's requests that must be announced to the garbler now, or waits for one.
     pub fn to_announce(&self, within: Duration) -> Vec<Which> {
         let mut queue = lock(&self.queue);
         let due = |queue: &mut Queue| {
@@ -740,7 +742,7 @@ impl Desk {
         found
     }
 
-    /// Notes what the evaluator has announced to the garbler.
+    /// Records a run that the evaluator has announced to the garbler.
     ///
     /// # Errors
     /// If it has announced too many runs.
@@ -759,18 +761,16 @@ impl Desk {
         Ok(())
     }
 
-    /// Refuses a run: the user who requested it here gets the reason, and the peer's announcement is
-    /// forgotten.
+    /// Refuses a run: a user of this party gets the reason, or the peer's announcement is forgotten.
     pub fn refuse(&self, which: &Which, why: &Refusal) {
         let mut queue = lock(&self.queue);
         queue.announced.retain(|announced| announced.which != *which);
         queue.refuse(|request| request.which == *which, why);
     }
 
-    /// Ends a run with this input: the user who requested it here gets the answer. Before that, outputs of a
-    /// run that somebody here `asked` for by an id are kept; an id that only the peer names takes no place
-    /// among the results. Outputs that no user has requested, or no user waits for any more, are written
-    /// where the configuration orders.
+    /// Ends a run with this input, and answers the user of this party who requested it. If the user gave an
+    /// id (`asked`), the outputs are stored first. An id that only the peer has sent stores no result. If no
+    /// user waits for the outputs, they are written to the configured file.
     pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], asked: bool, answer: Answer) {
         if let Ok(outputs) = &answer
             && asked
@@ -785,7 +785,7 @@ impl Desk {
         let asked = {
             let mut queue = lock(&self.queue);
             queue.announced.retain(|announced| announced.which != *which);
-            // A request that came after the run had begun has given no input to it.
+            // A request that came after the run had begun has not given it an input.
             let place = queue.requests.iter().position(|request| request.which == *which && request.runs);
             place.map(|place| queue.requests.remove(place))
         };
@@ -819,12 +819,12 @@ fn append(path: &std::path::Path, line: &Value) -> Result<(), Failure> {
 }
 
 impl Queue {
-    /// Returns the requests for a run.
+    /// Returns the requests for this run.
     fn of(&mut self, which: &Which) -> impl Iterator<Item = &mut Queued> {
         self.requests.iter_mut().filter(|request| request.which == *which)
     }
 
-    /// Returns a party's input to a run, that of the request or the standing one.
+    /// Returns a party's input for a run: that of the request, or else the standing input.
     fn input(&self, which: &Which, allowed: &Allowed, party: Party) -> Option<Secrets<bool>> {
         let given = self.requests.iter().find(|request| request.which == *which);
         if allowed.program.input_ports(party).is_empty() {
@@ -833,7 +833,7 @@ impl Queue {
         given.map(|request| request.input.clone()).or_else(|| allowed.input.clone())
     }
 
-    /// Refuses some requests.
+    /// Refuses the requests that `which` selects.
     fn refuse(&mut self, which: impl Fn(&Queued) -> bool, why: &Refusal) {
         let (refused, stay) = self.requests.drain(..).partition(which);
         self.requests = stay;
@@ -841,8 +841,8 @@ impl Queue {
         refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
     }
 
-    /// Refuses requests that have waited too long, and forgets runs that nobody waits for any more. A run
-    /// that has begun stays.
+    /// Refuses requests that have waited too long, and forgets announced runs that have expired. A run that
+    /// has begun stays.
     fn expire(&mut self, now: Instant) {
         self.announced.retain(|announced| announced.until > now);
         self.requests.retain(|request| request.runs || !request.answer.is_closed());
@@ -899,8 +899,8 @@ mod tests {
         Desk::new(Party::Garbler, store, terms, config, book, results, trail).expect("a desk")
     }
 
-    /// A run takes the input of the request that waits when it begins: a withdrawn request gives none, and a
-    /// later one waits for the next run.
+    /// A run takes the input of the request that waits when it begins. A withdrawn request gives no input,
+    /// and a later one waits for the next run.
     #[test]
     fn a_withdrawn_input_does_not_run() {
         let stands = Secrets::new(vec![true; 32]);
@@ -935,7 +935,7 @@ mod tests {
         }
     }
 
-    /// A result takes more room than its text, and there is room for every text.
+    /// The computed room is larger than any text of the outputs.
     #[test]
     fn large_outputs_need_more_room() {
         use brickwork::circuit::Type;
@@ -946,7 +946,8 @@ mod tests {
         }
     }
 
-    /// The peer may choose any ids. None of them occupies an id of a user here, or replaces its result.
+    /// The peer may choose any ids. But they never use up an id of a user of this party, or replace such a
+    /// result.
     #[test]
     fn ids_of_the_peer_keep_no_results() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -973,7 +974,7 @@ mod tests {
         );
     }
 
-    /// While a request waits for the disk, others are answered: none of them blocks the thread of HTTP.
+    /// While one request waits for the disk, the HTTP thread answers others.
     #[test]
     fn http_does_not_wait_for_the_disk() {
         use std::io::Read;
@@ -1026,9 +1027,8 @@ mod tests {
         });
     }
 
-    /// If few attempts are left, the service pauses between steps of stock, and so does another process. If
-    /// none is left, no more stock is made, and the service is not ready and gives the reason, until its user
-    /// forgives while it is up.
+    /// If few attempts are left, the service pauses between steps of stock, even after a restart. If none is
+    /// left, it makes no more stock, and reports that it is not ready, until its user forgives the attempts.
     #[test]
     fn few_attempts_are_spread_over_time() {
         use brickwork::stock::{Counted, Entry, Epoch, FillStep, Secrets as Kept};

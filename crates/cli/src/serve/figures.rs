@@ -1,4 +1,4 @@
-//! The counters of a service, for `/metrics` and the status page. They contain no value of a party.
+//! The counters of a service, for `/metrics` and the status page. They contain no values of the parties.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -40,7 +40,7 @@ struct OfProtocol {
     protocol: &'static str,
 }
 
-/// The figures.
+/// The counters.
 pub struct Figures {
     registry: Registry,
     runs: Family<OfRun, Counter<u64, AtomicU64>>,
@@ -51,7 +51,7 @@ pub struct Figures {
     bytes: Counter<u64, AtomicU64>,
     connected: Gauge<i64, AtomicI64>,
     waiting: Gauge<i64, AtomicI64>,
-    /// The peer's attempts, once a step of stock has begun.
+    /// The peer's remaining attempts, after the first step of stock.
     attempts: Family<OfProtocol, Gauge<i64, AtomicI64>>,
     recent: Mutex<Recent>,
 }
@@ -62,7 +62,7 @@ struct Recent {
     errors: VecDeque<(SystemTime, String)>,
 }
 
-/// The histogram of a program's latencies: from 1 ms, doubling, to two minutes.
+/// Makes the histogram of a program's latencies: buckets from 1 ms, each twice as long, up to two minutes.
 fn latencies() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 18))
 }
@@ -156,7 +156,7 @@ impl Figures {
         self.waiting.set(requests as i64);
     }
 
-    /// Notes how many attempts the peer has left, if this is known.
+    /// Sets the number of attempts that the peer has left, if it is known.
     pub fn attempts_left(&self, left: Option<u64>) {
         match left {
             Some(left) => {
@@ -167,7 +167,7 @@ impl Figures {
         }
     }
 
-    /// Notes an error for the page; its text contains no value of a party, like every error.
+    /// Adds an error to the page. Like every error, it contains no value of a party.
     pub fn error(&self, why: impl Into<String>) {
         let mut recent = self.recent();
         if recent.errors.len() == ERRORS {
@@ -190,13 +190,13 @@ impl Figures {
         Some([*at(0.5)?, *at(0.99)?])
     }
 
-    /// Returns the number of runs and the bytes over the connection.
+    /// Returns the number of runs, and the bytes over the connection.
     pub fn totals(&self, programs: impl Iterator<Item = String>) -> (u64, u64) {
         let runs = programs.map(|program| self.runs.get_or_create(&OfRun { program, outcome: "done" }).get());
         (runs.sum(), self.bytes.get())
     }
 
-    /// Returns the figures in the text form of OpenMetrics.
+    /// Returns the counters in the text format of OpenMetrics.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.

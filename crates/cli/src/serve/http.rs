@@ -1,8 +1,8 @@
-//! Requests by HTTP, from this machine: JSON in and out, a token, and pages that hold no secret.
+//! The HTTP server for requests from this machine, with JSON, a token, and pages without secrets.
 //!
-//! Anybody on this machine can connect, also a web page in somebody's browser. Without the token there are
-//! only the pages that hold no secret. A request without the token never delays one that has it: they are
-//! counted separately, and if there are too many connections, the oldest one without a waiting run is closed.
+//! Any program of this machine can connect, and so can a web page in a browser. Without the token they get
+//! only the pages without secrets. Requests without the token never delay those with it: both are counted
+//! separately. If there are too many connections, the oldest one without a waiting run is closed.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -35,10 +35,10 @@ use super::page;
 use super::rate::Rate;
 use crate::trail::Asker;
 
-/// The time that a client has for its headers, and again for its body.
+/// The time in which a client must send its headers, and again its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time for which the last status page is reused.
+/// The time for which a status page is used again.
 const PAGE_AGE: Duration = Duration::from_millis(500);
 
 /// The state that all connections share.
@@ -48,7 +48,7 @@ struct Front {
     connections: Mutex<VecDeque<Connection>>,
     with_token: Rate,
     without_token: Rate,
-    /// The status page and its time: making it reads the store.
+    /// The last status page and its time. It is kept because making the page reads the store.
     page: tokio::sync::Mutex<Option<(Instant, Bytes)>>,
 }
 
@@ -56,7 +56,7 @@ struct Front {
 struct Connection {
     number: u64,
     task: AbortHandle,
-    /// True while a user with the token waits for a run on it: then the connection stays open.
+    /// True while a user with the token waits for a run. Then the connection must stay open.
     stays: Arc<AtomicBool>,
 }
 
@@ -66,7 +66,7 @@ impl Connection {
     }
 }
 
-/// Keeps a connection open as long as this value lives.
+/// Keeps a connection open until it is dropped.
 struct Stays<'a>(&'a AtomicBool);
 
 impl<'a> Stays<'a> {
@@ -87,8 +87,8 @@ impl Front {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for one more connection by closing the oldest one that waits for no run. Returns whether
-    /// there is room.
+    /// Makes room for one more connection, by closing the oldest connection without a waiting run. Returns
+    /// whether there is room.
     fn make_room(&self) -> bool {
         let config = self.desk.config();
         let most = config.limits.connections;
@@ -103,7 +103,7 @@ impl Front {
     }
 }
 
-/// Takes a connection off the list when its task ends, for any reason.
+/// Removes a connection from the list when its task ends, for whatever reason.
 struct Listed {
     front: Arc<Front>,
     number: u64,
@@ -128,7 +128,7 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
         let (stream, from): (_, SocketAddr) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(e) => {
-                // No file descriptor is left: one will be free again.
+                // The process has no free file descriptor now, but will have one again.
                 tracing::debug!("a request's connection was not accepted: {e}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -153,9 +153,10 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
                 tracing::debug!("a request from {from}: {e}");
             }
         });
-        // The task has not begun: there is only one thread, which has not awaited anything since.
+        // The task has not begun yet: there is only one thread, and it has not awaited anything since.
         front.connections().push_back(Connection { number, task: task.abort_handle(), stays });
-        // Now it begins: a connection whose request was already received stays, however many come later.
+        // Now the task begins. So a request that has been received keeps its connection, however many others
+        // come later.
         tokio::task::yield_now().await;
     }
 }
@@ -166,7 +167,7 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     let config = front.desk.config();
     let token = has_token(&request, &config.token);
     let rate = if token { &front.with_token } else { &front.without_token };
-    // A supervisor restarts a process that does not answer here, so this path has no rate limit.
+    // This path has no rate limit, because a supervisor restarts a process that does not answer here.
     let is_alive = request.uri().path() == "/health";
     let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
         let hint = "requests_per_second in [limits] is how many pass";
@@ -180,18 +181,18 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     reply
 }
 
-/// Returns whether the request holds the token.
+/// Returns whether the request contains the token.
 fn has_token(request: &Request<Incoming>, token: &str) -> bool {
     let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     // The name of the scheme may have letters of either case (RFC 9110, section 11.1).
     let given = given.and_then(|given| given.split_at_checked(b"bearer ".len()));
     let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).unwrap_or_default().1;
-    // Compares hashes, so that the time of comparing reveals nothing about the token.
+    // Hashes are compared, so that the time reveals nothing about the token.
     blake3::hash(given) == blake3::hash(token.as_bytes())
 }
 
-/// Refuses requests that a web page on this machine may have sent: those to a host name that an attacker has
-/// pointed at this machine, and those from another page.
+/// Refuses requests that a web page may have sent: from another origin, or with a host name that an attacker
+/// has pointed at this machine.
 fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
     let headers = request.headers();
     let host = match request.uri().authority() {
@@ -216,7 +217,7 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
 
 async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request<Incoming>) -> Reply {
     let desk = &front.desk;
-    // The answer to HEAD has the same fields, and the server leaves out the body.
+    // The answer to HEAD has the same headers, and the server leaves out the body.
     let get = matches!(*request.method(), Method::GET | Method::HEAD);
     match request.uri().path() {
         "/" if get => text("text/html; charset=utf-8", status_page(front).await),
@@ -227,7 +228,7 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
                 false => text(PROMETHEUS, prometheus(&desk.figures.text())),
             }
         }
-        // Two paths: whether the process is alive, and whether a request would be served.
+        // The first path tells whether the process is alive, and the second whether it would serve a request.
         "/health" if get => json_reply(200, &json!({ "status": "up" })),
         "/ready" if get => match desk.not_ready() {
             None => json_reply(200, &json!({ "status": "ready" })),
@@ -247,20 +248,20 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
     }
 }
 
-/// The type of metrics in the form of OpenMetrics.
+/// The content type of metrics in the OpenMetrics format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The type of metrics in the older text form of Prometheus.
+/// The content type of metrics in the older Prometheus format.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Returns whether the client accepts metrics in the form of OpenMetrics.
+/// Returns whether the client accepts the OpenMetrics format.
 fn knows_openmetrics(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.into_iter().any(|types| types.contains("application/openmetrics-text"))
 }
 
-/// Returns metrics in the older text form: there a counter has its suffix in its name, and there are neither
-/// units nor an end mark.
+/// Converts metrics to the older Prometheus format, in which the name of a counter includes its suffix, and
+/// which has no units and no end mark.
 fn prometheus(openmetrics: &str) -> String {
     let counters: Vec<&str> = openmetrics
         .lines()
@@ -281,7 +282,7 @@ fn prometheus(openmetrics: &str) -> String {
     text
 }
 
-/// Returns the status page, made again if the last one is old, and only once for all simultaneous requests.
+/// Returns the status page. If the last page is old, a new one is made, only once for all waiting requests.
 async fn status_page(front: &Front) -> Bytes {
     let mut last = front.page.lock().await;
     if let Some((made, page)) = &*last
@@ -290,7 +291,7 @@ async fn status_page(front: &Front) -> Bytes {
         return page.clone();
     }
     let desk = front.desk.clone();
-    // Making the page waits for the store, and requests must not wait.
+    // Making the page waits for the store, and must not block other requests.
     let made = tokio::task::spawn_blocking(move || page::page(&desk)).await;
     let page = Bytes::from(made.unwrap_or_default());
     *last = Some((Instant::now(), page.clone()));
@@ -327,7 +328,7 @@ async fn asked(
     let begun = Instant::now();
     let bytes = Zeroizing::new(body.to_bytes().to_vec());
     let here = desk.clone();
-    // This may wait for the disk, and other requests must not.
+    // This may wait for the disk, and must not block other requests.
     let submitted = tokio::task::spawn_blocking(move || Submitted::of(&here, &bytes)).await;
     let Submitted { program, id, answered } = submitted.unwrap_or_else(|_| Err(broken()))?;
     // A client that closes the connection withdraws the request, unless it runs already.
@@ -383,13 +384,13 @@ impl Submitted {
     }
 }
 
-/// Marks an id as a user's, so that it differs from the name of every request without an id.
+/// Marks an id that a user has given, so that it differs from every generated id.
 fn marked(id: &Option<String>) -> Option<String> {
     id.as_ref().map(|id| format!("={id}"))
 }
 
 fn text(kind: &'static str, text: impl Into<Bytes>) -> Reply {
-    // The page loads nothing and runs no script in any browser, and cannot be embedded in another page.
+    // With this policy the page loads nothing, runs no script, and cannot be embedded in another page.
     let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
     built(Response::builder().header(CONTENT_SECURITY_POLICY, policy), kind, text)
 }
@@ -404,7 +405,7 @@ fn refused(why: &Refusal) -> Reply {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
     if why.status == 401 {
-        // The answer names the scheme that a request needs (RFC 9110, section 15.5.2).
+        // A 401 answer must name the scheme of authentication (RFC 9110, section 15.5.2).
         reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     reply

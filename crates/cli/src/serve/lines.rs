@@ -1,4 +1,4 @@
-//! The lines between two services: three connections, which all end when one of them fails.
+//! The three connections between two services, called lines. If one of them fails, all end.
 //!
 //! ```text
 //!   work    garbler -> evaluator    run this? | compare the stores again | (nothing, now and then)
@@ -9,9 +9,9 @@
 //!           garbler -> evaluator    noted | why not
 //! ```
 //!
-//! On each line one party, the driver, sends messages; it sends one regularly, so that the other party can
-//! check for a stop. Security does not depend on these messages: programs are compared by digest, stores by
-//! their logs, and each party checks its own list and its own budget.
+//! On each line one party, the driver, sends messages. It sends them regularly, so that the other party can
+//! check for a stop. Security does not depend on these messages: programs are compared by digest and stores
+//! by their logs, and each party checks its own list and budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ use crate::trail::{Asker, Event, Kind, Outcome};
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
 
-/// The number of them that the driver of a line may send a second; further ones wait.
+/// The number of messages that the driver of a line may send in a second. Further messages wait.
 const MESSAGES_A_SECOND: u32 = 1000;
 
 /// The maximum length of a message.
@@ -47,26 +47,25 @@ const MAX_BYTES: usize = 4096;
 /// The maximum length of a request's id.
 pub const MAX_ID: usize = 64;
 
-/// The maximum length of an id on a line, with the mark that makes it a user's or nobody's.
+/// The maximum length of an id in a message, including the mark that tells a user's id from a generated one.
 const MAX_MARKED_ID: usize = MAX_ID + 1;
 
 /// The version of these messages.
 const VERSION: u32 = 1;
 
-/// The time after which a driver with nothing to send sends an empty message. It is the same for all parties,
-/// whatever their limits are: a lost driver is detected by the signs of life of the connection, and not by
-/// this.
+/// The time after which a driver with nothing to send sends an empty message. It is a constant, because a
+/// lost driver is detected by the connection's own signs of life.
 const PULSE: Duration = Duration::from_secs(2);
 
-/// The three lines, in the order in which they are opened.
+/// The names of the three lines, in the order in which they are opened.
 const LINES: [&str; 3] = ["work", "fill", "ask"];
 
-/// The description of a connection that the connecting side sends.
+/// The message in which the connecting side describes a connection.
 #[derive(Serialize, Deserialize)]
 struct Sheet {
     serve: u32,
     line: String,
-    /// The name of the meeting, which its three lines share.
+    /// A name that the three lines of one meeting share.
     meeting: String,
 }
 
@@ -76,7 +75,7 @@ struct Sheet {
 enum Say {
     Idle,
     Renew,
-    /// `theirs` is true if only the evaluator's users have requested it.
+    /// A run; `theirs` is true if only the evaluator's users have requested it.
     Run {
         digest: String,
         id: String,
@@ -92,7 +91,7 @@ enum Say {
     },
 }
 
-/// An answer to the driver.
+/// An answer to the driver of a line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Hear {
@@ -116,7 +115,7 @@ fn receive<T: for<'d> Deserialize<'d>>(channel: &mut Channel) -> Result<T, Error
     })
 }
 
-/// Reads a digest that the peer names.
+/// Reads a digest that the peer has sent.
 fn parse_digest(text: &str) -> Result<[u8; 32], Error> {
     let mut digest = [0; 32];
     let digits = text.as_bytes();
@@ -138,12 +137,12 @@ fn parse_which(digest: &str, id: String) -> Result<Which, Error> {
     }
 }
 
-/// Returns what a service says of a connection, read and written again, for the fuzz targets.
+/// Reads a peer's description of a connection and writes it again, for the fuzz targets.
 pub fn sheet_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&serde_json::from_slice::<Sheet>(bytes).ok()?).ok()
 }
 
-/// Returns the same of what the driver of a line says, if it names a run that there can be.
+/// Does the same for a message of a driver, if any run in it can exist.
 pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
     let say = serde_json::from_slice::<Say>(bytes).ok()?;
     match &say {
@@ -154,31 +153,32 @@ pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&say).ok()
 }
 
-/// Returns the same of what it hears.
+/// Does the same for an answer to a driver.
 pub fn heard_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&serde_json::from_slice::<Hear>(bytes).ok()?).ok()
 }
 
-/// The state that the lines of one meeting share.
+/// The state that the three lines share.
 #[derive(Default)]
 struct Link {
-    /// Set when one of the lines has failed: then the others stop waiting, too.
+    /// Set when one of the lines has failed, so that the others stop waiting.
     broken: Stop,
-    /// There is stock that the line of work has not seen yet.
+    /// True if there is stock that the line `work` has not seen yet.
     renew: AtomicBool,
-    /// A step was completed.
+    /// True if a step was completed.
     made: AtomicBool,
-    /// A step was begun and not completed.
+    /// True if a step was begun and not completed.
     given_up: AtomicBool,
 }
 
 impl Link {
-    /// Returns whether a line continues: all lines stay open while a step is made, because they end together.
+    /// Returns whether a line must stay open. All lines stay open while a step is made, because they end
+    /// together.
     fn holds(&self, desk: &Desk) -> bool {
         !self.broken.is_asked() && (!desk.is_stopping() || desk.is_filling())
     }
 
-    /// Runs a line; when it fails, all of them end, and if the peer failed a check, the current run ends too.
+    /// Runs a line. When it fails, all lines end; if the peer failed a check, the current run ends, too.
     fn until(&self, desk: &Desk, line: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         let ended = line();
         if ended.is_err() {
@@ -191,21 +191,21 @@ impl Link {
         ended
     }
 
-    /// Waits for the driver's next message, until any of the lines fails.
+    /// Waits for the driver's next message, or until a line fails.
     fn next(&self, desk: &Desk, line: &mut Channel) -> Result<Say, Error> {
         line.set_timeout(desk.config().limits.stall());
         self.broken.enter(|| receive(line))
     }
 }
 
-/// The ways to reach the peer.
+/// The ways in which this party reaches the peer.
 pub struct Meeting<'a> {
     pub place: &'a Place,
     pub identity: &'a Identity,
     pub peer: PublicKey,
 }
 
-/// Returns the current options for connecting to the peer.
+/// Returns the options for the next connection to the peer.
 fn options(desk: &Desk) -> tls::Options {
     tls::Options { party: desk.party, lanes: 1, timeout: desk.config().limits.stall() }
 }
@@ -216,23 +216,24 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// The shortest time between two attempts to reach the peer.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause before the next meeting after steps were given up.
+/// The longest pause before the next connection after steps were given up.
 const MAX_PENALTY: Duration = Duration::from_secs(600);
 
 /// The interval at which an idle line is checked.
 const TICK: Duration = Duration::from_millis(500);
 
-/// The interval at which an idle line is checked while the service stops.
+/// The same interval while the service stops.
 const LAST_TICK: Duration = Duration::from_millis(50);
 
-/// Keeps the lines to the peer until the service stops. `ready` is called once this party can be reached.
+/// Keeps the lines to the peer open until the service stops. `ready` is called once this party can be
+/// reached.
 ///
-/// If a line breaks inside a step, the peer has seen a challenge and may want another one. Therefore the next
-/// meeting is delayed. The delay doubles each time, until the lines of a meeting end with a completed step
-/// and no broken one.
+/// If a line breaks during a step, the peer may have broken it because it did not like the challenge.
+/// Therefore this party waits before the next connection. The wait doubles each time. It ends when the lines
+/// of a meeting close with a completed step and no broken one.
 ///
 /// # Errors
-/// [`Error::Peer`] if the peer failed a check: then there is no further meeting.
+/// [`Error::Peer`] if the peer failed a check; then this party does not connect again.
 pub fn keep(
     desk: &Arc<Desk>,
     meeting: &Meeting<'_>,
@@ -291,8 +292,8 @@ pub fn keep(
     Ok(())
 }
 
-/// Returns the pause before the next meeting, and the new delay, from the current delay: a completed step
-/// does not reduce it if another step of the same meeting was given up.
+/// Returns the pause before the next connection, and the new wait. A completed step does not reduce the wait
+/// if another step of the same meeting was given up.
 fn rest_after(link: &Link, penalty: Duration) -> (Duration, Duration) {
     match (link.made.load(Ordering::SeqCst), link.given_up.load(Ordering::SeqCst)) {
         (_, true) => (penalty, (penalty * 2).min(MAX_PENALTY)),
@@ -309,7 +310,7 @@ fn wait(desk: &Desk, time: Duration) {
     }
 }
 
-/// The lines of a meeting, and its name.
+/// The three lines, and the name that they share.
 type Lines = (Vec<Channel>, String);
 
 /// Opens the three lines.
@@ -329,8 +330,8 @@ fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Lines, Error> {
     Ok((LINES.iter().map(open).collect::<Result<_, Error>>()?, name))
 }
 
-/// Waits for the three lines of one meeting. A connection with other content is refused with a message; a
-/// meeting ends when a newer one begins.
+/// Waits for three connections with the same name. A connection with another purpose is refused with a
+/// message. If connections with a newer name come, the older ones are dropped.
 fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
     let sheet = Sheet { serve: VERSION, line: String::new(), meeting: String::new() };
     let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
@@ -354,7 +355,7 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
         };
         let theirs = fits(&met).ok().filter(|sheet| is_name(&sheet.meeting));
         let Some(theirs) = theirs else {
-            // No reason is sent to a peer that has gone.
+            // If the peer has gone away, it does not need the reason.
             let _ = met.channel.refuse("`brickwork serve` is here; run `brickwork serve` there, too");
             continue;
         };
@@ -372,8 +373,8 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
 /// Bytes of a meeting's name.
 const NAME_BYTES: usize = 16;
 
-/// Returns whether the peer's name of a meeting has the form of this program's names, because it is written
-/// to the audit trail.
+/// Returns whether the peer's name for the lines has the right form, because it is written to the audit
+/// trail.
 fn is_name(name: &str) -> bool {
     name.len() == 2 * NAME_BYTES && name.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -390,8 +391,8 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     let Ok([work, fill, ask]) = <[Channel; 3]>::try_from(channels) else {
         return Err(Error::Usage("there are three lines".into()));
     };
-    // They start one after the other, in the same order at both parties, because only one at a time can
-    // compare stores.
+    // The lines compare their stores one after the other, in the same order at both parties, because only one
+    // at a time can do so.
     let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
     let (work, fill) = (open(work)?, open(fill)?);
     desk.figures.connected(true);
@@ -410,8 +411,8 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
             || Err(Error::Resource("a line ended in a panic, which is a fault of this program".into()));
         [working, filling.join().unwrap_or_else(|_| panicked()), asking.join().unwrap_or_else(|_| panicked())]
     });
-    // A failed check is always reported first. Otherwise the first failure is reported; the others found the
-    // line closed.
+    // A failed check is reported first. Otherwise the first failure counts, because the other lines only
+    // found their connection closed.
     let weight = |e: &Error| match e {
         Error::Peer(_) => 0,
         Error::Io(_) => 2,
@@ -420,7 +421,7 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     ended.into_iter().filter_map(Result::err).min_by_key(weight).map_or(Ok(()), Err)
 }
 
-/// Sends a driver's empty messages at regular intervals.
+/// Sends the driver's regular empty messages.
 struct Pulse(Instant);
 
 impl Pulse {
@@ -437,14 +438,14 @@ impl Pulse {
     }
 }
 
-/// Waits a little while the service stops and lines stay open for the current step.
+/// Waits a little while the service stops and the lines stay open for the current step.
 fn last_step(desk: &Desk) {
     if desk.is_stopping() {
         std::thread::sleep(LAST_TICK);
     }
 }
 
-/// The garbler's side of the line of work: it chooses the runs.
+/// The garbler's end of the line `work`, which chooses the runs.
 fn works(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
@@ -485,7 +486,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         return Ok(line);
     }
     let Some(running) = desk.begin(which, allowed) else { return Ok(line) };
-    // A request that was withdrawn meanwhile is answered already, and its input is gone.
+    // If the request was withdrawn in the meantime, its input is gone.
     let Some(input) = running.input.as_ref().filter(|_| running.asked || !asked) else { return Ok(line) };
     if let Err(why) = desk.can_keep(allowed) {
         desk.refuse(which, &why.into());
@@ -564,7 +565,7 @@ fn run(
     }
 }
 
-/// The evaluator's side of the line of work.
+/// The evaluator's end of the line `work`.
 fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let rate = Rate::new();
     while link.holds(desk) {
@@ -593,7 +594,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
         return refused(line, Why::NotAllowed);
     };
     let Some(running) = desk.begin(which, allowed) else { return refused(line, Why::Stopping) };
-    // A run that nobody requests any more does not use a standing input.
+    // A run that no user requests any more does not use the standing input.
     let input = running.input.as_ref().filter(|_| running.asked || !theirs);
     let Some(input) = input else { return refused(line, Why::NoInput) };
     if !line.has(&allowed.program)? {
@@ -606,7 +607,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
     run(desk, &running, line, which, allowed, input)
 }
 
-/// Returns the items that this many executions of a program need, as a step for each component.
+/// Returns the items for this many executions of a program, as a step for each component.
 fn steps(allowed: &Allowed, count: u64) -> Vec<Request> {
     let count = count as usize;
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
@@ -623,7 +624,7 @@ fn steps(allowed: &Allowed, count: u64) -> Vec<Request> {
     steps
 }
 
-/// The garbler's side of the line of filling: it compares the stock with the configured marks.
+/// The garbler's end of the line `fill`, which makes stock when there is too little.
 fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
@@ -656,7 +657,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
                 }
                 Hear::No(why) => {
                     desk.peer_in_vain.store(why == Why::Vain, Ordering::SeqCst);
-                    // There will be no stock for this program, so no request needs to wait for it.
+                    // There will be no stock for this program, so no request should wait for it.
                     desk.refuse_all(&allowed.digest, &Refusal::from(why).of_the_peer());
                     continue;
                 }
@@ -678,7 +679,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     Ok(())
 }
 
-/// The evaluator's side of the line of filling: it makes as much as its own marks allow.
+/// The evaluator's end of the line `fill`, which makes at most as much as its own configuration allows.
 fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let rate = Rate::new();
     while link.holds(desk) {
@@ -700,7 +701,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         };
         let granted = match desk.may_fill() {
             Ok(true) => count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?)),
-            // Not now: the garbler asks again later.
+            // No step may begin now, and the garbler asks again later.
             Ok(false) => 0,
             Err(why) => {
                 send(line.channel(), &Hear::No(why))?;
@@ -715,7 +716,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
     Ok(())
 }
 
-/// Makes stock, and releases its epoch for the other lines.
+/// Makes stock, and then releases its epoch for the other lines.
 fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
     let (begun, before) = (Instant::now(), line.bytes());
     let mut line = line;
@@ -733,7 +734,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     match &made {
         Err(_) if desk.is_stopping() => {}
         Ok(_) => link.made.store(true, Ordering::SeqCst),
-        // No step was begun, and another attempt would fail in the same way.
+        // No step has begun, and another attempt would fail in the same way.
         Err(Error::Vain(_)) => desk.gives_up(),
         Err(_) => link.given_up.store(true, Ordering::SeqCst),
     }
@@ -748,7 +749,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     Ok(line)
 }
 
-/// The evaluator announces to the garbler the requests of its users.
+/// The evaluator's end of the line `ask`, which announces the requests of its users.
 fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
@@ -767,7 +768,7 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     Ok(())
 }
 
-/// The garbler notes the requests of the evaluator's users.
+/// The garbler's end of the line `ask`, which records the announced requests.
 fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     let rate = Rate::new();
     while link.holds(desk) {
@@ -795,7 +796,7 @@ fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error>
 mod tests {
     use super::*;
 
-    /// A peer that completes one step and breaks off in the next does not shorten the delay.
+    /// If a peer completes one step and breaks off the next, the wait does not get shorter.
     #[test]
     fn a_step_that_is_made_takes_nothing_from_one_that_is_given_up() {
         let after = |made: bool, given_up: bool, penalty| {

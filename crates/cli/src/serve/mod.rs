@@ -1,5 +1,5 @@
-//! `brickwork serve`: a party that keeps running as a service. It keeps the connection to its peer, refills
-//! the stock in the background, and runs the programs of its list for users of this machine.
+//! `brickwork serve`: one party as a service. It keeps the connection to its peer, refills the stock in the
+//! background, and runs the programs of its list for users of this machine.
 
 mod budget;
 pub mod config;
@@ -55,13 +55,13 @@ pub struct Arguments {
     audit: Option<PathBuf>,
 }
 
-/// The interval at which expired requests are searched.
+/// The interval at which expired requests are refused.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The times that a date in an HTTP header can express: years 1970 to 9999, in seconds after 1970.
+/// The times that an HTTP header can express, in seconds since 1970: the years 1970 to 9999.
 const HTTP_DATES: std::ops::Range<u64> = 0..253_402_300_800;
 
-/// Refuses a clock whose time an HTTP date cannot express, and with which hourly budgets cannot be counted.
+/// Refuses a clock that HTTP dates cannot express and that would break hourly budgets.
 fn clock_is_set() -> Result<(), Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     match now.is_ok_and(|now| HTTP_DATES.contains(&now.as_secs())) {
@@ -114,7 +114,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     })?;
     let at = socket.local_addr().map_err(|e| Failure::other(e.to_string(), "give http another address"))?;
 
-    // This is done before the address is printed: a reader may send a signal as soon as it knows it.
+    // This comes before the address is printed, because a reader of the address may send a signal at once.
     let signals = {
         let _inside = runtime.enter();
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
@@ -159,7 +159,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
                 _ = int.recv() => return None,
                 _ = hup.recv() => {
                     let (desk, path) = (desk.clone(), arguments.config.clone());
-                    // It may take long, and requests are not to wait for it.
+                    // This may take long, and must not block requests.
                     let reloading = tokio::task::spawn_blocking(move || reload(&desk, &path));
                     tokio::select! {
                         ended = reloading => if ended.is_err() {
@@ -174,7 +174,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             }
         }
     });
-    // A run that has begun is finished, and the user who requested it gets the answer.
+    // A run that has begun is completed, and its user gets the answer.
     let stopping = desk.clone();
     runtime.block_on(async {
         let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
@@ -203,21 +203,21 @@ fn file_name(path: &str) -> Option<String> {
     Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// Prints the address at which the service can be reached.
+/// Prints the address of the service.
 fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAddr>) {
     tracing::info!("requests are taken at {http}");
     if quiet {
         return;
     }
-    // If stderr is closed, the message is dropped.
+    // If stderr is closed, the text is lost.
     let _ = writeln!(std::io::stderr(), "requests are taken at {http}");
     if let Some(peer) = peer {
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {peer}");
     }
 }
 
-/// Reads the configuration again. A wrong file changes nothing; values that cannot change while the party
-/// runs are reported.
+/// Reads the configuration again. If the file is wrong, nothing changes. Changes that need a restart are
+/// reported.
 fn reload(desk: &Desk, path: &Path) {
     if let Err(failure) = desk.trail.reopen() {
         tracing::error!("the audit trail goes on in its old file: {}", failure.message());

@@ -1,4 +1,4 @@
-//! The status page: one HTML text without scripts, which asks for nothing else and holds no value of a party.
+//! The status page: one HTML file without scripts, which loads nothing and contains no value of a party.
 
 use std::fmt::Write;
 use std::time::SystemTime;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A limit that lets a number of events a second pass, and bursts of twice as many.
+/// A limit that allows a number of events per second, and bursts of twice as many.
 pub struct Rate(Mutex<(f64, Instant)>);
 
 impl Rate {
@@ -11,7 +11,7 @@ impl Rate {
         Rate(Mutex::new((f64::INFINITY, Instant::now())))
     }
 
-    /// Counts one more event, if it may pass now; returns whether it may.
+    /// Returns whether an event is allowed now, and counts it if it is.
     pub fn takes(&self, a_second: u32) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, last) = *state;
@@ -21,7 +21,7 @@ impl Rate {
         passes
     }
 
-    /// Waits until one more may pass.
+    /// Waits until an event is allowed.
     pub fn wait(&self, a_second: u32) {
         while !self.takes(a_second) {
             std::thread::sleep(Duration::from_secs(1) / a_second);
@@ -45,7 +45,7 @@ mod tests {
         let (rate, begun) = (Rate::new(), Instant::now());
         (0..300).for_each(|_| rate.wait(1000));
         assert!(begun.elapsed() < Duration::from_secs(30));
-        // After a burst of twice the rate each event must wait.
+        // After a burst of twice the rate, each event must wait.
         (0..2000).for_each(|_| rate.wait(1000));
         assert!(begun.elapsed() >= Duration::from_millis(250));
     }

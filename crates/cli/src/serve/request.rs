@@ -1,4 +1,4 @@
-//! `brickwork request`: asks a service on this machine for a run.
+//! `brickwork request`: sends a request to a service on this machine.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Arguments {
     /// This party's input: JSON, @FILE, or - for stdin
     #[arg(long, value_name = "VALUE")]
     input: Option<String>,
-    /// Joins this request with one of the same id that the peer's service gets
+    /// Joins this request with the one of the same id at the peer's service
     #[arg(long, value_name = "TEXT")]
     id: Option<String>,
     /// Where the service takes requests
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     if let Some(seconds) = answer["retry_after"].as_u64() {
         hint += &format!("; in {seconds} s it may be asked again");
     }
-    // The user's errors, and errors that may disappear without a change.
+    // The first are errors of the user, and the second may disappear without a change.
     Err(match status {
         400 | 404 | 413 => Failure::input(text("error"), hint),
         401 | 403 | 405 | 409 => Failure::usage(text("error"), hint),
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     })
 }
 
-/// A value, inline, in a file or on stdin.
+/// Reads a value that is given inline, in a file or on stdin.
 fn value(text: &str) -> Result<Value, Failure> {
     let _erasing = Erasing::begin();
     let path = match text.strip_prefix('@') {

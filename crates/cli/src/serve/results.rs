@@ -1,8 +1,8 @@
-//! Results of runs, by the id that a request named. A user whose connection broke before the answer came
-//! repeats the request, and the program does not run twice for it.
+//! The results of runs, by the id of the request. If a user's connection breaks before the answer, the user
+//! can repeat the request, and the program does not run again.
 //!
-//! Results are notes in the index of the store, sealed like all of it. They are on the disk before the answer
-//! is sent. Only the last ones are kept.
+//! Results are notes in the index of the store, and are sealed like its other rows. A result is on the disk
+//! before the answer is sent. Only the last results are kept.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use brickwork::stock::{Note, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Begins the key of the note about a result; a hash of the program and the id follows.
+/// The beginning of the key of a note about a result. A hash of the program and the id follows.
 const KEY: &[u8] = b"serve result ";
 
 /// The number of results that are kept.
@@ -25,30 +25,30 @@ pub struct Which {
     pub id: String,
 }
 
-/// A result, and the input of this party with which it was computed.
+/// A result, with this party's input from which it was computed.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    /// Results are numbered, and the oldest is removed first.
+    /// The result's number. The oldest result is removed first.
     number: u64,
     input: [u8; 32],
     outputs: String,
 }
 
-/// The answer to a request, as far as it is known.
+/// The result of searching for a requested run.
 #[derive(Debug, PartialEq)]
 pub enum Found {
-    /// It did not run, or so long ago that its result was removed.
+    /// The program did not run, or its result was removed.
     Nothing,
-    /// It ran with this input, and this is the result.
+    /// The program ran with this input, and this is the result.
     Outputs(Value),
-    /// It ran with another input.
+    /// The program ran with another input.
     OtherInput,
 }
 
 /// The results of the last runs.
 pub struct Results {
     store: Store,
-    /// The keys of the notes, by the number of the result.
+    /// The keys of the notes, by the numbers of their results.
     keys: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use brickwork::stock::StoreKey;
     use serde_json::json;
 
-    /// A result is there after a restart, for the same program, id and input; the last ones are kept.
+    /// After a restart, a result is found for the same program, id and input. Only the last results are kept.
     #[test]
     fn the_last_results_are_kept() {
         let folder = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(find(&results, 1, "=a", false), Found::Outputs(json!(2)));
         assert_eq!(find(&results, 2, "=a", true), Found::Outputs(json!({ "x": 3 })));
         assert_eq!(find(&results, 2, "=b", true), Found::Nothing);
-        // Simulates many results.
+        // The test adds keys as if there were many results.
         results.keys.extend((10..8 + KEPT as u64).map(|number| (number, number.to_le_bytes().to_vec())));
         results.keep(&which(3, "=c"), &[true], &json!(4)).unwrap();
         assert_eq!(results.keys.len(), KEPT);

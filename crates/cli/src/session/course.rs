@@ -1,4 +1,4 @@
-//! The file of a session: its steps, the values that each uses and keeps, and the order.
+//! The file of a session: its steps, their order, and the values that each step uses and keeps.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,6 @@ use crate::failure::Failure;
 use crate::report::hex;
 use crate::{files, programs};
 
-/// The file of a session.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -26,18 +25,20 @@ struct File {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub name: String,
-    /// A program, relative to the file.
+    /// The file of the step's program, relative to the session's file.
     program: PathBuf,
-    /// For each input port, named `name`, `garbler.name` or `evaluator.name`, the kept output that it takes.
+    /// For each input port, named `name`, `garbler.name` or `evaluator.name`, the kept output that is its
+    /// value.
     #[serde(default)]
     carry: BTreeMap<String, String>,
-    /// Outputs that no party learns. A later output with the same name replaces an earlier one.
+    /// The outputs that no party learns. If a later step keeps an output of the same name, it replaces the
+    /// earlier value.
     #[serde(default)]
     keep: Vec<String>,
-    /// How often the step may run.
+    /// The largest number of runs of the step.
     #[serde(default = "once")]
     pub at_most: u32,
-    /// The choice of the next step: the first entry that fits and whose step may still run; otherwise the
+    /// The possible next steps. The first entry that fits and whose step may still run is taken, or else the
     /// next step of the file.
     #[serde(default)]
     next: Vec<Next>,
@@ -52,16 +53,16 @@ fn once() -> u32 {
 pub struct Next {
     /// An output that both parties learn.
     output: Option<String>,
-    /// The value for which this entry fits; without an output it always fits.
+    /// The value of the output for which the entry fits. An entry without an output always fits.
     is: Option<toml::Value>,
-    /// The step, or `end`.
+    /// The name of the next step, or `end`.
     step: String,
 }
 
-/// The name for the end of the session.
+/// The name for the end of the session in `step`.
 const END: &str = "end";
 
-/// A step of the file, with its program.
+/// A step of the session, with its program.
 pub struct Planned {
     pub entry: Entry,
     program: Arc<Program>,
@@ -70,11 +71,12 @@ pub struct Planned {
     pub next: Vec<Way>,
 }
 
-/// A possible successor of a step.
+/// A possible next step.
 pub struct Way {
-    /// An output that both parties learn, and the bits that it must have; if none, it always fits.
+    /// An output that both parties learn, and the bits that it must have. If there is none, the entry always
+    /// fits.
     pub when: Option<(String, Vec<bool>)>,
-    /// The index of the step; none is the end.
+    /// The index of the step; none for the end of the session.
     pub to: Option<usize>,
 }
 
@@ -116,7 +118,7 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
 }
 
 impl Next {
-    /// Resolves the names of an entry: the index of a step, and an output of the step's program.
+    /// Resolves an entry's names: the index of the step, and the output of this step's program.
     fn way(
         &self,
         step: &Entry,
@@ -139,7 +141,7 @@ impl Next {
         let [OutputPort { port, .. }] = named[..] else {
             return Err(format!("{output} is no output that both parties learn, or there are several"));
         };
-        // A value has several text forms, but its bits are unique.
+        // A value can be written in several ways, but its bits are unique.
         let is = serde_json::to_value(is).map_err(|e| e.to_string());
         let is = is.and_then(|is| value::encode(std::slice::from_ref(port), &is).map_err(|e| e.to_string()));
         let is = is.map_err(|why| format!("is, for output {output}: {why}"))?;
@@ -168,7 +170,7 @@ fn port_of(program: &Program, name: &str) -> Result<(Party, String), String> {
 }
 
 impl Planned {
-    /// Checks that all values that steps use are kept by some step, with matching types, and that all kept
+    /// Checks that each value that a step uses is kept by some step with the same type, and that all kept
     /// outputs exist.
     fn fits(&self, steps: &[Planned]) -> Result<(), String> {
         for kept in &self.entry.keep {
@@ -195,7 +197,7 @@ impl Planned {
         named.next().is_none().then_some(found).flatten()
     }
 
-    /// Returns the step, with the values that are kept so far.
+    /// Returns the step, with the values that were kept so far.
     pub fn step(&self, kept: &BTreeMap<String, Secret>) -> Result<Step, Failure> {
         let mut carried = Vec::new();
         for (party, port, name) in &self.carried {
@@ -218,7 +220,7 @@ impl Planned {
         self.program.input_ports(party).iter().filter(|port| !carries(port)).cloned().collect()
     }
 
-    /// Returns the items that it takes from the stock in all its runs.
+    /// Returns the items of the stock that all runs of the step need.
     pub fn needs(&self) -> Needs {
         let width =
             |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };

@@ -1,5 +1,6 @@
-//! `brickwork session`: one party of a computation in steps, which a file describes. Outputs that both
-//! parties learn may decide which step comes next. Kept outputs are not decoded, and later steps use them.
+//! `brickwork session`: one party of a computation in steps, which a file lists. The value of an output that
+//! both parties learn may decide which step is next. Kept outputs are not decoded, and later steps can use
+//! them.
 
 mod course;
 mod needs;
@@ -74,7 +75,7 @@ pub struct Arguments {
 /// Refuses a protocol that has no sessions in memory.
 ///
 /// # Errors
-/// An error of usage that says what to do.
+/// An error of usage with a hint.
 pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
     let name = protocol.name();
     match protocol {
@@ -88,20 +89,20 @@ pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
 
 /// The inputs of a party, step by step.
 struct Inputs {
-    /// For each step the bits of its runs, one after another; none for a step whose inputs are asked for on
-    /// the terminal.
+    /// For each step, the input bits of its runs. The list is empty for a step whose inputs are typed on the
+    /// terminal.
     of_steps: Vec<Vec<Secrets<bool>>>,
 }
 
 impl Inputs {
-    /// Reads all given inputs: a wrong or missing one must not end a session that has begun.
+    /// Reads all given inputs. A wrong or missing input must not end a session that has begun.
     fn read(arguments: &Arguments, steps: &[Planned], party: Party) -> Result<Self, Failure> {
         let mut given = BTreeMap::<&str, Vec<&str>>::new();
         for text in &arguments.inputs {
             let known =
                 text.split_once('=').filter(|(name, _)| steps.iter().any(|step| step.entry.name == *name));
             let Some((name, value)) = known else {
-                // The text after it may be a secret.
+                // The error must not contain the text after the `=`, which may be secret.
                 let name = text.split_once('=').map_or("…", |(name, _)| name);
                 let names: Vec<&str> = steps.iter().map(|step| step.entry.name.as_str()).collect();
                 return Err(Failure::usage(
@@ -135,7 +136,7 @@ impl Inputs {
         Ok(Inputs { of_steps: steps.iter().map(of_step).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the input to run number `time` of the step with this index.
+    /// Returns the input of the step with this index, in its run number `time`.
     fn bits(
         &self,
         place: usize,
@@ -151,7 +152,8 @@ impl Inputs {
     }
 }
 
-/// Asks on the terminal for a value of these ports. A typing mistake does not end the session.
+/// Asks on the terminal for values of these ports until they fit. So a typing mistake does not end the
+/// session.
 fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets<bool>, Failure> {
     let _erasing = Erasing::begin();
     loop {
@@ -163,7 +165,7 @@ fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets
     }
 }
 
-/// Asks on the terminal for a value of these ports.
+/// Asks on the terminal for values of these ports.
 fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     let ports: Vec<String> = ports.iter().map(|port| format!("{}: {}", port.name, port.ty)).collect();
     eprint!("{step}: your input ({}): ", ports.join(", "));
@@ -196,7 +198,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Leaves out the evaluator's additional result, which depends on its inputs and must not show.
+    /// Leaves out whether the evaluator recovered, which depends on its inputs and must not show.
     fn of_duplo(duplo::StepReport { outputs, kept, promise, .. }: duplo::StepReport) -> Self {
         Given { outputs, kept, promise }
     }
@@ -262,7 +264,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     has_sessions(protocol)?;
     let steps = course::read(&arguments.file)?;
     let inputs = Inputs::read(arguments, &steps, party)?;
-    // Returns the items that the whole session can take.
+    // The stock is made for all steps and all their possible runs.
     let needs = steps.iter().map(Planned::needs).fold(Needs::default(), Needs::and);
     let peer = files::public_key(&arguments.peer)?;
     let identity = {
@@ -307,10 +309,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// The results of the steps so far at this party.
+/// The results of the steps that have ended.
 struct Told {
     party: Party,
-    /// True if the results are shown as the steps end.
+    /// True if the results are shown as soon as a step ends.
     interactive: bool,
     log: Vec<Value>,
     human: String,
@@ -373,8 +375,7 @@ impl Told {
         }
     }
 
-    /// Adds the results so far to a failure: their stock is used, and they cannot be computed again without
-    /// cost.
+    /// Adds the results so far to a failure, because computing them again would need new stock.
     fn with(self, failure: Failure) -> Failure {
         if self.log.is_empty() {
             return failure;
@@ -398,7 +399,7 @@ fn shared<'a>(program: &'a Program, party: Party, mut bits: &'a [bool]) -> BTree
     values
 }
 
-/// Meets the peer, which must have the same session.
+/// Connects to the peer, which must have the same session.
 pub fn meet(
     address: &Address,
     options: &tls::Options,
@@ -420,7 +421,7 @@ pub fn meet(
     }
     let why = "the two parties have different sessions; compare the files, their programs, \
                --protocol and --security";
-    // A peer that has gone away needs no reason.
+    // If the peer has gone away, it does not need the reason.
     if let Err(e) = met.channel.refuse(why) {
         tracing::debug!("the peer was not told: {e}");
     }

@@ -3,13 +3,13 @@
 use brickwork::circuit::{Component, Program};
 use brickwork::{authenticated, duplo};
 
-/// The items that steps use, which are made at the beginning.
+/// The items that the steps of a session use. They are made at the beginning.
 #[derive(Default)]
 pub struct Needs {
     components: Vec<(Component, usize)>,
-    /// Input bits of the garbler and of the evaluator.
+    /// The input bits of the garbler and of the evaluator.
     pub inputs: [usize; 2],
-    /// Number of output bits that the evaluator does not learn.
+    /// The output bits that the evaluator does not learn.
     pub sealed: usize,
 }
 
@@ -38,14 +38,14 @@ impl Needs {
         self
     }
 
-    /// Returns the request of `duplo`.
+    /// Returns the request for stock of `duplo`.
     pub fn of_duplo(self) -> duplo::Request {
         let Needs { components, inputs: [garblers, evaluators], sealed } = self;
         let ots = Some(evaluators).filter(|&ots| ots > 0);
         duplo::Request { components, garbler_wires: garblers + sealed, ots }
     }
 
-    /// Returns the request of `authenticated`.
+    /// Returns the request for stock of `authenticated`.
     pub fn of_masks(self) -> authenticated::Request {
         let Needs { components, inputs, .. } = self;
         authenticated::Request { components, inputs: inputs.iter().sum() }
