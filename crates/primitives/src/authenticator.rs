@@ -1,16 +1,15 @@
-//! Key authenticators: authenticators that accept the two valid labels of a wire and refuse everything else,
-//! without telling which truth value a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A,
+//! Key authenticators: an authenticator accepts the two valid labels of a wire and refuses everything else.
+//! It does not reveal which bit a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A,
 //! GenKeyAuth).
 //!
 //! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has
-//! its own offset and authenticates itself: its false label is H(Δ). A party that learns both labels of a
-//! wire learns every offset, and then tells from the label that the garbler sent which input bit it stood for
-//! (section 5.2).
+//! its own offset Δ, and its false label is H(Δ). So a party that learns both labels of a wire, and thereby
+//! every offset, can tell which input bit the garbler's label stands for (section 5.2).
 //!
 //! DEVIATION: the pair of hashes is ordered by colour instead of unordered. A label is accepted only by the
-//! hash of its own colour, so two different accepted labels differ in colour. The order tells nothing:
-//! colours are random. DEVIATION: hashes are BLAKE3 under a key of the session, separated by authenticator,
-//! so that one collision, found for one authenticator, serves no other.
+//! hash of its own colour, so two different accepted labels differ in colour. The order reveals nothing,
+//! because colours are random. DEVIATION: hashes are BLAKE3 under a key of the session, and include the index
+//! of the authenticator. So a collision that is found for one authenticator is useless for all others.
 
 use brickwork_kernels as kernels;
 use subtle::{Choice, ConstantTimeEq};
@@ -21,13 +20,13 @@ use brickwork_base::pool;
 /// Bytes of an authenticator on the wire: the hashes of the labels of colour 0 and 1, 16 bytes each.
 pub const BYTES: usize = 32;
 
-/// The hashes of the two valid labels, by colour.
+/// The hashes of the two valid labels, indexed by colour.
 #[derive(Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Authenticator([u128; 2]);
 
 impl Authenticator {
-    /// Returns whether this is the hash at the place of a label's colour.
+    /// Returns whether `hash` is the stored hash for the label's colour.
     fn has(&self, label: Label, hash: u128) -> Choice {
         let [zero, one] = self.0;
         (zero ^ ((zero ^ one) & u128::from(label.colour()).wrapping_neg())).ct_eq(&hash)
@@ -38,13 +37,13 @@ impl Authenticator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AuthenticatorKind {
-    /// Plain: outputs of slots.
+    /// A plain authenticator, for outputs of slots.
     Plain = 0,
-    /// Self-authenticating: the garbler's inputs and the outputs that only the garbler learns.
+    /// An input authenticator, for the garbler's inputs and for outputs that only the garbler learns.
     Input = 1,
 }
 
-/// The input of a hash: a label, or an offset.
+/// The kind of value that a hash is of: a label, or an offset.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Purpose {
@@ -52,14 +51,15 @@ enum Purpose {
     Offset = 1,
 }
 
-/// Messages that are hashed in one go: enough to fill the vectors of every kernel several times.
+/// The number of messages that are hashed in one call: enough to fill the registers of every kernel several
+/// times.
 const RUN: usize = 256;
 
-/// The authenticators of one kind in a session: hashing with its key.
+/// The hash function for the authenticators of one kind in a session.
 ///
-/// A message is 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
-/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed
-/// many at a time, side by side.
+/// A message has 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
+/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Many authenticators are
+/// hashed side by side.
 #[derive(Clone)]
 pub struct Hasher {
     key: [u8; 32],
@@ -73,18 +73,18 @@ impl Hasher {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// Makes the hasher for authenticators made when the session had `made` authenticators already: their
-    /// indices count from there, so that no two authenticators of a session share a hash.
+    /// Returns the hasher for authenticators that follow `made` earlier ones of the session. Their indices
+    /// continue from there, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
 
-    /// Returns the authenticators that the session had made before these.
+    /// Returns the number of earlier authenticators of the session.
     pub fn made(&self) -> u64 {
         self.first
     }
 
-    /// Hashes the (authenticator, bits) pairs of `item` for each index of `hashes`.
+    /// Computes each of `hashes` from the pair (authenticator, bits) that `item` returns for its index.
     fn hash_run(&self, purpose: Purpose, hashes: &mut [u128], item: impl Fn(usize) -> (u64, u128)) {
         let mut messages = [[0; 2]; RUN];
         let head = u128::from(self.kind as u8) << 64 | u128::from(purpose as u8) << 72;
@@ -99,8 +99,7 @@ impl Hasher {
         kernels::erase(&mut messages);
     }
 
-    /// Returns H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating
-    /// ones.
+    /// Returns H(Δ) for authenticators, given by index and offset: the false labels of input authenticators.
     pub fn false_labels(
         &self,
         count: usize,
@@ -117,8 +116,8 @@ impl Hasher {
         labels
     }
 
-    /// Makes `count` authenticators, each of the index, the label of colour 0 and the offset that
-    /// `authenticator` returns.
+    /// Makes `count` authenticators. `authenticator` returns the index, the label of colour 0 and the offset
+    /// of each.
     pub fn authenticators(
         &self,
         count: usize,
@@ -135,8 +134,8 @@ impl Hasher {
         made
     }
 
-    /// Returns of each of `count` labels whether an authenticator accepts it, that is, whether its hash
-    /// stands there at its colour. `query` returns the authenticator, its index and the label.
+    /// Returns for each of `count` labels whether an authenticator accepts it: whether its hash is the stored
+    /// hash of its colour. `query` returns the authenticator, its index and the label.
     pub fn accepts(
         &self,
         count: usize,
@@ -160,12 +159,13 @@ impl Hasher {
     }
 }
 
-/// Number of messages that are hashed at once for callers with few.
+/// The number of messages that [`Hasher::votes`] hashes at once.
 const FEW: usize = 128;
 
 impl Hasher {
-    /// Judges as [`Hasher::accepts`] does, on this thread alone and without room of its own: votes of 0 or
-    /// 1. The authenticator of each place is given by reference, and its index and the label by themselves.
+    /// Does the same as [`Hasher::accepts`] on this thread and without allocating, and writes votes: 1 for an
+    /// accepted label, 0 for a refused one. `authenticator` returns the authenticator of a place, and `query`
+    /// its index and the label.
     pub fn votes<'a>(
         &self,
         authenticator: impl Fn(usize) -> &'a Authenticator,
@@ -194,22 +194,22 @@ impl Hasher {
     }
 }
 
-/// A reason why an evaluator cannot go on at a wire.
+/// A reason why an evaluator cannot continue at a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLabel {
     /// No label is accepted.
     None,
-    /// Three are, or two of one colour.
+    /// Three different labels are accepted, or two of one colour.
     Third,
 }
 
-/// Does EvKAs of the paper: returns, of the labels that the copies of a bucket gave for one wire, and whether
-/// the authenticators accept each: one that is valid, and the offset if there are two, else zero. The labels
-/// of all copies are shown to the authenticators, also if they are equal. No branch depends on which are
-/// equal, only on whether E goes on at all.
+/// Performs EvKAs of the paper on the labels that a bucket's copies gave for one wire, each with the result
+/// of the authenticators. Returns an accepted label, and the offset if two labels are accepted, or zero. All
+/// labels are tested, even equal ones. No branch depends on which labels are equal, only on whether the
+/// evaluator can continue.
 ///
 /// # Errors
-/// Where it does not.
+/// If the evaluator cannot continue.
 pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), NoLabel> {
     let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
     for (label, valid) in asked {
@@ -225,7 +225,8 @@ pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, 
     if any == 0 {
         return Err(NoLabel::None);
     }
-    // Two labels of one colour: a collision of the hash, as a third label is, which nobody finds.
+    // Two accepted labels of one colour, like a third accepted label, are a collision of the hash, which
+    // nobody can find.
     if third == 1 || two != sum.colour() {
         return Err(NoLabel::Third);
     }
@@ -266,7 +267,7 @@ mod tests {
         assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later authenticator");
     }
 
-    /// An attacker that asks for few labels is told as much as one that asks for many.
+    /// [`Hasher::votes`] accepts the same labels as [`Hasher::accepts`].
     #[test]
     fn votes_are_what_is_accepted() {
         let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain).after(11);
@@ -291,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Fixed for good: a change of these hashes is a change of the protocol.
+    /// These hashes are part of the protocol, so they must not change.
     #[test]
     fn hashes_are_those_of_blake3_for_any_number_of_authenticators() {
         let session = [3; 32];
@@ -329,8 +330,7 @@ mod tests {
         }
     }
 
-    /// Row 29: a hash that stands at the other colour's place is refused, so a third label cannot be
-    /// accepted.
+    /// Row 29: a hash at the position of the other colour is refused, so a third label cannot be accepted.
     #[test]
     fn row_29_hash_at_the_wrong_colour() {
         let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain);

@@ -1,13 +1,13 @@
-//! Binds OTs to commitments: the labels that the sender of correlated OTs committed to are those that the
-//! receiver gets, and their offset is the committed one.
+//! Binding of OTs to commitments: proves that the labels and the offset to which the OTs' sender committed
+//! are those of the OTs.
 //!
-//! The receiver draws, after the commitments, random sets of the OTs. To each set it adds one more OT that is
-//! in no other set and masks its choice bit. It reveals the sum of the set's labels and of its choice bits.
-//! It claims that the sum of the commitments, with the bit times that to the offset, opens to it. An OT that
-//! does not match its commitment spoils each sum with probability 1/2, and so does another offset. So the
-//! receiver's decision does not depend on its choices (docs/concepts/security.md, section 7). The sender
-//! checks the labels of all sums before it opens any: a receiver that names the other bit would get the
-//! offset.
+//! The receiver draws, after the commitments, random sets of the OTs. To each set it adds one more OT, which
+//! is in no other set and masks the set's choice bit. It reveals the sum of the set's labels and the sum of
+//! its choice bits. It claims that the sum of the commitments to the labels, plus the bit times the
+//! commitment to the offset, opens to the revealed label. An OT that does not match its commitment makes each
+//! sum wrong with probability 1/2, and so does a different offset. So the receiver's decision does not depend
+//! on its choices (docs/concepts/security.md, section 7). The sender checks the labels of all sums before it
+//! opens any, because a receiver that names the other bit would learn the offset.
 
 use std::ops::Range;
 use zeroize::Zeroize;
@@ -20,21 +20,21 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::pool;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 
-/// OTs that one task sums up.
+/// The number of OTs that one task adds up.
 const OTS_A_TASK: usize = 4096;
 
-/// OTs whose commitments become columns at a time.
+/// The number of OTs whose commitments are converted to columns at a time.
 const OTS_IN_HAND: usize = 64 * OTS_A_TASK;
 
-/// The random combinations: bit k of an OT's word tells whether the OT is in combination k.
+/// Random combinations of OTs: bit k of an OT's word says whether combination k contains the OT.
 pub struct Combinations {
-    /// The words of the OTs; the last OTs mask one combination each.
+    /// The words of the OTs. Each of the last OTs masks one combination.
     words: Vec<u128>,
     count: usize,
 }
 
 impl Combinations {
-    /// Returns `masks` combinations of `count` OTs and one more each.
+    /// Returns `masks` combinations of `count` OTs, each with one more OT as a mask.
     ///
     /// # Panics
     /// If there are more than 128 combinations.
@@ -49,8 +49,8 @@ impl Combinations {
         Combinations { words, count: masks }
     }
 
-    /// Returns the sum of each combination: `add` is called for each member among these OTs, with its number,
-    /// counted from the first of these, and the sum.
+    /// Returns the sum of each combination. For each OT of a combination, `add` gets its number, counted from
+    /// the first OT of the part, and the sum.
     fn sums<T: Copy + Send + Sync + Zeroize>(
         &self,
         members: Range<usize>,
@@ -72,25 +72,25 @@ impl Combinations {
         };
         let join = |mut a: Vec<T>, mut b: Vec<T>| {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
-            // Both add up to the revealed value; each alone is secret.
+            // The two sums add up to the revealed value, but each alone is secret.
             b.zeroize();
             a
         };
         pool::sum(words.len().div_ceil(OTS_A_TASK), || vec![zero; self.count], work, join)
     }
 
-    /// Returns the sum of the labels in each set.
+    /// Returns the sum of the labels of each combination.
     pub fn labels(&self, labels: &[Label]) -> Labels {
         Labels::new(self.sums(0..self.words.len(), Label::ZERO, |i, sum| *sum ^= labels[i], |a, b| *a ^= *b))
     }
 
-    /// Returns the sum of the shares in each set.
+    /// Returns the sum of the shares of each combination.
     pub fn shares(&self, shares: &Shares) -> Vec<Column> {
         let join = |a: &mut Column, b: &Column| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
         let mut total = vec![[0; COLUMN_WORDS]; self.count];
         for first in (0..self.words.len()).step_by(OTS_IN_HAND) {
             let members = first..self.words.len().min(first + OTS_IN_HAND);
-            // As columns, in which single ones are quickly found.
+            // Columns allow quick access to single commitments.
             let here = shares.slice(members.clone());
             let sums = self.sums(members, [0; COLUMN_WORDS], |i, sum| here.add(i, sum), join);
             total.iter_mut().zip(&sums).for_each(|(total, sum)| join(total, sum));
@@ -98,7 +98,7 @@ impl Combinations {
         total
     }
 
-    /// Returns the sums of secret bits.
+    /// Returns the sum of the secret bits of each combination.
     pub fn bits(&self, bits: &[u8]) -> Vec<u8> {
         let sum = self
             .words
@@ -109,7 +109,7 @@ impl Combinations {
     }
 }
 
-/// The revealed combinations, `C_R ⊕ b·D_ot` summed up, on either side.
+/// The revealed combinations: the sums of `C_R ⊕ b·D_ot`, at either party.
 pub struct RevealedCombinations {
     sums: Vec<Column>,
     bits: Vec<u8>,
@@ -123,8 +123,8 @@ impl RevealedCombinations {
         SEED_BYTES + masks * (LABEL_BYTES + 1)
     }
 
-    /// Draws the combinations of the receiver's OTs, of which the last `masks` mask. Returns the message that
-    /// reveals them, too.
+    /// Draws the combinations of the receiver's OTs; the last `masks` OTs are masks. Returns also the message
+    /// that reveals them.
     pub fn reveal(
         rng: &mut Rng,
         choices: &[u8],
@@ -141,12 +141,12 @@ impl RevealedCombinations {
         (RevealedCombinations { sums: combinations.shares(committed), bits, got: got.to_vec() }, message)
     }
 
-    /// Reads that message of [`bytes`](RevealedCombinations::bytes) bytes, as the sender of OTs with this
-    /// offset and these labels for choice 0. None if the receiver names a label that the OTs did not give it:
-    /// nothing may be opened then.
+    /// Reads the message of [`RevealedCombinations::reveal`], as the sender of OTs with this offset and these
+    /// labels for choice 0. Returns `None` if the receiver names a label that it did not get from the OTs.
+    /// Then the sender must open nothing.
     ///
     /// # Panics
-    /// If the message has another length.
+    /// If the message does not have [`bytes`](RevealedCombinations::bytes) bytes.
     pub fn checked(
         message: &[u8],
         labels: &[Label],
@@ -154,7 +154,7 @@ impl RevealedCombinations {
         committed: &Shares,
         masks: usize,
     ) -> Option<Self> {
-        assert_eq!(message.len(), Self::bytes(masks), "a message of this length was received");
+        assert_eq!(message.len(), Self::bytes(masks), "a message of RevealedCombinations::bytes bytes");
         let (seed, revealed) = message.split_at(SEED_BYTES);
         let (got, bits) = revealed.split_at(masks * LABEL_BYTES);
         let got: Vec<Label> = got
@@ -179,7 +179,7 @@ impl RevealedCombinations {
         })
     }
 
-    /// Returns the claims of PreProcessOTINIT: each sum opens to E's sum.
+    /// Lists the claims of PreProcessOTINIT: each sum of commitments opens to the evaluator's sum.
     pub fn claims<'a>(&'a self, ot: &'a Shares, all: &mut Claims<'a>) {
         all.known(self.bits.len(), move |k, sum| {
             sum.iter_mut().zip(&self.sums[k]).for_each(|(s, c)| *s ^= c);
@@ -200,8 +200,8 @@ mod tests {
         (0..count).map(|_| rng.label()).collect()
     }
 
-    /// Returns whether, for this seed, all claims would hold although the garbler's commitments are off by
-    /// these words: they show in the sums.
+    /// Returns whether, for this seed, all claims would hold although the garbler's commitments differ by the
+    /// words `wrong`.
     fn unseen(seed: &Seed, choices: &[u8], wrong: &[Label], offset: Label) -> bool {
         let combinations = Combinations::expand(seed, choices.len() - MASKS, MASKS);
         let bits = combinations.bits(choices);
@@ -209,8 +209,8 @@ mod tests {
         (0..MASKS).all(|k| sums[k] ^ if bits[k] == 1 { offset } else { Label::ZERO } == Label::ZERO)
     }
 
-    /// Sums of labels R ⊕ b·Δ are those of R with the sum of b times Δ, for numbers of OTs around those that
-    /// a task takes.
+    /// The sum of labels R ⊕ b·Δ is the sum of R plus the sum of b times Δ, for numbers of OTs around the
+    /// size of a task.
     #[test]
     fn sums_are_linear() {
         let mut rng = Rng::replayable("test combinations");
@@ -223,7 +223,7 @@ mod tests {
             let (sums, bits) = (combinations.labels(&zeros), combinations.bits(&choices));
             let expected: Vec<Label> = sums.iter().zip(&bits).map(|(&r, &b)| r ^ delta.times(b)).collect();
             assert_eq!(*combinations.labels(&got), expected);
-            // Each sum has a mask of its own, and of the others about half.
+            // Each sum contains its own mask and about half of the other OTs.
             assert_eq!(bits.len(), MASKS);
             for k in 0..MASKS {
                 assert_eq!(combinations.words[count..].iter().filter(|&word| word >> k & 1 == 1).count(), 1);
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Sums of shares, for more OTs than are brought into columns at a time.
+    /// Sums of shares agree with sums of labels, for more OTs than are converted to columns at a time.
     #[test]
     fn shares_are_summed_up_like_labels() {
         let mut rng = Rng::replayable("test combinations");
@@ -251,8 +251,8 @@ mod tests {
         }
     }
 
-    /// One OT that is off, two that cancel, another offset, and one together with OTs whose choices were
-    /// guessed: all are seen.
+    /// All of these lies are detected: one wrong OT, two that cancel, another offset, and a wrong OT together
+    /// with guessed choices.
     #[test]
     fn row_12_no_lie_about_ots_goes_unseen() {
         let mut rng = Rng::replayable("test combinations");
@@ -269,8 +269,8 @@ mod tests {
             assert!(!unseen(&seed, &choices, &one, offset));
             one[39] = off;
             assert!(!unseen(&seed, &choices, &one, zero));
-            // A garbler that knew all choices could lie: that is why choices are hidden, and why each sum has
-            // one that nobody guesses.
+            // A garbler that knew all choices could lie undetected. So choices are hidden, and each sum
+            // contains a mask that nobody can guess.
             let guessed: Vec<Label> = choices.iter().map(|&b| if b == 1 { offset } else { zero }).collect();
             assert!(unseen(&seed, &choices, &guessed, offset));
             let mut one_wrong = guessed;

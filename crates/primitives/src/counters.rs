@@ -1,29 +1,29 @@
-//! The counters of a session with cut-and-chosen items: indices of authenticators, and serials.
+//! The counters of a session with cut-and-choose: indices of authenticators, and serials.
 
 use brickwork_base::Error;
 use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
 
-/// The counter of a session's authenticators: those of one kind have different indices.
+/// The counter of a session's authenticators. Authenticators of one kind have different indices.
 const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
 
-/// The counters of a session besides the blocks of its streams; both parties count alike.
+/// The counters of a session besides the blocks of its streams. Both parties count in the same way.
 pub struct Counters {
-    /// Indices of authenticators.
+    /// The indices of authenticators.
     authenticators: Numbers,
-    /// Serials of cut-and-chooses; in a store a batch has that of its first one.
+    /// The serials of cut-and-chooses. In a store, a batch has the serial of its first one.
     serials: Numbers,
 }
 
 impl Counters {
-    /// Takes the ranges of a log entry.
+    /// Takes the counters' ranges for a log entry.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it is taken.
+    /// [`Error::Usage`] if a range is already in use.
     pub fn of_entry(ranges: &mut Ranges) -> Result<Self, Error> {
         Ok(Counters { authenticators: ranges.take(&AUTHENTICATORS)?, serials: ranges.take(&SERIALS)? })
     }
 
-    /// Takes the ranges of a setup.
+    /// Takes the counters' ranges for a setup.
     ///
     /// # Errors
     /// As [`Counters::of_entry`].
@@ -31,7 +31,7 @@ impl Counters {
         Self::of_entry(&mut Ranges::of_setup())
     }
 
-    /// Makes those of a session that was restored and has entered no range.
+    /// Returns the counters of a restored session that has entered no range.
     pub fn none() -> Self {
         Counters { authenticators: AUTHENTICATORS.none(), serials: SERIALS.none() }
     }
@@ -39,15 +39,15 @@ impl Counters {
     /// Draws a serial.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there are no more.
+    /// [`Error::Limit`] if the range is used up.
     pub fn serial(&mut self) -> Result<Serial, Error> {
         self.serials.draw(1)
     }
 
-    /// Draws the indices of this many authenticators; returns the first.
+    /// Draws the indices of `count` authenticators, and returns the first.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there are not as many.
+    /// [`Error::Limit`] if the range is used up.
     pub fn authenticators(&mut self, count: u64) -> Result<u64, Error> {
         self.authenticators.draw(count)
     }

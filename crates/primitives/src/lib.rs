@@ -1,9 +1,9 @@
-//! The parts that protocols are made of: garbling, oblivious transfer, homomorphic commitments, interactive
-//! hashes, cut-and-choose, authenticators, soldering, and files for data that does not fit into memory; and
-//! the cost of each.
+//! The building blocks of the protocols: garbling, oblivious transfer, homomorphic commitments, interactive
+//! hashes, cut-and-choose, authenticators, soldering, and temporary files for data that does not fit into
+//! memory. Also the cost of each block.
 #![forbid(unsafe_code)]
 
-// Files of tests that other crates include, too, name this crate as those do.
+// Other crates include some test files of this crate, so these files use the crate's external name.
 #[cfg(test)]
 extern crate self as brickwork_primitives;
 
@@ -24,6 +24,6 @@ pub mod spill;
 use brickwork_base::label::Label;
 use brickwork_kernels::Secrets;
 
-/// Labels that are erased when dropped. An iterator that is collected into them must know its length: growing
-/// leaves copies behind.
+/// Labels that are erased when dropped. An iterator that is collected into them must know its length, because
+/// a growing list leaves copies behind.
 pub type Labels = Secrets<Label>;

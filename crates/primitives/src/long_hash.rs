@@ -1,23 +1,23 @@
-//! BLAKE3 of long inputs that come piece by piece. The result is that of [`blake3::Hasher`], which is at its
-//! best only where pieces begin and end at large powers of two. A few bytes of a name in front leave every
-//! later piece across such a place, and much of it is then hashed a chunk or a few at a time. Here a part of
-//! a section waits until a whole section of the tree has come.
+//! BLAKE3 of long inputs that are given in pieces. The result equals that of [`blake3::Hasher`], which is
+//! fast only if pieces begin and end at multiples of large powers of two. A short prefix shifts every later
+//! piece away from such a multiple, and then the crate hashes much of it one or a few chunks at a time. Here,
+//! bytes wait until a whole section has arrived.
 
 use blake3::Hasher;
 use brickwork_kernels::Secrets;
 use zeroize::Zeroize;
 
-/// Bytes of a section: as many chunks as the widest registers take side by side.
+/// Bytes of a section: as many chunks as the widest registers process side by side.
 const SECTION: usize = 16 << 10;
 
-/// Most hashed inputs have at most this many bytes, and need no room for a section.
+/// Most hashed inputs have at most this many bytes, and need no buffer for a section.
 const FEW: usize = 512;
 
-/// A hash that is being computed, of secrets or not: it is erased when dropped.
+/// A hash in progress, erased when dropped because the input may be secret.
 pub struct LongHash {
-    /// It has taken in whole sections.
+    /// The hasher of the whole sections.
     hasher: Hasher,
-    /// The bytes behind them, less than a section.
+    /// The bytes after the last whole section.
     waiting: Secrets<u8>,
 }
 
@@ -27,12 +27,12 @@ impl LongHash {
         LongHash { hasher: Hasher::new_keyed(key), waiting: Secrets::with_capacity(FEW) }
     }
 
-    /// Begins a key that is derived in this context.
+    /// Begins the derivation of a key in this context.
     pub fn derived(context: &str) -> Self {
         LongHash { hasher: Hasher::new_derive_key(context), waiting: Secrets::with_capacity(FEW) }
     }
 
-    /// Appends these bytes to the hashed message.
+    /// Appends bytes to the hashed message.
     pub fn update(&mut self, bytes: &[u8]) -> &mut Self {
         let lacking = SECTION - self.waiting.len();
         if bytes.len() < lacking {
@@ -49,7 +49,7 @@ impl LongHash {
         self
     }
 
-    /// Appends bytes to the waiting ones. No copy of it is left anywhere.
+    /// Appends bytes to the waiting ones. Growing leaves no copy behind.
     fn wait(&mut self, bytes: &[u8]) {
         if self.waiting.capacity() < self.waiting.len() + bytes.len() {
             let mut room = Secrets::with_capacity(SECTION);
@@ -59,7 +59,7 @@ impl LongHash {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Returns the hash of all that was taken in.
+    /// Returns the hash of the whole message.
     pub fn finish(mut self) -> [u8; 32] {
         self.hasher.update(&self.waiting);
         *self.hasher.finalize().as_bytes()
@@ -76,7 +76,8 @@ impl Drop for LongHash {
 mod tests {
     use super::*;
 
-    /// Fixed for good: another hash is another protocol. Pieces of all lengths, about the ends of sections.
+    /// The hash is part of the protocol, so it must not change. Tests pieces of many lengths, around the ends
+    /// of sections.
     #[test]
     fn hashes_are_those_of_blake3_for_every_length() {
         let bytes: Vec<u8> =

@@ -1,4 +1,4 @@
-//! Messages of known length that hold labels or other plain values.
+//! Receiving of labels and other plain values, whose number is known.
 
 use bytemuck::Pod;
 
@@ -30,7 +30,7 @@ pub fn label(channel: &mut Channel, tag: Tag) -> Result<Label, Error> {
 /// Receives `count` values into a spill.
 ///
 /// # Errors
-/// As [`Channel::receive_into`]; [`Error::Resource`] if there is no room.
+/// As [`Channel::receive_into`], and [`Error::Resource`] if a temporary file cannot be written.
 pub fn values<T: Pod>(
     channel: &mut Channel,
     spill: &Spill,
@@ -40,7 +40,7 @@ pub fn values<T: Pod>(
     spill.fill(count, |values| channel.receive_into(tag, bytemuck::cast_slice_mut(values)))
 }
 
-/// Receives `count` solderings into a spill. Returns which of them flip, too.
+/// Receives `count` solderings into a spill. Returns also, for each, whether it flips.
 ///
 /// # Errors
 /// As [`values`].

@@ -1,19 +1,19 @@
-//! Soldering: turning a label of one wire into the label of another that stands for the same bit. This is
-//! only arithmetic; checking the garbler is the protocol's task.
+//! Soldering: converts a label of one wire into the label of another wire that stands for the same bit. This
+//! module only computes; the protocol checks the garbler.
 //!
-//! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label.
-//! Both fit one value: `C_w = base_w`, its lowest bit replaced by `σ_w`.
+//! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label. One
+//! value contains both: `C_w` is `base_w` with its lowest bit replaced by `σ_w`.
 //!
 //! To solder i to j the garbler sends `V = base_i ⊕ base_j ⊕ s·Δ_j` with `s = σ_i ⊕ σ_j`, whose lowest bit is
-//! s (the paper's s^σ and S^K in one value). A party that has a label of wire i, V and `Δ_i ⊕ Δ_j` has the
-//! label of wire j for the same bit, and nothing else. Where all wires have one offset V alone is enough: the
-//! difference of the two false labels, one label a wire.
+//! s (the paper's s^σ and S^K in one value). A party with a label of wire i, V and `Δ_i ⊕ Δ_j` can compute
+//! the label of wire j for the same bit, and nothing else. If all wires have one offset, V alone is
+//! sufficient: the difference of the two false labels.
 //!
-//! **A pair is soldered once and in one way**: V for the other s would give Δ_j away.
+//! **A pair of wires must be soldered only once**: V for the other s would reveal Δ_j.
 
 use brickwork_base::label::{Delta, Label};
 
-/// A wire as the garbler knows it: `C_w` and the offset of its copy or authenticator.
+/// A wire at the garbler: `C_w` and the offset of its copy or authenticator.
 #[derive(Clone, Copy, zeroize::Zeroize)]
 pub struct GarblerWire {
     /// `C_w`: the label of colour 0 with the indicator bit in its lowest bit.
@@ -55,21 +55,20 @@ impl GarblerWire {
     }
 }
 
-/// V: how a label of one wire becomes one of another.
+/// V, which converts a label of one wire into the label of another.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Soldering(Label);
 
 impl Soldering {
-    /// Returns the values that the garbler sends to solder the wire with value `from` to `to`.
+    /// Returns the soldering of the wire with value `from` to the wire `to`.
     pub fn new(from: Label, to: GarblerWire) -> Self {
         let s = from.colour() ^ to.indicator();
         Soldering((from ^ to.value ^ to.delta.times(s)).with_colour(s))
     }
 
-    /// Returns the values that the garbler sends to solder one wire to another with the same offset, from
-    /// their false labels (any pair of labels for the same bit gives the same). Their difference of offsets
-    /// is [zero](Label::ZERO).
+    /// Returns the soldering of two wires with the same offset, from their false labels. Any two labels of
+    /// the same bit give the same result. The difference of offsets is [zero](Label::ZERO).
     pub fn of_one_offset(from: Label, to: Label) -> Self {
         Soldering(from ^ to)
     }
@@ -79,18 +78,18 @@ impl Soldering {
         self.0.colour()
     }
 
-    /// Returns `C_i ⊕ C_j ⊕ s·Δ_j`: V with lowest bit 0.
+    /// Returns `C_i ⊕ C_j ⊕ s·Δ_j`, which is V with lowest bit 0.
     pub fn opening(self) -> Label {
         self.0.with_colour(0)
     }
 
-    /// Returns the label on wire j that `label` on wire i becomes; `offsets` is `Δ_i ⊕ Δ_j` (EvSold).
+    /// Converts a label on wire i into the label on wire j; `offsets` is `Δ_i ⊕ Δ_j` (EvSold).
     #[inline]
     pub fn carry(self, label: Label, offsets: Label) -> Label {
         label ^ self.0 ^ offsets.times(label.colour())
     }
 
-    /// Returns the label on wire i that becomes `label` on wire j: the inverse of [`Soldering::carry`].
+    /// Converts a label on wire j into the label on wire i: the inverse of [`Soldering::carry`].
     pub fn carry_back(self, label: Label, offsets: Label) -> Label {
         label ^ self.0 ^ offsets.times(label.colour() ^ self.flip())
     }
@@ -122,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Wires of one offset: the short form is the general one, which needs no difference of offsets then.
+    /// For wires of one offset, the short form equals the general one with a zero difference of offsets.
     #[test]
     fn wires_of_one_offset_need_one_label() {
         let mut rng = Rng::replayable("test");

@@ -1,5 +1,6 @@
-//! Temporary files without a name, for data that does not fit into a party's share of memory. They are gone
-//! with the process, however it ends. Their contents are either no secret or sealed before.
+//! Temporary files without a name, for data that does not fit into a party's share of memory. The system
+//! deletes them when the process ends in any way. Their contents are public, or encrypted before they are
+//! written.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,33 +14,33 @@ use brickwork_base::Error;
 use brickwork_base::place::{read_at, write_at};
 use brickwork_wire::MAX_FRAME_BYTES;
 
-/// Bytes of a file that is closed sooner than another thread would do it.
+/// A file of at most this many bytes is closed directly, which is faster than starting a thread.
 const AT_ONCE: u64 = 16 << 20;
 
-/// A temporary file, in the folder that the system has for them.
+/// A temporary file, in the system's folder for temporary files.
 pub struct SpillFile(Option<File>);
 
 impl SpillFile {
-    /// Makes a temporary file that nobody else finds.
+    /// Makes a temporary file without a name.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there can be none.
+    /// [`Error::Resource`] if the file cannot be created.
     pub fn new() -> Result<Self, Error> {
         tempfile::tempfile().map(|file| SpillFile(Some(file))).map_err(|e| no_room(&e))
     }
 
-    /// Writes bytes from `offset` on.
+    /// Writes bytes at this offset.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there is no room.
+    /// [`Error::Resource`] if the disk is full.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         write_at(self.file(), bytes, offset).map_err(|e| no_room(&e))
     }
 
-    /// Reads bytes from `offset` on.
+    /// Reads bytes at this offset.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the bytes cannot be read.
     pub fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
         read_at(self.file(), bytes, offset).map_err(|e| {
             Error::Resource(format!("a temporary file cannot be read ({e}); check the disk that it is on"))
@@ -49,17 +50,17 @@ impl SpillFile {
 
 impl SpillFile {
     fn file(&self) -> &File {
-        self.0.as_ref().expect("it is there until it is dropped")
+        self.0.as_ref().expect("the file is open until it is dropped")
     }
 }
 
 impl Drop for SpillFile {
-    /// Closes it. The system frees a file's contents on the thread that closes it. For gigabytes this takes
-    /// seconds, so another thread does it.
+    /// Closes the file. The system frees a file's contents on the thread that closes it, which takes seconds
+    /// for gigabytes. So another thread closes large files.
     fn drop(&mut self) {
         if self.file().metadata().is_ok_and(|file| file.len() > AT_ONCE) {
             let file = self.0.take();
-            // Without another thread it is closed here.
+            // If no thread can be started, the file is closed here.
             let _ = std::thread::Builder::new().name("brickwork-close".into()).spawn(|| drop(file));
         }
     }
@@ -67,16 +68,16 @@ impl Drop for SpillFile {
 
 #[cfg(test)]
 impl SpillFile {
-    /// Acts as if the disk had lost the written data.
+    /// Truncates the file, for tests of read errors.
     pub fn lose(&self) {
         self.file().set_len(0).unwrap();
     }
 }
 
-/// Refuses temporary files of this many bytes if fewer are free, as far as the system tells it.
+/// Refuses to begin if the system reports less free space than `bytes` for temporary files.
 ///
 /// # Errors
-/// [`Error::Resource`] if there is too little room.
+/// [`Error::Resource`] if the free space is too small.
 pub fn check_room(bytes: u64) -> Result<(), Error> {
     let place = std::env::temp_dir();
     match brickwork_stock::free_bytes(&place) {
@@ -100,11 +101,11 @@ fn no_room(error: &std::io::Error) -> Error {
     ))
 }
 
-/// A number of bytes of memory that several users share; data that finds no room goes to files.
+/// A number of bytes of memory that several users share. Data beyond it goes to files.
 #[derive(Clone)]
 pub struct MemoryBudget(Arc<AtomicU64>);
 
-/// A part of a budget, which goes back when it is dropped.
+/// A reserved part of a budget, returned to the budget when dropped.
 pub struct Held {
     budget: MemoryBudget,
     bytes: u64,
@@ -116,7 +117,7 @@ impl MemoryBudget {
         MemoryBudget(Arc::new(AtomicU64::new(bytes)))
     }
 
-    /// Takes this many bytes, if they are left.
+    /// Reserves this many bytes, if they are left.
     pub fn take(&self, bytes: u64) -> Option<Held> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         left.ok().map(|_| Held { budget: self.clone(), bytes })
@@ -129,23 +130,23 @@ impl Drop for Held {
     }
 }
 
-/// A fault where nobody could be told: an unread value is wrong, and any later proof of it fails for another
-/// reason than the peer.
+/// Records a read error in code that cannot return one. The value that was not read is wrong, so a later
+/// proof fails although the peer is honest; the party checks the fault first.
 #[derive(Default)]
 pub struct Fault(Mutex<Option<Error>>);
 
 impl Fault {
-    /// Keeps an error, unless there is an earlier one.
+    /// Records an error, unless there is an earlier one.
     pub fn note(&self, error: Error) {
         if let Ok(mut first) = self.0.lock() {
             first.get_or_insert(error);
         }
     }
 
-    /// Checks that nothing went wrong.
+    /// Checks that no error was recorded.
     ///
     /// # Errors
-    /// Returns the first fault since this was asked last.
+    /// Returns the first error since the last check.
     pub fn check(&self) -> Result<(), Error> {
         let first = self
             .0
@@ -156,11 +157,11 @@ impl Fault {
     }
 }
 
-/// Where long rows of values go: all of them into memory, or all of them into one file.
+/// The storage for long rows of values: all in memory, or all in one file.
 #[derive(Clone)]
 pub struct Spill(Option<Arc<Rows>>);
 
-/// The file of a spill, row after row.
+/// The file of a spill, which contains row after row.
 struct Rows {
     file: SpillFile,
     end: AtomicU64,
@@ -173,10 +174,10 @@ impl Spill {
         Spill(None)
     }
 
-    /// Makes a spill in a file. A failed read where nobody can be told is noted as this fault.
+    /// Makes a spill in a file. A read error that cannot be returned is recorded in `fault`.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there can be no file.
+    /// [`Error::Resource`] if the file cannot be created.
     pub fn file(fault: &Arc<Fault>) -> Result<Self, Error> {
         Ok(Spill(Some(Arc::new(Rows {
             file: SpillFile::new()?,
@@ -185,7 +186,7 @@ impl Spill {
         }))))
     }
 
-    /// Returns another one of the same kind, whose file ends with these values.
+    /// Returns another spill of the same kind. Its file is freed as soon as its own values are dropped.
     ///
     /// # Errors
     /// As [`Spill::file`].
@@ -193,11 +194,11 @@ impl Spill {
         self.0.as_ref().map_or_else(|| Ok(Spill::memory()), |rows| Spill::file(&rows.fault))
     }
 
-    /// Holds `len` values, which `next` gives front to back: all at once into memory, a frame of a message at
-    /// a time into a file.
+    /// Stores `len` values, which `next` produces from front to back: in memory all at once, in a file one
+    /// message frame at a time.
     ///
     /// # Errors
-    /// Those of `next`; [`Error::Resource`] if there is no room.
+    /// The errors of `next`, and [`Error::Resource`] if the disk is full.
     pub fn fill<T: Pod>(
         &self,
         len: usize,
@@ -222,10 +223,10 @@ impl Spill {
         }
     }
 
-    /// Returns these values.
+    /// Stores these values.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there is no room.
+    /// [`Error::Resource`] if the disk is full.
     pub fn put<T: Pod>(&self, values: Vec<T>) -> Result<SpilledVec<T>, Error> {
         if self.0.is_none() {
             return Ok(SpilledVec::of(values));
@@ -239,17 +240,17 @@ impl Spill {
         })
     }
 
-    /// Returns the values of a row that stand at these places, in this order. No position occurs twice.
+    /// Returns the values of a row at these places, in this order. No place occurs twice.
     ///
     /// # Errors
-    /// [`Error::Resource`] if there is no room or something cannot be read.
+    /// [`Error::Resource`] if the disk is full or a value cannot be read.
     pub fn gather<T: Pod>(&self, from: &SpilledVec<T>, order: &[u32]) -> Result<SpilledVec<T>, Error> {
         if self.0.is_none() {
             let values = from.read(0..from.len())?;
             return Ok(SpilledVec::of(order.iter().map(|&k| values[k as usize]).collect()));
         }
-        // Read front to back, they go to bins of neighbouring places in the order, each of which fits the
-        // memory then.
+        // The row is read from front to back, and its values are distributed to bins. A bin covers a range of
+        // the result's places, and fits into memory.
         let mut places = vec![NOWHERE; from.len()];
         order.iter().zip(0..).for_each(|(&k, place)| places[k as usize] = place);
         let mut bins = Bins::new(order.len())?;
@@ -276,18 +277,17 @@ impl Spill {
     }
 }
 
-/// Neighbouring places that are brought into order together, and values that wait to be written together.
+/// The number of places of a bin, and the number of values that a bin collects before it writes them.
 const BIN: usize = 1 << 18;
 const BIN_IN_HAND: usize = 1 << 11;
 
-/// Values of a file that are shown at a time.
+/// The number of values that are read from a file at a time.
 const PART: usize = 1 << 16;
 
-/// Nowhere.
+/// Marks a value that is not wanted.
 const NOWHERE: u32 = u32::MAX;
 
-/// Values that are being brought to their places, one for each place: a file with two rows, of places and of
-/// values.
+/// Values on the way to their places. The file has a row of places and a row of values.
 struct Bins<T> {
     file: SpillFile,
     len: usize,
@@ -295,7 +295,7 @@ struct Bins<T> {
 }
 
 struct Bin<T> {
-    /// For each waiting value, its place in the bin.
+    /// The place within the bin of each waiting value.
     places: Vec<u32>,
     values: Vec<T>,
     written: usize,
@@ -307,7 +307,7 @@ impl<T: Pod> Bins<T> {
         Ok(Bins { file: SpillFile::new()?, len, bins: (0..len.div_ceil(BIN)).map(bin).collect() })
     }
 
-    /// Where in the file the place and the value of number `k` begin.
+    /// Returns the offsets of the place and of the value with number `k` in the file.
     fn offsets(&self, k: usize) -> [u64; 2] {
         [k * size_of::<u32>(), self.len * size_of::<u32>() + k * size_of::<T>()].map(|offset| offset as u64)
     }
@@ -331,7 +331,7 @@ impl<T: Pod> Bins<T> {
         Ok(())
     }
 
-    /// The values of a bin at their places.
+    /// Returns the values of a bin in the order of their places.
     fn take(&mut self, number: usize) -> Result<Vec<T>, Error> {
         self.write(number)?;
         let count = self.bins[number].written;
@@ -345,7 +345,7 @@ impl<T: Pod> Bins<T> {
     }
 }
 
-/// Values that were written front to back, and are read anywhere.
+/// Values that were written from front to back and can be read at any place.
 #[derive(Clone)]
 pub struct SpilledVec<T> {
     storage: Storage<T>,
@@ -355,7 +355,7 @@ pub struct SpilledVec<T> {
 #[derive(Clone)]
 enum Storage<T> {
     Memory(Vec<T>),
-    /// From this byte on.
+    /// The file, and the offset of the first value.
     File(Arc<Rows>, u64),
 }
 
@@ -366,23 +366,23 @@ impl<T: Pod> Default for SpilledVec<T> {
 }
 
 impl<T: Pod> SpilledVec<T> {
-    /// Makes a row in memory.
+    /// Returns a row in memory.
     pub fn of(values: Vec<T>) -> Self {
         let len = values.len();
         SpilledVec { storage: Storage::Memory(values), len }
     }
 
-    /// Returns how many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the row is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns all of them, where they are in memory.
+    /// Returns all values if they are in memory.
     pub fn in_memory(&self) -> Option<&[T]> {
         match &self.storage {
             Storage::Memory(values) => Some(values),
@@ -390,12 +390,12 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Returns some of the values.
+    /// Returns the values of a range.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the values cannot be read.
     pub fn read(&self, places: Range<usize>) -> Result<Cow<'_, [T]>, Error> {
-        assert!(places.start <= places.end && places.end <= self.len, "places of the row");
+        assert!(places.start <= places.end && places.end <= self.len, "a range of the row");
         match &self.storage {
             Storage::Memory(values) => Ok(Cow::Borrowed(&values[places])),
             Storage::File(rows, first) => {
@@ -409,7 +409,8 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Returns some of the values, or anything if they cannot be read: then the fault of the spill tells it.
+    /// Returns the values of a range. If they cannot be read, it records the error in the spill's fault and
+    /// returns arbitrary values.
     pub fn read_or_note(&self, places: Range<usize>) -> Cow<'_, [T]> {
         let count = places.len();
         self.read(places).unwrap_or_else(|error| {
@@ -420,10 +421,10 @@ impl<T: Pod> SpilledVec<T> {
         })
     }
 
-    /// Shows all values front to back, some at a time, each time with the place of the first one.
+    /// Passes all values to `show` from front to back, in parts, each with the place of its first value.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the values cannot be read.
     pub fn in_parts(&self, mut show: impl FnMut(usize, &[T])) -> Result<(), Error> {
         let (rows, start) = match &self.storage {
             Storage::Memory(values) => {
@@ -441,10 +442,10 @@ impl<T: Pod> SpilledVec<T> {
         Ok(())
     }
 
-    /// Returns some of the values: a copy where they are in memory, the same bytes of the file
+    /// Returns a range of the values: a copy if they are in memory, and a reference to the same file
     /// otherwise.
     pub fn slice(&self, places: Range<usize>) -> Self {
-        assert!(places.start <= places.end && places.end <= self.len, "places of the row");
+        assert!(places.start <= places.end && places.end <= self.len, "a range of the row");
         match &self.storage {
             Storage::Memory(values) => SpilledVec::of(values[places].to_vec()),
             Storage::File(rows, first) => SpilledVec {
@@ -454,7 +455,7 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Returns the parts of a row, one after the other, of these lengths; a single one is not copied.
+    /// Splits a row into consecutive parts of these lengths. A single part is not copied.
     pub fn split(self, lengths: &[usize]) -> Vec<Self> {
         match lengths {
             [length] if *length == self.len => vec![self],
@@ -469,10 +470,10 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Returns these values, then those.
+    /// Appends other values.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the values cannot be read.
     pub fn append(&mut self, others: &SpilledVec<T>) -> Result<(), Error> {
         let (len, others) = (self.len + others.len, others.read(0..others.len)?);
         match &mut self.storage {
@@ -486,7 +487,7 @@ impl<T: Pod> SpilledVec<T> {
 
 #[cfg(test)]
 impl<T> SpilledVec<T> {
-    /// Acts as if the disk had lost the written data; returns false for data in memory.
+    /// Truncates the file, for tests of read errors. Returns false for values in memory.
     pub fn lose(&self) -> bool {
         match &self.storage {
             Storage::Memory(_) => false,
@@ -553,12 +554,13 @@ mod tests {
         }
     }
 
-    /// Everything comes in its order, across bins and however many wait to be written.
+    /// Values are gathered in the requested order, across bins and for any number of waiting values.
     #[test]
     fn what_is_gathered_stands_in_the_order_that_was_asked_for() {
         for (spill, _) in spills() {
             for len in [0, 1, BIN_IN_HAND + 1, BIN, 2 * BIN + 77] {
-                // With a third more values; the step has no common factor with any of the lengths.
+                // The row has a third more values than are requested. The step has no common factor with any
+                // of the lengths.
                 let all = len + len / 3;
                 let order: Vec<u32> = (0..len).map(|k| (k * 7 % len + len / 3) as u32).collect();
                 let row = spill.put((0..all as u64).map(|k| k * k).collect()).unwrap();

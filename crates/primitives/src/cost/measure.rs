@@ -1,4 +1,4 @@
-//! The primitives' work, measured by doing a little of it.
+//! Measures the primitives' work by doing a small amount of it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Measure, Measured, REPEATS, Work, fastest, thread_seconds};
 use brickwork_wire::memory_pair;
 
-/// The kinds of work of all primitives.
+/// All kinds of work of the primitives.
 pub struct Primitives;
 
 impl Measure for Primitives {
@@ -39,7 +39,7 @@ impl Measure for Primitives {
     }
 }
 
-/// Keeps nothing.
+/// A sink that discards tables.
 struct Nowhere;
 
 impl TableSink for Nowhere {
@@ -185,7 +185,7 @@ fn commitments(measured: &mut Measured) -> Result<(), Error> {
     measured.set(&RECEIVE, receive);
 
     let committed = sender.commit(&mut left, &values)?;
-    // The rows of new commitments are made again before they are combined.
+    // A proof computes the rows of new commitments again before it combines them.
     let together = fastest(1.0, || {
         right.send(msg::SEED, &[7; 16])?;
         right.flush()?;
@@ -197,10 +197,11 @@ fn commitments(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of tables that no cache holds: in a run they come from memory.
+/// Bytes of tables that exceed every cache, because a run reads tables from memory.
 const COLD_BYTES: usize = 48 << 20;
 
-/// Returns the seconds per copy for garbling and for evaluating this many copies of a circuit side by side.
+/// Returns the seconds for garbling and for evaluating one of `copies` copies of a circuit that are processed
+/// side by side.
 fn garbled(circuit: &Circuit, copies: usize) -> Result<[f64; 2], Error> {
     let mut rng = rng()?;
     let schedule = Schedule::new(circuit);
@@ -225,7 +226,7 @@ fn garbled(circuit: &Circuit, copies: usize) -> Result<[f64; 2], Error> {
     Ok([made, evaluated])
 }
 
-/// An AES circuit has XORs for each AND; a circuit of XORs alone tells their part.
+/// An AES circuit has XORs besides ANDs, so a circuit of XORs alone is measured to separate the two.
 fn garbling(measured: &mut Measured) -> Result<(), Error> {
     let aes = aes::aes_128_component()?.circuit;
     let xors = Arc::new(Circuit::new(256, (0..30_000).map(|k| Gate::Xor(k, k + 131)), vec![30_255])?);
@@ -283,14 +284,14 @@ fn labels(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Times that the probe is measured, of which the fastest counts.
+/// The number of times that the probe runs. The fastest run counts.
 const PROBES: usize = 4;
 
-/// Returns the seconds of one thread for a little garbling, by which machines are compared: half a
-/// millisecond of work.
+/// Returns the seconds that one thread needs for a small garbling, half a millisecond of work, as a measure
+/// of the machine's speed.
 ///
 /// # Errors
-/// [`Error::Resource`] if randomness is missing.
+/// [`Error::Resource`] if the system gives no randomness.
 pub fn probe() -> Result<f64, Error> {
     const GATES: u32 = 1024;
     const COPIES: usize = 16;
@@ -315,14 +316,14 @@ mod tests {
     use super::*;
     use brickwork_plan::{KNOWN_KERNELS, Machine, measure};
 
-    /// Every kind of work is measured and takes time, and each has another name.
+    /// Every kind of work is measured, takes time and has a unique name.
     #[test]
     fn all_work_of_the_primitives_is_measured() {
         let machine = measure(probe, &[&Primitives]).unwrap();
         assert!(machine.is_sound() && machine.has(ALL.iter().copied()), "{machine:?}");
         for (k, work) in ALL.iter().enumerate() {
             assert!(machine.seconds(work, 1.0) > 0.0, "{work:?} takes no time: {machine:?}");
-            assert!(ALL[..k].iter().all(|other| other.name != work.name), "{work:?} is there twice");
+            assert!(ALL[..k].iter().all(|other| other.name != work.name), "{work:?} occurs twice");
             for kernel in KNOWN_KERNELS {
                 assert!(
                     Machine::known(kernel, 2).seconds(work, 1.0) > 0.0,

@@ -1,4 +1,4 @@
-//! The cost of the primitives: the messages that they send, for the script of a protocol, and the work.
+//! The cost of the primitives: their messages, for the script of a protocol, and their work.
 
 pub mod known;
 mod measure;
@@ -14,17 +14,17 @@ use brickwork_stock::PAIR_BYTES;
 pub use measure::{Primitives, probe};
 use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RANDOM_RECEIVER, RANDOM_SENDER, RECEIVE};
 
-/// Bytes of a label, a soldering, a seed, half an authenticator.
+/// Bytes of a label, a soldering, a seed, or half an authenticator.
 pub const LABEL: u64 = 16;
-/// Bytes of a gate of a component: in the circuit and in the plan for garbling.
+/// Bytes of a gate of a component in memory: in the circuit and in the schedule.
 pub const GATE_BYTES: u64 = 32;
-/// The number of commitments in a block, and of OTs of the extension.
+/// The number of commitments, or of extended OTs, in a block.
 pub const BLOCK: u64 = 128;
-/// Dimension of the code; also the base OTs of the extension.
+/// The dimension of the code, and the number of base OTs of the extension.
 pub const DIMENSION: u64 = 128;
-/// Commitments whose corrections travel together.
+/// The number of commitments whose corrections are sent in one message.
 const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
-/// Blocks of the rows of an OT extension that travel together.
+/// The number of blocks of an OT extension's rows that are sent in one message.
 const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;
 
 /// Returns the bytes that a party sends in a series of base OTs with this many choices of its own: a point,
@@ -33,18 +33,18 @@ pub const fn base_ots(choices: u64) -> u64 {
     32 + 64 * choices
 }
 
-/// Adds the messages of one call of the OT extension with this many OTs, at least 1, by the party that
+/// Adds the messages of one call of the OT extension with `ots` OTs, at least 1. `receiver` is the party that
 /// chooses.
 pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
     rows(script, receiver, DIMENSION, ots);
 }
 
-/// Bytes that the receiver sends when a series of the extension whose rows come from trees is set up.
+/// Bytes that the receiver sends in the setup of an OT extension with trees.
 pub const TREES: u64 = 32 * (DIMENSION + 1);
 
-/// Adds the messages of one call of correlated OTs of this kind with random choices, at least 1, by the party
-/// that has the choices; and the work before they are sent. OTs that are made beforehand ([`Provision`]) have
-/// no messages here.
+/// Adds the messages of one call of correlated OTs with random choices, at least 1, and the receiver's work
+/// before it sends them. `receiver` has the choices. OTs that are made ahead ([`Provision`]) have no messages
+/// here.
 pub fn random(script: &mut Script, cot: Cot, receiver: Party, ots: u64) {
     if cot != Cot::Pcg {
         script.work(receiver, RANDOM_RECEIVER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
@@ -52,19 +52,19 @@ pub fn random(script: &mut Script, cot: Cot, receiver: Party, ots: u64) {
     }
 }
 
-/// Adds the work of the other party when it has received them.
+/// Adds the sender's work after it has received the messages of [`random`].
 pub fn accept_random(script: &mut Script, cot: Cot, sender: Party, ots: u64) {
     if cot != Cot::Pcg {
         script.work(sender, RANDOM_SENDER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
     }
 }
 
-/// The largest number of bytes that iterations hold besides the OTs in use, in both directions: for those in
-/// progress, their inputs and their results.
+/// The largest number of bytes that iterations in progress keep in both directions, for their inputs and
+/// results.
 pub const PROVISION_BYTES: u64 = 4 * LABEL * PARAMETERS.samples() as u64;
 
-/// Correlated OTs both ways that are made beforehand ([`chosen::provide`](crate::ot::chosen::provide)), and
-/// how many are left.
+/// Correlated OTs in both directions that are made ahead ([`chosen::provide`](crate::ot::chosen::provide)),
+/// and the number left.
 #[derive(Clone, Copy, Debug)]
 pub struct Provision {
     cot: Cot,
@@ -73,12 +73,12 @@ pub struct Provision {
 }
 
 impl Provision {
-    /// Begins with none.
+    /// Returns a provision without OTs.
     pub fn new(cot: Cot) -> Self {
         Provision { cot, begun: false, left: 0 }
     }
 
-    /// Adds making this many OTs, if there are fewer; they are used then.
+    /// Uses `count` OTs, and adds the cost of making more if too few are left.
     pub fn take(&mut self, script: &mut Script, count: usize) {
         if self.cot != Cot::Pcg {
             return;
@@ -96,7 +96,7 @@ impl Provision {
     }
 }
 
-/// The OTs that the first iterations of both directions take.
+/// Adds the cost of the OTs for the first iterations of both directions.
 fn first_of_pcg(script: &mut Script) {
     let (both, ots) = ([Garbler, Evaluator], PARAMETERS.reserve() as u64);
     let messages = both.map(|by| script.post(|script| random(script, Cot::SoftSpoken8, by, ots)));
@@ -106,7 +106,7 @@ fn first_of_pcg(script: &mut Script) {
     }
 }
 
-/// Iterations of a PCG both ways, that are made at once.
+/// Adds the cost of PCG iterations that run at once in both directions.
 fn iterate(script: &mut Script, iterations: u64) {
     let both = [Garbler, Evaluator];
     let blocks = iterations * PARAMETERS.samples() as u64 / BLOCK;
@@ -142,18 +142,17 @@ pub const DIGEST: u64 = 32;
 /// Bytes of a party's intent: its action, its epoch, and the position of its log.
 pub const INTENT: u64 = 1 + 2 * DIGEST;
 
-/// Adds the messages of two stores that meet, share this many unused epochs, and have given up nothing.
-/// Otherwise the parties send slightly more about their positions. `greeting` are the bytes of the garbler's
-/// first messages and of the evaluator's greeting.
+/// Adds the messages by which two stores compare `epochs` common unused epochs and nothing that was given up.
+/// Otherwise the parties send slightly more. `greeting` are the bytes of the garbler's first messages and of
+/// the evaluator's greeting.
 pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epochs: u64) {
-    // After the number of epochs, each has its identifier, that no other session holds it, the length and
-    // position of its log, and that no entry is open.
+    // After the number of epochs, each epoch has its identifier, a flag that no other session uses it, the
+    // length and the position of its log, and a flag that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
     let standings = varint(epochs) + epochs * (2 * DIGEST + 8 + 2);
     script.phase("setup");
     script.exchange(greeting.0, [greeting.1]);
-    // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has
-    // judged.
+    // The evaluator answers each message after the garbler has sent its own.
     for party in [Garbler, Evaluator] {
         script.message(party, PAIR_BYTES as u64);
         script.message(party, standings);
@@ -161,34 +160,34 @@ pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epoc
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));
 }
 
-/// Adds the messages in which two parties whose stores have met agree on a program and its items, in the
-/// phase `agreement`. After that, each sends a [`DIGEST`] that confirms the burn.
+/// Adds the messages in which two parties agree on a program and its items, in the phase `agreement`.
+/// Afterwards each party sends a [`DIGEST`] that confirms the burn.
 pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     script.phase(agreement);
     script.exchange([DIGEST], [DIGEST]); // the program
-    // The items that it takes, and from where.
+    // The intents name the items and their epoch.
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 
-/// Writes the messages in which both parties choose an epoch to add to.
+/// Adds the messages in which both parties choose an epoch that they will add to.
 pub fn agree_to_add(script: &mut Script) {
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 
-/// Commitments by the garbler, of the split scheme.
+/// The cost of commitments by the garbler, with the split scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitmentCost {
-    /// n: length of the code.
+    /// n, the length of the code.
     n: u64,
 }
 
 impl CommitmentCost {
-    /// Takes the length of the code from this level.
+    /// Returns the cost for this level.
     pub fn of(level: &Level) -> Self {
         CommitmentCost { n: level.code[0] as u64 }
     }
 
-    /// Returns the number of correlated OTs that the receiver begins with, one for each bit of the code.
+    /// Returns the number of correlated OTs of the receiver's setup: one for each coordinate of the code.
     pub fn ots(&self) -> u64 {
         self.n
     }
@@ -215,8 +214,8 @@ impl CommitmentCost {
         }
     }
 
-    /// Adds a proof about this many new commitments, claimed bits and claimed values. A kind of claim that is
-    /// listed is combined even if it has no members in this program.
+    /// Adds a proof about this many new commitments, claimed bits and claimed values. A listed kind of claim
+    /// is combined even if it has no members in this program.
     pub fn prove(&self, script: &mut Script, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
         (0..hidden).for_each(|_| self.commit(script, BLOCK, false));
@@ -230,8 +229,8 @@ impl CommitmentCost {
         script.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
-    /// Adds the work of making commitments again: for a proof both parties make all commitments again, in the
-    /// order in which they were made.
+    /// Adds the work of recomputing commitments: for a proof, both parties recompute all commitments in their
+    /// order.
     pub fn again(&self, script: &mut Script, commitments: u64) {
         let blocks = commitments.div_ceil(BLOCK);
         for by in [Garbler, Evaluator] {

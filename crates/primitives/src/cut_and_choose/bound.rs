@@ -1,11 +1,11 @@
-//! The probability with which bad copies survive, and the cheapest bucketing that keeps it low.
+//! The probability that bad copies survive cut-and-choose.
 //!
 //! An adversary makes `t` of the `L = N·B + c` copies bad before it knows the challenge. A uniform choice
 //! sends `i` of them into buckets and `j = t − i` among the opened copies with probability `C(N·B, i)·C(c, j)
-//! / C(L, t)`. Each of the `j` stays undetected with probability `u`: 0, or 1/2 where opening shows only one
-//! of two halves. It wins if some bucket then holds `m` bad copies: `m = B` where one good copy saves the
-//! bucket, and `(B + 1)/2` where the majority rules. By the union bound that has probability at most `w_i =
-//! min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
+//! / C(L, t)`. Each of the `j` stays undetected with probability `u`: 0, or 1/2 if opening shows only one of
+//! two halves. The adversary wins if some bucket then contains `m` bad copies: `m = B` if one good copy saves
+//! the bucket, and `(B + 1)/2` if the majority decides. By the union bound, this has probability at most `w_i
+//! = min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
 //!
 //! ```text
 //! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)
@@ -14,28 +14,27 @@
 //!
 //! and the bound is the maximum over all `t`.
 //!
-//! Nothing is assumed about the shape of `success` when that maximum is verified. One more bad copy is one
-//! more to detect, and one more in the buckets at most, while `w_i` grows with `i`; hence, for all `e` from 0
-//! to `d`,
+//! The verification of the maximum assumes nothing about the shape of `success`. Each further bad copy must
+//! stay undetected or lies in a bucket, and `w_i` grows with `i`. Hence, for all `e` from 0 to `d`,
 //!
 //! ```text
 //! survival(t + e) ≤ survival(t)
 //! success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
 //! ```
 //!
-//! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t`
-//! matters. All arithmetic rounds up ([`Upper`]), so the result is a true upper bound. Where to look is
-//! guessed in floating point (module `estimate`); a wrong guess costs time or copies, never security.
+//! So far from the maximum, one sum covers many `t`. Once `survival(t)` is low enough, greater `t` do not
+//! matter. All arithmetic rounds up ([`Upper`]), so the result is a true upper bound. Floating point (module
+//! `estimate`) only guesses the position of the maximum; a wrong guess costs time or copies, never security.
 
 use super::Upper;
 use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 use super::estimate::Estimate;
 
 impl Bucketing {
-    /// Returns the probability with which a garbler succeeds at most, however many copies it makes bad; 1 for
-    /// a bucketing that the rule does not allow. The result exceeds the maximum of the formula by a factor of
-    /// less than `1 + 2^-33`, except where floating point is too coarse to find it, which is far below any
-    /// used limit.
+    /// Returns the largest probability with which a garbler succeeds, for any number of bad copies; 1 for a
+    /// bucketing that the rule does not allow. The result exceeds the formula's maximum by a factor of less
+    /// than `1 + 2^-33`. The exception is a maximum that floating point cannot find, far below every limit in
+    /// use.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;
@@ -46,8 +45,8 @@ impl Bucketing {
         if game.is_bounded_by(limit) {
             return limit;
         }
-        // The guess is right but for rounding, unless the bucketing is too bad to look at all of it. The rest
-        // survives no more often than the last that was looked at.
+        // The guess is right up to rounding, unless the bucketing is so bad that only part of the numbers of
+        // bad copies is examined. Greater numbers survive no more often than the last examined one.
         limit = limit.max(game.outcome(Game::last(self, rule), 0).survival).max(Upper::limit(-1000.0));
         while !game.is_bounded_by(limit) {
             limit = (limit * Upper::integer(2)).min(Upper::ONE);
@@ -55,13 +54,13 @@ impl Bucketing {
         limit
     }
 
-    /// Returns whether a garbler succeeds with at most this probability, however many copies it makes bad.
+    /// Returns whether a garbler succeeds with at most this probability, for any number of bad copies.
     pub fn is_bounded_by(&self, rule: Rule, limit: Upper) -> bool {
         rule.allows(self.bucket) && Game::new(*self, rule).is_bounded_by(limit)
     }
 
-    /// Returns whether a garbler that makes `t` copies bad succeeds with more than this probability, as far
-    /// as the formula tells.
+    /// Returns whether a garbler that makes `t` copies bad may succeed with more than this probability, by
+    /// the formula.
     pub(super) fn is_broken_by(&self, rule: Rule, limit: Upper, t: u64) -> bool {
         !rule.allows(self.bucket)
             || (1..=Game::last(self, rule)).contains(&t)
@@ -69,13 +68,13 @@ impl Bucketing {
     }
 }
 
-/// The result of `t` bad copies, or a few more.
+/// The survival of `t` bad copies, and the success of `t` or slightly more bad copies.
 struct Outcome {
     success: Upper,
     survival: Upper,
 }
 
-/// The sums for one bucketing, with the tables that they are made of.
+/// The sums for one bucketing, with the tables from which they are computed.
 struct Game {
     bucketing: Bucketing,
     rule: Rule,
@@ -85,9 +84,9 @@ struct Game {
     scale: Vec<Upper>,
     /// `C(N·B, i)` for i = 0, 1, …, N·B at most.
     kept: Vec<Upper>,
-    /// `w_i`, as far as `kept` or further.
+    /// `w_i`, for as many `i` as `kept` or more.
     wins: Vec<Upper>,
-    /// `C(c, j) · u^j` for j = 0, 1, …; without the trailing zeros.
+    /// `C(c, j) · u^j` for j = 0, 1, …, without the trailing zeros.
     opened: Vec<Upper>,
 }
 
@@ -105,12 +104,12 @@ impl Game {
         Game { bucketing, rule, weights, scale: one(), kept: one(), wins: vec![Upper::ZERO], opened: one() }
     }
 
-    /// The greatest number of bad copies that is looked at.
+    /// Returns the greatest number of bad copies that is examined.
     fn last(bucketing: &Bucketing, rule: Rule) -> u64 {
         most_bad(rule).min(bucketing.copies())
     }
 
-    /// Returns whether all outcomes are successes with at most this probability.
+    /// Returns whether the success is at most `limit` for all numbers of bad copies.
     fn is_bounded_by(&mut self, limit: Upper) -> bool {
         let last = Self::last(&self.bucketing, self.rule);
         // Each step covers the numbers of bad copies from t to t + d.
@@ -127,11 +126,11 @@ impl Game {
                 return false;
             }
         }
-        // More could be bad than was looked at, but they survive no more often than the last that was.
+        // Greater numbers of bad copies survive no more often than the last examined one.
         last == self.bucketing.copies() || self.outcome(last, 0).survival <= limit
     }
 
-    /// The survival of `t` bad copies, and the success of `t` to `t + d`.
+    /// Returns the survival of `t` bad copies, and a bound on the success of `t` to `t + d` bad copies.
     fn outcome(&mut self, t: u64, d: u64) -> Outcome {
         self.extend(t, d);
         let (t, d) = (t as usize, d as usize);
@@ -148,7 +147,7 @@ impl Game {
         }
     }
 
-    /// Makes the tables long enough.
+    /// Extends the tables for up to `t + d` bad copies.
     fn extend(&mut self, t: u64, d: u64) {
         let (kept, opened) = (self.bucketing.kept(), u64::from(self.bucketing.opened));
         let grow = |table: &mut Vec<Upper>, most: u64, next: &dyn Fn(Upper, u64) -> Upper| {
@@ -170,8 +169,8 @@ impl Game {
         }
     }
 
-    /// `w_i`, from falling factorials: a term is `N · C(B,k) / (N·B)^(B)`, which is `weights[k]`, times
-    /// `i^(k) · (N·B − i)^(B − k)`.
+    /// Returns `w_i`, computed with falling factorials. A term is `weights[k]`, which is `N · C(B,k) /
+    /// (N·B)^(B)`, times `i^(k) · (N·B − i)^(B − k)`.
     fn one_win(&self, i: u64, good: &mut Vec<Upper>) -> Upper {
         let (kept, bucket) = (self.bucketing.kept(), u64::from(self.bucketing.bucket));
         let ruinous = self.rule.ruinous(bucket) as usize;
@@ -182,7 +181,7 @@ impl Game {
     }
 }
 
-/// `1, n, n·(n − 1), …`, ending in zeros.
+/// Returns `1, n, n·(n − 1), …`, ending in zeros.
 fn falling_factorials(n: u64) -> impl Iterator<Item = Upper> {
     (0..).scan(Upper::ONE, move |product, a| {
         Some(std::mem::replace(product, *product * Upper::integer(n.saturating_sub(a))))

@@ -1,4 +1,4 @@
-//! A session's statistical budget: the probabilities of all its failures together stay below `2^-s`.
+//! The statistical budget of a session: the probabilities of all its failures add up to at most `2^-s`.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub enum BatchKind {
 }
 
 impl BatchKind {
-    /// Returns the rule under which such a batch is checked and used.
+    /// Returns the rule by which a batch of this kind is checked and used.
     pub fn rule(self) -> Rule {
         match self {
             BatchKind::Component => Rule::COMPONENT,
@@ -27,8 +27,8 @@ impl BatchKind {
         }
     }
 
-    /// Returns whether a batch may have this bucketing: one that somebody would choose, and whose copies can
-    /// be numbered.
+    /// Returns whether a batch may have this bucketing. Its sizes must be sensible, and its copies must have
+    /// 32-bit numbers.
     pub fn may_have(self, bucketing: &Bucketing) -> bool {
         bucketing.slots <= MOST_SLOTS
             && is_sensible(self.rule(), bucketing)
@@ -36,56 +36,55 @@ impl BatchKind {
     }
 }
 
-/// A batch to come: all that shares one cut-and-choose.
+/// A batch that will be made: all items of one cut-and-choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchSpec {
-    /// The kind of its items.
+    /// The kind of the items.
     pub kind: BatchKind,
-    /// How many slots it must fill.
+    /// The number of slots that the batch must fill.
     pub slots: u32,
 }
 
-/// The bounds of all checks of a session that are no cut-and-choose, and the level that everything together
-/// must reach.
+/// The error probabilities of a session's other checks, and the level that everything together must reach.
 #[derive(Clone, Debug)]
 pub struct Budget {
     security: Security,
     checks: Vec<(&'static str, Upper)>,
 }
 
-/// The bucketings of a session, with the bound of each.
+/// The bucketings of a session, each with its bound.
 #[derive(Clone, Debug)]
 pub struct Allocation {
-    /// The bucketing of each batch and its bound, in the order asked for.
+    /// The bucketing and the bound of each batch, in the order of the request.
     pub batches: Vec<(Bucketing, Upper)>,
-    /// An upper bound of everything in the session that can go wrong, taken together.
+    /// An upper bound on the probability that anything in the session fails.
     pub total: Upper,
 }
 
-/// More slots in one batch are refused: the copies could no longer be counted in 32 bits.
+/// The largest number of slots of a batch, so that its copies can be counted in 32 bits.
 const MOST_SLOTS: u32 = 1 << 24;
 
 impl Budget {
-    /// Returns the budget of a session, of which nothing is spent.
+    /// Returns the budget of a session of which nothing is spent.
     pub fn new(security: impl Into<Security>) -> Self {
         Budget { security: security.into(), checks: Vec::new() }
     }
 
-    /// Accounts for a check that a cheater passes with probability at most `2^log2`. `name` is for messages.
+    /// Includes a check that a cheater passes with probability at most `2^log2`. `name` appears in messages.
     #[must_use]
     pub fn with_check(mut self, name: &'static str, log2: f64) -> Self {
         self.checks.push((name, Upper::exp2(log2)));
         self
     }
 
-    /// Returns the accounted checks, with the error probability of each.
+    /// Returns the included checks, each with its error probability.
     pub fn checks(&self) -> &[(&'static str, Upper)] {
         &self.checks
     }
 
-    /// Returns the bucketings of least cost for these batches so that all of the session stays below `2^-s`.
-    /// `cost` is given the position of a batch and a bucketing of it. The batches share equally the part of
-    /// the budget that the checks leave, and the unspent part of one batch's share goes to the next.
+    /// Returns the cheapest bucketings for these batches that keep the session's failures below `2^-s`.
+    /// `cost` gets the position of a batch and a possible bucketing. The batches share the rest of the budget
+    /// equally, and the unused part of a batch's share goes to the next batch.
     ///
     /// # Errors
     /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many
@@ -120,7 +119,7 @@ impl Budget {
     /// Returns the bound of bucketings that the peer proposes.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they are no bucketings of these batches or everything together exceeds `2^-s`.
+    /// [`Error::Mismatch`] if the bucketings do not fit these batches, or everything together exceeds `2^-s`.
     pub fn check(&self, batches: &[BatchSpec], bucketings: &[Bucketing]) -> Result<Allocation, Error> {
         let fits = |(batch, bucketing): (&BatchSpec, &Bucketing)| {
             bucketing.slots == batch.slots && batch.kind.may_have(bucketing)
@@ -143,7 +142,7 @@ impl Budget {
         self.checks.iter().map(|check| check.1).sum()
     }
 
-    /// Returns the remaining part of the budget.
+    /// Returns the part of the budget that is left.
     fn rest(&self, spent: Upper) -> f64 {
         1.0 - (spent.log2() - self.security.log2()).exp2()
     }

@@ -1,13 +1,13 @@
-//! The evaluator's choice of which copies to open and where the others go.
+//! The evaluator's challenge: it decides which copies are opened, and which bucket each other copy belongs
+//! to.
 
 use super::Bucketing;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
 
-/// The outcome of a challenge: the copies of a batch that are opened, and the bucket in which each of the
-/// others sits.
+/// The outcome of a challenge: the opened copies of a batch, and the bucket of each other copy.
 ///
-/// Both parties draw it from the same public stream, so there are no counts or indices that a peer could send
+/// Both parties draw it from the same public stream, so the peer sends no counts or indices that could be
 /// wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
@@ -17,22 +17,22 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Draws the challenge for a batch of this bucketing: `rng` is [`Rng::expand`]ed from the seed that the
-    /// evaluator draws when the garbler is bound to all copies.
+    /// Draws the challenge for a batch with this bucketing. `rng` is [`Rng::expand`]ed from a seed that the
+    /// evaluator draws after the garbler is bound to all copies.
     ///
     /// # Panics
-    /// If the bucketing has 2^32 copies or more; [`super::Budget`] makes none of them.
+    /// If the bucketing has 2^32 copies or more. [`super::Budget`] never returns such a bucketing.
     pub fn draw(rng: &mut Rng, bucketing: &Bucketing) -> Self {
         let copies = u32::try_from(bucketing.copies()).expect("a batch has less than 2^32 copies");
         let mut order: Vec<u32> = (0..copies).collect();
-        // Fisher–Yates: every order equally likely, hence every set of opened copies and every assignment of
-        // the others.
+        // Fisher–Yates makes every order equally likely, and so every set of opened copies and every
+        // assignment of the others.
         for i in looking((1..order.len()).rev()) {
             order.swap(i, rng.below(i as u64 + 1) as usize);
         }
         let kept = order.split_off(bucketing.opened as usize);
         order.shrink_to_fit();
-        // The order of the opened copies says nothing; sorted, they are read front to back.
+        // The order of the opened copies carries no information; sorted, they can be read from front to back.
         order.sort_unstable();
         Challenge { opened: order, kept, bucket: bucketing.bucket as usize }
     }
@@ -42,12 +42,12 @@ impl Challenge {
         &self.opened
     }
 
-    /// Returns the copies in the bucket of each slot; the first of them is the head.
+    /// Returns the copies in the bucket of each slot. The first copy of a bucket is its head.
     pub fn buckets(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.kept.chunks_exact(self.bucket)
     }
 
-    /// Returns the opened copies, in ascending order, and those in buckets, slot after slot.
+    /// Returns the opened copies, in ascending order, and the copies in buckets, slot after slot.
     pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
         (self.opened, self.kept)
     }
@@ -99,7 +99,7 @@ mod tests {
                 copies.iter().for_each(|&copy| counts[copy as usize][1 + slot] += 1);
             }
         }
-        // 30 000, 20 000 and 20 000 expected, with standard deviations of 131 and 120.
+        // The means are 30 000, 20 000 and 20 000, with standard deviations of 131 and 120.
         let fair = |[opened, a, b]: [u32; 3]| {
             opened.abs_diff(30_000) < 655 && a.abs_diff(20_000) < 600 && b.abs_diff(20_000) < 600
         };

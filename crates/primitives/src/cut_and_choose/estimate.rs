@@ -1,11 +1,12 @@
-//! The formula of module `bound` in floating point, and the place where its maximum is taken to be.
+//! The formula of module `bound` in floating point, and a search for its maximum.
 //!
-//! Only additions, multiplications and divisions, so that both parties find the same on any machine.
+//! It uses only additions, multiplications and divisions, so that both parties get the same result on any
+//! machine.
 
 use super::Upper;
 use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 
-/// The success of an adversary that makes `t` copies bad.
+/// The success of an adversary with `t` bad copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Peak {
     pub t: u64,
@@ -20,7 +21,7 @@ impl Peak {
     }
 }
 
-/// The games for all numbers of opened copies.
+/// The success of bad copies for one bucket size, and for all numbers of opened copies.
 pub struct Estimate {
     rule: Rule,
     slots: u32,
@@ -30,7 +31,7 @@ pub struct Estimate {
     weights: Vec<f64>,
     /// `w_i` for i = 0, 1, ….
     wins: Vec<f64>,
-    /// The last maximum found: the next is not far from it.
+    /// The last maximum found. The next one is near it.
     hint: Option<u64>,
 }
 
@@ -64,7 +65,7 @@ impl Estimate {
         }
     }
 
-    /// `1, n, n·(n − 1), …`, each factor divided by N·B.
+    /// Returns `1, n, n·(n − 1), …`, each factor divided by N·B.
     fn powers(&self, n: f64) -> impl Iterator<Item = f64> {
         let kept = self.kept;
         (0..).map(f64::from).scan(1.0, move |product, a| {
@@ -72,7 +73,7 @@ impl Estimate {
         })
     }
 
-    /// The greatest `t` that has a chance.
+    /// Returns the greatest `t` that can succeed.
     fn most(&self, opened: u32) -> u64 {
         let bucketing = self.bucketing(opened);
         most_bad(self.rule).min(if self.rule.detection == Detection::Half {
@@ -82,11 +83,11 @@ impl Estimate {
         })
     }
 
-    /// Returns the success of `t` bad copies where `opened` copies are opened.
+    /// Returns the success of `t` bad copies if `opened` copies are opened.
     pub fn success(&mut self, opened: u32, t: u64) -> f64 {
         let opened = f64::from(opened);
-        // As many bad copies in buckets as can be; then, relative to that, one after the other among the
-        // opened ones.
+        // Begins with as many bad copies in buckets as possible, and then moves them one by one to the opened
+        // copies, relative to the first term.
         let most = t.min(self.bucketing(0).kept());
         let (mut i, mut j) = (most as f64, (t - most) as f64);
         let mut survival = 0.5_f64.powi((t - most) as i32);
@@ -102,7 +103,7 @@ impl Estimate {
         if self.rule.detection == Detection::Half {
             let mut ways = 1.0;
             for wins in self.wins[..most as usize].iter().rev() {
-                // i bad copies in buckets and j opened ones become i - 1 and j + 1.
+                // Moving one bad copy turns i in buckets and j opened into i - 1 and j + 1.
                 ways *= 0.5 * i * (opened - j) / ((self.kept - i + 1.0) * (j + 1.0));
                 (i, j) = (i - 1.0, j + 1.0);
                 let term = ways * wins;
@@ -112,11 +113,11 @@ impl Estimate {
                 }
             }
         }
-        // This turns 0 · ∞, which occurs where floating point is too coarse, into 1, which is the safe side.
+        // If floating point is too coarse, 0 · ∞ occurs. This turns the result into 1, which is safe.
         (survival * sum).min(1.0)
     }
 
-    /// Climbs to the maximum, which is taken to be the only one.
+    /// Climbs to the maximum, assuming that there is only one.
     pub fn peak(&mut self, opened: u32) -> Peak {
         let ruinous = self.rule.ruinous(self.bucket.into());
         let most = self.most(opened);
@@ -148,9 +149,9 @@ impl Estimate {
         Peak { t, success: best }
     }
 
-    /// Returns whether the success stays within `limit`, as far as this can tell.
+    /// Returns whether the estimated success stays within `limit`.
     pub fn is_bounded_by(&mut self, opened: u32, limit: f64) -> bool {
-        // Most bucketings that are bad are so at a point known already.
+        // Most bad bucketings exceed the limit at the last known maximum.
         if let Some(t) = self.hint {
             let t = t.min(self.most(opened));
             if self.success(opened, t) > limit {

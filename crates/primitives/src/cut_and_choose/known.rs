@@ -1,4 +1,4 @@
-//! Bounds that are remembered.
+//! A cache of bounds.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Upper;
 
-/// How many are remembered: peers propose cuts, and may propose many.
+/// The largest number of cached bounds, because peers may propose many cuts.
 const MOST: usize = 1 << 10;
 
-/// A cache of bounds: computing one takes a while, and many programs use it.
+/// A cache of bounds, because computing a bound is slow and many programs need the same one.
 #[derive(Debug)]
 pub struct KnownBounds<K>(Mutex<HashMap<K, Upper>>);
 
@@ -20,7 +20,8 @@ impl<K> Default for KnownBounds<K> {
 }
 
 impl<K: Eq + Hash> KnownBounds<K> {
-    /// Returns the bound of this cut, which `bound` computes if nobody has. Others go on meanwhile.
+    /// Returns the bound of this cut, and computes it with `bound` if it is not cached. The cache is not
+    /// locked during the computation.
     pub fn of(&self, cut: K, bound: impl FnOnce(&K) -> Upper) -> Upper {
         if let Some(&known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&cut) {
             return known;
@@ -38,7 +39,7 @@ impl<K: Eq + Hash> KnownBounds<K> {
 mod tests {
     use super::*;
 
-    /// Each bound is computed once, as long as there is room, and the cache does not grow beyond that.
+    /// Each bound is computed once while there is room, and the cache does not grow beyond its limit.
     #[test]
     fn bounds_are_remembered_and_not_without_limit() {
         let known = KnownBounds::<usize>::default();

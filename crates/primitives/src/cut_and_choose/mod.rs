@@ -1,10 +1,11 @@
-//! Cut-and-choose: how many copies to garble, which of them to open, and how sure that makes the evaluator.
+//! Cut-and-choose: the number of garbled copies, the choice of the opened ones, and the resulting security of
+//! the evaluator.
 //!
-//! A batch of `L = N·B + c` copies is shuffled by the evaluator's challenge; `c` copies are opened and
-//! checked, the others fill `N` buckets of `B`, one a slot (Kolesnikov et al. 2017, section 4).
-//! [`Bucketing::bound`] says with which probability a garbler gets away with bad copies, [`Budget`] chooses
-//! the bucketings of a session so that everything that can go wrong in it, taken together, stays below
-//! `2^-s`, and [`Challenge`] makes the choice itself.
+//! The evaluator's challenge shuffles a batch of `L = N·B + c` copies. `c` copies are opened and checked, and
+//! the others fill `N` buckets of `B`, one for each slot (Kolesnikov et al. 2017, section 4).
+//! [`Bucketing::bound`] bounds the probability that a garbler succeeds with bad copies. [`Budget`] chooses
+//! the bucketings of a session so that all failures together stay below `2^-s`. [`Challenge`] makes the
+//! random choice.
 
 mod bound;
 mod bucketing;

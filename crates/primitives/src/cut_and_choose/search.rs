@@ -1,29 +1,30 @@
-//! The cheapest bucketing that is good enough.
+//! Search for the cheapest bucketing within a limit.
 //!
-//! The search uses estimates. Then the number of opened copies is made exact: it is verified, and one copy
-//! less would not be enough.
+//! The search uses estimates. Then it verifies the number of opened copies exactly, and that one copy less
+//! would not be enough.
 
 use super::estimate::Estimate;
 use super::{Bucketing, Rule, Upper};
 
-/// More copies than this in a bucket are never useful: a bucket alone would be good with probability `1 -
-/// 2^-127`.
+/// The largest useful bucket: larger buckets would contain a good copy with probability `1 - 2^-127` by
+/// themselves.
 const GREATEST_BUCKET: u32 = 255;
 
-/// Returns whether a batch may have this bucketing: none of a size that nobody would choose.
+/// Returns whether a batch may have this bucketing, whose sizes somebody might choose.
 pub fn is_sensible(rule: Rule, bucketing: &Bucketing) -> bool {
     rule.allows(bucketing.bucket)
         && bucketing.bucket <= GREATEST_BUCKET
         && bucketing.opened <= most_opened(bucketing.slots)
 }
 
-/// Copies that may be opened, for `slots` slots, before a smaller bucket stops being an alternative.
+/// Returns the largest useful number of opened copies for `slots` slots. Beyond it, a larger bucket is
+/// cheaper.
 fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(32).saturating_add(1 << 12)
 }
 
-/// The fewest opened copies that pass, at most `most`. More opened copies never help the garbler, so that
-/// they can be bisected for.
+/// Returns the smallest number of opened copies that passes, at most `most`. More opened copies never help
+/// the garbler, so bisection finds it.
 fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;
@@ -36,8 +37,8 @@ fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
     Some(enough as u32)
 }
 
-/// For each useful size of a bucket, the bucketing with the fewest opened copies by estimate. The last one
-/// has the fewest copies.
+/// Returns the bucketing with the fewest opened copies, by estimate, for each useful bucket size. The last
+/// bucketing has the fewest copies.
 fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     let limit = limit.to_float();
     let mut bucketings: Vec<Bucketing> = Vec::new();
@@ -60,7 +61,7 @@ fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     bucketings
 }
 
-/// The bucketing with the fewest opened copies for buckets of this size, given an estimate of it.
+/// Returns the exact bucketing with the fewest opened copies for this bucket size, given its estimate.
 fn exact(rule: Rule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
     let bucketing = |opened| Bucketing { opened, ..estimate };
     let broken = |opened: u32| {
@@ -71,18 +72,19 @@ fn exact(rule: Rule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
     if fewer.is_none_or(broken) && bucketing(estimate.opened).is_bounded_by(rule, limit) {
         return Some(estimate);
     }
-    // The estimate was wrong: back to the formula itself.
+    // If the estimate was wrong, the exact formula decides.
     least(most_opened(estimate.slots), |opened| bucketing(opened).is_bounded_by(rule, limit)).map(bucketing)
 }
 
-/// Returns the bucketing with the fewest copies whose bound is at most `limit`; `None` if there is none of
-/// sensible size.
+/// Returns the bucketing with the fewest copies whose bound is at most `limit`. Returns `None` if no sensible
+/// bucketing reaches the limit.
 pub fn fewest_copies(rule: Rule, slots: u32, limit: Upper) -> Option<Bucketing> {
     cheapest(rule, slots, limit, |bucketing| bucketing.copies() as f64)
 }
 
-/// Returns, for each useful size of a bucket, from that of [`fewest_copies`] downwards, the bucketing with
-/// the fewest opened copies: less traffic, since opened copies do not travel, for more work.
+/// Returns, for each useful bucket size from that of [`fewest_copies`] downwards, the bucketing with the
+/// fewest opened copies. Smaller buckets reduce traffic, because opened copies are not sent, and increase
+/// work.
 pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     estimates(rule, slots, limit)
         .into_iter()
@@ -91,8 +93,8 @@ pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
         .collect()
 }
 
-/// Returns the bucketing with the least cost whose bound is at most `limit`, among [`alternatives`]; of equal
-/// ones, that with the larger buckets. `None` if there is no bucketing of sensible size.
+/// Returns the cheapest of [`alternatives`] whose bound is at most `limit`. Among equally cheap bucketings,
+/// it takes the one with larger buckets. Returns `None` if no sensible bucketing reaches the limit.
 pub fn cheapest(rule: Rule, slots: u32, limit: Upper, cost: impl Fn(&Bucketing) -> f64) -> Option<Bucketing> {
     let bucketings = estimates(rule, slots, limit);
     let best = bucketings.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;

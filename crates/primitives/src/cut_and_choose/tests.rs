@@ -1,4 +1,4 @@
-//! The bounds against exact arithmetic, other methods, published figures and samples.
+//! Compares the bounds with exact arithmetic, other methods, published figures and samples.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -9,7 +9,7 @@ use super::*;
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 
-/// The limit for a bound of 2^-40 by itself.
+/// 2^-40 as a limit for a single bound.
 fn two_to_minus_40() -> Upper {
     Upper::limit(-40.0)
 }
@@ -21,7 +21,7 @@ fn choose(n: u64, k: u64) -> BigInt {
     (0..k).fold(BigInt::one(), |product, i| product * (n - i) / (i + 1))
 }
 
-/// The formula of the module `bound`, as it is written there, in exact arithmetic and for all t.
+/// Computes the formula of the module `bound` in exact arithmetic for all t.
 fn exact_bound(bucketing: &Bucketing, rule: Rule) -> BigRational {
     let (slots, bucket, opened) =
         (u64::from(bucketing.slots), u64::from(bucketing.bucket), u64::from(bucketing.opened));
@@ -48,8 +48,8 @@ fn exact_bound(bucketing: &Bucketing, rule: Rule) -> BigRational {
     (1..=kept + opened).map(success).max().unwrap_or_else(BigRational::zero)
 }
 
-/// The probability, without a union bound, that `t` bad copies survive and ruin a bucket: the ways to fill
-/// the buckets one after the other without ruining any are counted.
+/// Computes exactly, without a union bound, the probability that `t` bad copies survive and ruin a bucket. It
+/// counts the ways to fill the buckets one after the other without ruining any.
 fn exact_success(bucketing: &Bucketing, rule: Rule, t: usize) -> BigRational {
     let (slots, bucket, opened) =
         (bucketing.slots as usize, bucketing.bucket as usize, bucketing.opened as usize);
@@ -97,7 +97,7 @@ fn small_games_have_their_exact_success() {
             let is_best = (success.to_f64().unwrap() / maximum - 1.0).abs() < 0.01;
             assert_eq!(is_best, best.contains(&t), "{bucketing:?}, t = {t}");
         }
-        // The union bound costs next to nothing here, and nothing may be below the exact success.
+        // The union bound is almost tight here, and no bound may be below the exact success.
         let bound = exact(bucketing.bound(rule));
         assert!(by_t.iter().all(|success| *success <= bound));
         assert!(bound.to_f64().unwrap() < maximum * 1.02, "{bucketing:?}: {bound}");
@@ -132,7 +132,7 @@ fn bounds_are_those_of_exact_arithmetic() {
     }
 }
 
-/// For any proposal of a peer, the answer comes quickly and errs on the safe side.
+/// Any proposal of a peer gets a quick answer, which is never too small.
 #[test]
 fn absurd_cuts_are_refused_in_bounded_time() {
     let start = std::time::Instant::now();
@@ -148,8 +148,8 @@ fn absurd_cuts_are_refused_in_bounded_time() {
     assert!(start.elapsed().as_secs() < 30);
 }
 
-/// The bucketing is so good that floating point does not find the maximum: the result is still a bound, and
-/// less than twice too large.
+/// For a bucketing so good that floating point misses the maximum, the result is still a bound, and less than
+/// twice too large.
 #[test]
 fn a_bound_holds_where_the_estimate_is_wrong() {
     let (rule, bucketing) = (Rule::KEY_AUTHENTICATOR, Bucketing { slots: 1, bucket: 183, opened: 4011 });
@@ -169,7 +169,7 @@ fn a_bound_holds_where_the_estimate_is_wrong() {
     );
 }
 
-/// A bucketing with this bucket and these copies a slot, to two digits.
+/// Returns whether a bucketing has this bucket size and this number of copies for each slot, to two digits.
 fn matches(bucketing: &Bucketing, bucket: u32, copies: f64) -> bool {
     bucketing.bucket == bucket
         && (bucketing.copies() as f64 / f64::from(bucketing.slots) - copies).abs() < 0.00501
@@ -199,7 +199,7 @@ fn component_cuts_are_the_published_ones() {
         for bucketing in bucketings {
             assert!(bucketing.bound(Rule::COMPONENT).log2() <= -40.0);
             let fewer = Bucketing { opened: bucketing.opened - 1, ..bucketing };
-            assert!(fewer.bound(Rule::COMPONENT).log2() > -40.0, "{fewer:?} would do");
+            assert!(fewer.bound(Rule::COMPONENT).log2() > -40.0, "{fewer:?} is within the limit too");
         }
     }
 }
@@ -225,7 +225,7 @@ fn authenticator_cuts_are_the_published_ones() {
     }
 }
 
-/// The real challenge, played millions of times against the adversary's best choice.
+/// Plays the real challenge millions of times against the adversary's best choice.
 #[test]
 fn sampled_success_is_the_exact_one_from_both_sides() {
     let half = Rule::KEY_AUTHENTICATOR;
@@ -241,7 +241,7 @@ fn sampled_success_is_the_exact_one_from_both_sides() {
         let wins = (0..trials)
             .filter(|_| {
                 let challenge = Challenge::draw(&mut rng, &bucketing);
-                // As any set of copies is as good as another, the first ones are bad.
+                // All sets of bad copies are equivalent, so the first copies are bad.
                 let caught = challenge.opened().iter().filter(|&&copy| copy < bad as u32);
                 let unseen = match rule.detection {
                     Detection::Full => caught.count() == 0,
@@ -276,7 +276,7 @@ fn a_session_stays_below_its_level_as_a_whole() {
             .with_check("commitments", -f64::from(security) - 2.0)
             .with_check("OT", -128.0);
         let allocation = budget.allocate(&SESSION, |_, bucketing| bucketing.copies() as f64).unwrap();
-        // An independent sum, in floating point.
+        // Adds up the same probabilities independently, in floating point.
         let fixed = (-f64::from(security) - 2.0).exp2();
         let sum: f64 = SESSION
             .iter()
@@ -288,7 +288,7 @@ fn a_session_stays_below_its_level_as_a_whole() {
             .sum();
         assert!(((fixed + sum).log2() - allocation.total.log2()).abs() < 1e-6);
         assert!(allocation.total.log2() <= -f64::from(security), "{}", allocation.total.log2());
-        // Little is left unused.
+        // The allocation uses almost the whole budget.
         assert!(allocation.total.log2() > -f64::from(security) - 0.25, "{}", allocation.total.log2());
 
         let bucketings: Vec<Bucketing> = allocation.batches.iter().map(|batch| batch.0).collect();
@@ -321,7 +321,7 @@ fn row_19_weaker_parameters_are_refused() {
         assert!(refused(&change(&|bucketing| bucketing.slots -= 1)));
         assert!(refused(&change(&|bucketing| bucketing.bucket = u32::MAX)));
         assert!(refused(&change(&|bucketing| bucketing.opened = u32::MAX)));
-        // Stronger ones are the peer's free choice.
+        // The peer may choose stronger bucketings.
         assert!(!refused(&change(&|bucketing| bucketing.opened += 50)));
     }
     assert!(refused(&bucketings[1..]));
@@ -352,7 +352,7 @@ fn what_cannot_be_reached_is_refused() {
             .all(|allocation| matches!(allocation, Err(Error::Limit(_))))
     );
     assert!(allocation(1 << 24).is_ok());
-    // Nothing to do is nothing to fear.
+    // An empty batch adds no risk.
     let none = BatchSpec { kind: BatchKind::InputAuthenticator, slots: 0 };
     let allocation = Budget::new(40).allocate(&[none], |_, bucketing| bucketing.copies() as f64).unwrap();
     assert_eq!((allocation.batches[0].0.copies(), allocation.total), (0, Upper::ZERO));
@@ -360,7 +360,8 @@ fn what_cannot_be_reached_is_refused() {
 
 #[test]
 fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
-    // So many slots that survival falls below the limit near the largest considered number of bad copies.
+    // The number of slots is so large that survival falls below the limit near the largest number of bad
+    // copies that is examined.
     let rule = Rule::KEY_AUTHENTICATOR;
     let bucketing = Bucketing { slots: 1 << 23, bucket: 7, opened: 690_485 };
     let peak = super::estimate::Estimate::new(rule, bucketing.slots, bucketing.bucket)

@@ -1,31 +1,31 @@
-//! Arithmetic that errs on the safe side.
+//! Arithmetic that rounds up.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
 
-/// An upper bound of a non-negative number: every operation rounds up, so the result is never less than the
-/// exact value. 64 bits of mantissa and an exponent that does not run out, so that binomial coefficients of
-/// millions fit.
+/// An upper bound of a non-negative number. Every operation rounds up, so the result is never less than the
+/// exact value. It has a mantissa of 64 bits and a 64-bit exponent, so that binomial coefficients of millions
+/// fit.
 ///
 /// An operation errs by a factor of at most `1 + 2^-63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Upper {
-    // In this order, the derived comparison is the numeric one: mantissas have their top bit set, and zero
-    // has the least exponent.
+    // The derived comparison compares in this order, which is numeric: mantissas have their top bit set, and
+    // zero has the least exponent.
     exponent: i64,
     mantissa: u64,
 }
 
-/// Added to each logarithm: far more than the library's `log2` errs by, far less than anybody cares about.
+/// Added to each logarithm: much more than the error of the library's `log2`, and too small to matter.
 const LOG2_SLACK: f64 = 1e-9;
 
 impl Upper {
-    /// Zero.
+    /// The number 0.
     pub const ZERO: Upper = Upper { exponent: i64::MIN, mantissa: 0 };
-    /// One.
+    /// The number 1.
     pub const ONE: Upper = Upper { exponent: -63, mantissa: 1 << 63 };
 
-    /// `mantissa * 2^exponent`, rounded up.
+    /// Returns `mantissa * 2^exponent`, rounded up.
     fn rounded(mantissa: u128, exponent: i64) -> Self {
         if mantissa == 0 {
             return Self::ZERO;
@@ -42,12 +42,12 @@ impl Upper {
         }
     }
 
-    /// Makes the bound of this integer.
+    /// Returns an integer.
     pub fn integer(n: u64) -> Self {
         Self::rounded(n.into(), 0)
     }
 
-    /// Makes `numerator / denominator`, or a little more.
+    /// Returns `numerator / denominator`, rounded up.
     ///
     /// # Panics
     /// If the denominator is 0.
@@ -59,16 +59,15 @@ impl Upper {
         Self::rounded((u128::from(numerator) << shift).div_ceil(denominator.into()), -i64::from(shift))
     }
 
-    /// Makes this many units of 2^-128.
+    /// Returns a number of units of 2^-128.
     pub fn fixed(units: u128) -> Self {
         Self::rounded(units, -128)
     }
 
-    /// Returns it in units of 2^-128, rounded up, and all of them at most.
+    /// Returns the number in units of 2^-128, rounded up and at most `u128::MAX`.
     pub fn to_fixed(self) -> u128 {
         let mantissa = u128::from(self.mantissa);
         match self.exponent.saturating_add(128) {
-            // The mantissa has 64 bits.
             left @ 0..=64 => mantissa << left,
             65.. => u128::MAX,
             right @ -63..0 => mantissa.div_ceil(1 << -right),
@@ -76,7 +75,7 @@ impl Upper {
         }
     }
 
-    /// Makes the bound of this number, if it is positive and finite; otherwise zero.
+    /// Returns a positive finite number, rounded up; zero for any other number.
     pub(super) fn float(x: f64) -> Self {
         let (bits, normal) = (x.to_bits(), x.is_normal() && x > 0.0);
         // The exponent is biased by 1023, and the mantissa has a hidden bit above its 52.
@@ -87,20 +86,20 @@ impl Upper {
         }
     }
 
-    /// Returns the nearest number or one next to it, if it is within the range of the type.
+    /// Returns the nearest floating-point number or one next to it, within the range of the type.
     pub(super) fn to_float(self) -> f64 {
         let power = |exponent: i64| f64::from_bits(((exponent + 1023).clamp(1, 2046) as u64) << 52);
         if self == Self::ZERO { 0.0 } else { self.mantissa as f64 * power(self.exponent) }
     }
 
-    /// Returns `2^log2`, or a little less: a limit that is met by numbers at most as great.
+    /// Returns `2^log2`, or slightly less, as a limit for bounds.
     pub fn limit(log2: f64) -> Self {
         let whole = (log2 - 2.0 * LOG2_SLACK).floor();
         let mantissa = ((log2 - 2.0 * LOG2_SLACK - whole).exp2() * (1_u64 << 52) as f64) as u64;
         Upper::rounded(mantissa.into(), whole as i64 - 52)
     }
 
-    /// Returns `2^log2`, or a little more.
+    /// Returns `2^log2`, or slightly more.
     pub fn exp2(log2: f64) -> Self {
         Self::limit(log2 + 4.0 * LOG2_SLACK)
     }
@@ -114,7 +113,7 @@ impl Upper {
         }
     }
 
-    /// Returns half of it, exactly.
+    /// Returns half of the number, exactly.
     pub fn halved(self) -> Self {
         if self == Self::ZERO { self } else { Upper { exponent: self.exponent - 1, ..self } }
     }
@@ -137,8 +136,8 @@ impl Add for Upper {
         if small == Self::ZERO {
             return great;
         }
-        // 63 bits below the greater mantissa. Bits below that may be cut off: at least one unit of the sum is
-        // left, below the 64 bits that stay, so that it is rounded up in any case.
+        // The sum has 63 bits below the greater mantissa. If lower bits are cut off, the sum still has a bit
+        // below the 64 bits of the result, so it is rounded up in any case.
         let great_bits = u128::from(great.mantissa) << 63;
         let small_bits = u128::from(small.mantissa) << 63;
         let aligned = small_bits >> (great.exponent - small.exponent).min(126);
@@ -170,7 +169,7 @@ pub(super) mod tests {
         if x.exponent < 0 { mantissa / power } else { mantissa * power }
     }
 
-    /// At least the exact value, by a factor of at most `1 + 2^-60`.
+    /// Returns whether a bound exceeds the exact value by a factor of at most `1 + 2^-60`.
     fn is_just_above(x: Upper, value: &BigRational) -> bool {
         let excess = exact(x) - value;
         !excess.is_negative() && excess * BigInt::from(1_u64 << 60) <= *value

@@ -1,7 +1,7 @@
-//! AND gates one by one, each a copy of a circuit of one gate: many of them, that are evaluated in any order.
+//! Single AND gates, each a copy of a circuit of one gate, garbled and evaluated many at a time in any order.
 //!
-//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. Their blocks are
-//! adjacent here, sorted by key, so that every register is full in any order.
+//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. Here their blocks are
+//! sorted by hash key, so that every register is full in any order of the gates.
 
 use brickwork_kernels::{Aes128, Kernel, erase};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -18,45 +18,45 @@ pub struct AndGates {
     start: u128,
     count: usize,
     keys: GarblingKeys,
-    /// The key of each group.
+    /// The expanded key of each group.
     expanded: Vec<Aes128>,
 }
 
-/// Room for gates on their way through the cipher; used again and again, and erased at the end.
+/// Buffers for the gates that pass through the cipher, reused by every call and erased at the end.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub struct AndRoom {
-    /// Where the gates of each group end, among those in the order of their groups.
+    /// For each group, the end of its gates among the sorted gates.
     ends: Vec<u32>,
     order: Vec<u32>,
     blocks: Vec<u128>,
     hashes: Vec<u128>,
 }
 
-/// σ, an orthomorphism: `(hi ⊕ lo) ‖ hi`.
+/// Applies the orthomorphism σ: `(hi ⊕ lo) ‖ hi`.
 #[inline]
 fn sigma(x: u128) -> u128 {
     let hi = x >> 64;
     ((hi ^ (x & u128::from(u64::MAX))) << 64) | hi
 }
 
-/// All ones where a bit is 1.
+/// Returns all ones for a bit of 1, and zero for 0.
 #[inline]
 fn mask(bit: u128) -> u128 {
     (bit & 1).wrapping_neg()
 }
 
-/// The labels of both inputs of the gate at this place.
+/// Returns the labels of both inputs of the gate at this place.
 #[inline]
 fn both(inputs: &[Label], place: u32) -> (u128, u128) {
     let place = 2 * place as usize;
     (inputs[place].bits(), inputs[place + 1].bits())
 }
 
-/// The index of the second half of a gate.
+/// The index of a gate's second half.
 const SECOND: u128 = 1;
 
 impl AndGates {
-    /// Begins with `count` gates whose hash keys come from `start`.
+    /// Makes a batch of `count` gates whose hash keys are derived from `start`.
     pub fn new(start: u128, count: usize) -> Self {
         Self::with_kernel(Kernel::best(), start, count)
     }
@@ -70,17 +70,17 @@ impl AndGates {
         AndGates { kernel, start, count, keys, expanded: expanded.collect() }
     }
 
-    /// Returns where their keys begin.
+    /// Returns the start of the hash keys.
     pub fn start(&self) -> u128 {
         self.start
     }
 
-    /// Counts the gates of the batch.
+    /// Returns the number of gates in the batch.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Puts gates in the order of their keys: counts those of each group, then gives each its place.
+    /// Sorts gates by their hash keys: counts the gates of each group, then assigns the places.
     fn sort(&self, gates: &[u32], room: &mut AndRoom) {
         let AndRoom { ends, order, .. } = room;
         ends.clear();
@@ -95,7 +95,7 @@ impl AndGates {
             order[*end as usize] = place;
             *end += 1;
         }
-        // Each entry has become the end of its group; the last one was that of the one before.
+        // Each entry is now the end of its group. The last entry repeats the end of the last group.
         let _ = ends.pop();
     }
 
@@ -113,11 +113,11 @@ impl AndGates {
         hashes.iter_mut().zip(&*blocks).for_each(|(hash, block)| *hash ^= block);
     }
 
-    /// Evaluates gates. `inputs` are their active labels `[gate][side]`, `table` gives that of the gate at a
-    /// place among these, and `outputs` receive the labels.
+    /// Evaluates gates. `inputs` are active labels, `[gate][side]`. `table` returns the table of the gate at
+    /// a place of `gates`. `outputs` receives the output labels.
     ///
     /// # Panics
-    /// If there are not as many labels as gates, or a gate is none of the batch.
+    /// If the lists differ in length, or a gate does not belong to the batch.
     pub fn evaluate(
         &self,
         gates: &[u32],
@@ -142,8 +142,8 @@ impl AndGates {
         }
     }
 
-    /// Garbles gates with one offset. `inputs` are the false labels `[gate][side]`; `outputs` receive those
-    /// of the outputs, `tables` the tables.
+    /// Garbles gates with one offset. `inputs` are false labels, `[gate][side]`. `outputs` receives the false
+    /// labels of the outputs, and `tables` the tables.
     ///
     /// # Panics
     /// As [`AndGates::evaluate`].
@@ -178,7 +178,7 @@ impl AndGates {
     }
 }
 
-/// Makes room for this many blocks. Growing leaves no copy behind.
+/// Resizes a buffer for `count` new blocks. Growing leaves no copy behind.
 fn fresh(blocks: &mut Vec<u128>, count: usize) {
     if blocks.capacity() < count {
         erase(blocks);
@@ -216,7 +216,8 @@ mod tests {
         }
     }
 
-    /// With every kernel, for batches of one key and of several, in any order, some of them or all.
+    /// Gates equal those of [`HalfGates`](super::super::HalfGates) with every kernel, for batches with one
+    /// key and with several, in any order.
     #[test]
     fn gates_are_those_of_half_gates() {
         let mut rng = Rng::replayable("test AND gates");

@@ -1,4 +1,4 @@
-//! The evaluator's walk.
+//! The evaluator's walk through a circuit.
 
 use brickwork_kernels::Wires;
 
@@ -9,7 +9,7 @@ use super::tables::TableSource;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 
-/// Does the same as [`Scheme::evaluate`](super::Scheme::evaluate), in lockstep.
+/// Does the same as [`Scheme::evaluate`](super::Scheme::evaluate), with many copies in lockstep.
 pub(super) fn evaluate<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,

@@ -1,4 +1,4 @@
-//! The garbler's walk.
+//! The garbler's walk through a circuit.
 
 use brickwork_kernels::{ONE, SECTION, Wires};
 
@@ -9,7 +9,7 @@ use super::tables::TableSink;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 
-/// Does the same as [`Scheme::garble`](super::Scheme::garble), in lockstep.
+/// Does the same as [`Scheme::garble`](super::Scheme::garble), with many copies in lockstep.
 pub(super) fn garble<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,
@@ -74,5 +74,5 @@ pub(super) fn garble<S: Lockstep>(
     Ok(())
 }
 
-/// Space between the tables of two copies, so that they do not compete for the same lines of the cache.
+/// Space between the tables of two copies, so that they do not fall into the same cache set.
 const SPACE: usize = 64;

@@ -14,8 +14,8 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::Circuit;
 
-/// Half-gates: a wire is its false label, and the true one differs from it by the copy's offset, which ends
-/// in 1.
+/// The half-gates scheme. A wire is its false label; the true label differs by the copy's offset, whose
+/// lowest bit is 1.
 pub struct HalfGates;
 
 impl Lockstep for HalfGates {
@@ -46,7 +46,7 @@ impl Lockstep for HalfGates {
 
 impl Scheme for HalfGates {
     const NAME: &'static str = "half-gates";
-    /// An AND gate: `T_G ‖ T_E`.
+    /// The table of an AND gate is `T_G ‖ T_E`.
     const TABLE_BYTES: GateBytes = GateBytes { and: 2 * LABEL_BYTES, xor: 0, inv: 0 };
     const LABEL_BYTES: usize = LABEL_BYTES;
     const COLOURS: Colours = Colours::Random;

@@ -1,4 +1,4 @@
-//! Hashes of tables, by which the garbler is bound to them: BLAKE3, of many copies side by side.
+//! BLAKE3 hashes of garbled tables, which bind the garbler to them, computed for many copies side by side.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use brickwork_kernels::{
@@ -8,13 +8,13 @@ use brickwork_kernels::{
 use super::tables::TableSink;
 use brickwork_base::Error;
 
-/// Bytes of a hash of tables.
+/// Bytes of a table hash.
 pub const TABLE_HASH_BYTES: usize = 32;
 
-/// A hash, or the value of a node within BLAKE3's tree.
+/// A hash, or the value of a node in BLAKE3's tree.
 type Value = [u8; TABLE_HASH_BYTES];
 
-/// Returns the hash of a copy's tables: BLAKE3.
+/// Returns the BLAKE3 hash of a copy's tables.
 pub fn table_hash(tables: &[u8]) -> Value {
     table_hash_with(Kernel::best(), tables)
 }
@@ -34,8 +34,8 @@ fn table_hash_with(kernel: Kernel, tables: &[u8]) -> Value {
     tree.finish()
 }
 
-/// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the
-/// registers empty. All are where registers are narrow.
+/// Returns the values of subtrees of the same size. The blake3 crate computes a single subtree, which would
+/// leave half of the registers empty, and all subtrees if registers are narrow.
 fn values(kernel: Kernel, subtrees: &[Subtree]) -> Vec<Value> {
     if subtrees.len() < 2 || !kernel.is_wide() {
         return subtrees.iter().map(|subtree| value(subtree.bytes, subtree.first_chunk)).collect();
@@ -45,14 +45,14 @@ fn values(kernel: Kernel, subtrees: &[Subtree]) -> Vec<Value> {
     values
 }
 
-/// The value of one subtree, or of the last bytes of an input, by the blake3 crate.
+/// Returns the value of one subtree, or of the last bytes of an input, computed by the blake3 crate.
 fn value(bytes: &[u8], first_chunk: u64) -> Value {
     let start = first_chunk * CHUNK_BYTES as u64;
     blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()
 }
 
-/// Adds the next bytes of several inputs, the same number for each and at most a section: subtrees, the
-/// largest first, then less than a chunk.
+/// Adds the next bytes of several inputs, the same number for each and at most a section. They are split into
+/// subtrees, the largest first, and a rest of less than a chunk.
 fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
     let bytes = sections.first().map_or(0, |section| section.len());
     let mut done = 0;
@@ -73,12 +73,12 @@ fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
     }
 }
 
-/// Does the joins that the next subtrees would do, of all trees at a time.
+/// Joins the subtrees of all trees that the next subtree would join anyway, many trees at a time.
 fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     loop {
         let mut due: Vec<&mut Tree> =
             trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
-        // A few are faster one by one, and so are all where registers are narrow.
+        // The loop that pushes subtrees joins a few pairs faster, and all pairs if registers are narrow.
         if due.len() < 4 || !kernel.is_wide() {
             return;
         }
@@ -92,27 +92,27 @@ fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     }
 }
 
-/// Returns whether tables of this many bytes come in several sections.
+/// Returns whether tables of this many bytes are given in several sections.
 fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES
 }
 
-/// Hashes the tables of each copy and keeps nothing else. It keeps no `blake3::Hasher`, of whose 1.9 KB most
-/// are never written: a list of them would take to the heap the former contents of the stack, such as the
-/// offsets that a kernel spilled there.
+/// Hashes the tables of each copy and keeps nothing else. It does not keep a list of `blake3::Hasher`. A
+/// `Hasher` has 1.9 KB, most of them never written. Moving it to the heap would copy old stack contents, such
+/// as spilled offsets, there.
 pub struct HashTables {
     kernel: Kernel,
     hashes: Hashes,
 }
 
 enum Hashes {
-    /// For tables of this many bytes each, which come in one section.
+    /// Tables of this many bytes each, which are given in one section.
     Short(usize, Vec<Value>),
     Long(Vec<Tree>),
 }
 
 impl HashTables {
-    /// Makes a sink for this many copies, with tables of this many bytes each.
+    /// Makes a sink for `copies` copies with `table_bytes` bytes of tables each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Self::with_kernel(Kernel::best(), copies, table_bytes)
     }
@@ -121,7 +121,7 @@ impl HashTables {
     pub fn with_kernel(kernel: Kernel, copies: usize, table_bytes: usize) -> Self {
         let hashes = match is_long(table_bytes) {
             true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
-            // Tables without bytes have no hash.
+            // Empty tables never arrive, so their hash is computed here.
             false => Hashes::Short(table_bytes, vec![table_hash_with(kernel, &[]); copies]),
         };
         HashTables { kernel, hashes }
@@ -145,7 +145,7 @@ impl TableSink for HashTables {
         match &mut self.hashes {
             Hashes::Short(table_bytes, hashes) => {
                 for (&copy, bytes) in copies.iter().zip(tables) {
-                    assert_eq!(bytes.len(), *table_bytes, "short tables come whole");
+                    assert_eq!(bytes.len(), *table_bytes, "short tables are given in one section");
                     hashes[copy] = table_hash_with(self.kernel, bytes);
                 }
             }
@@ -153,7 +153,7 @@ impl TableSink for HashTables {
                 let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
                 let mut of_copies: Vec<&mut Tree> =
                     copies.iter().filter_map(|&copy| places[copy].take()).collect();
-                assert_eq!(of_copies.len(), tables.len(), "tables of every copy, and of none twice");
+                assert_eq!(of_copies.len(), tables.len(), "the tables of every copy exactly once");
                 push_section(self.kernel, &mut of_copies, tables);
             }
         }
@@ -161,23 +161,23 @@ impl TableSink for HashTables {
     }
 }
 
-/// The upper part of BLAKE3's tree over an input of several subtrees, while they come.
+/// The upper part of BLAKE3's tree over an input, while its subtrees are added.
 #[derive(Clone, Default)]
 struct Tree {
-    /// Whole subtrees that are not joined yet, from left to right.
+    /// The values of subtrees that are not joined yet, from left to right.
     stack: Vec<Value>,
-    /// Whole chunks so far.
+    /// The number of whole chunks so far.
     chunks: u64,
 }
 
 impl Tree {
-    /// The subtree over bytes that come `k` such subtrees from now.
+    /// Returns the subtree over `bytes`, which begins after `k` further subtrees of this size.
     fn subtree<'a>(&self, k: usize, bytes: &'a [u8]) -> Subtree<'a> {
         Subtree { bytes, first_chunk: self.chunks + (k * bytes.len() / CHUNK_BYTES) as u64 }
     }
 
-    /// Adds the value of the next subtree of this many bytes, which is not larger than the previous one.
-    /// Subtrees are joined only when more follows, because the last join makes the root.
+    /// Adds the value of the next subtree, which covers `bytes` bytes and is not larger than the previous
+    /// one. Subtrees are joined only when more follows, because the last join makes the root.
     fn push(&mut self, value: Value, bytes: usize) {
         while self.join_is_due() {
             self.join();
@@ -186,12 +186,12 @@ impl Tree {
         self.chunks += (bytes / CHUNK_BYTES) as u64;
     }
 
-    /// Adds the last bytes, less than a chunk.
+    /// Adds the value of the last bytes, less than a chunk.
     fn push_last(&mut self, bytes: &[u8]) {
         self.push(value(bytes, self.chunks), 0);
     }
 
-    /// Returns whether the last two subtrees are of the same size; there are always two then.
+    /// Returns whether the last two subtrees have the same size. Then the stack has at least two values.
     fn join_is_due(&self) -> bool {
         self.stack.len() > self.chunks.count_ones() as usize
     }
@@ -202,10 +202,10 @@ impl Tree {
         }
     }
 
-    /// The hash.
+    /// Returns the hash.
     ///
     /// # Panics
-    /// If there was one subtree alone.
+    /// If there was only one subtree.
     fn finish(mut self) -> Value {
         while self.stack.len() > 2 {
             self.join();
@@ -219,7 +219,7 @@ impl Tree {
 mod tests {
     use super::*;
 
-    /// Fixed for good: another hash is another protocol.
+    /// The hash is part of the protocol, so it must not change.
     #[test]
     fn hashes_are_those_of_blake3_for_every_length() {
         let bytes: Vec<u8> =

@@ -1,33 +1,33 @@
-//! The keys of the garbling hash.
+//! The keys of the garbling hash, and the number of calls that each serves.
 
 use brickwork_kernels::{Aes128, HashKeys, Kernel, SECTION};
 
-/// Most calls of the hash under one key (decision 2 of the design).
+/// The largest number of hash calls under one key (decision 2 of the design).
 pub(super) const MAX_CALLS: usize = 1 << 15;
 
-/// Calls of the hash for an AND gate of a copy, at most.
+/// The largest number of hash calls for an AND gate of a copy.
 pub(super) const CALLS_PER_GATE: usize = 4;
 
-/// Gates times copies under one key.
+/// The largest product of gates and copies under one key.
 const CELLS: usize = MAX_CALLS / CALLS_PER_GATE;
 
-/// Where a batch's hash keys come from. Both parties compute the same ones; `start` is the garbler's choice.
+/// The hash keys of a batch. The garbler chooses `start`, and both parties derive the same keys from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GarblingKeys {
     start: u128,
-    /// Copies that share keys; a power of two.
+    /// The number of copies that share keys, a power of two.
     group: usize,
-    /// AND gates that share keys; a power of two. `group * chunk` is [`CELLS`].
+    /// The number of AND gates that share keys, a power of two. `group * chunk` is [`CELLS`].
     chunk: usize,
-    /// AND gates of the circuit.
+    /// The number of AND gates of the circuit.
     and_gates: usize,
 }
 
 impl GarblingKeys {
     /// Makes the keys of a batch of `copies` copies of a circuit with `and_gates` AND gates.
     ///
-    /// The group is the whole batch, rounded up to a power of two, but at most 1024 copies, so that a chunk
-    /// has at least 8 gates and new keys stay cheap. Circuits below 8 gates fill their keys with more copies.
+    /// A group is the whole batch, rounded up to a power of two, but at most 1024 copies. So a chunk has at
+    /// least 8 gates, which keeps new keys cheap. Circuits of fewer gates use their keys for more copies.
     pub fn new(start: u128, copies: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let most = (CELLS / gates).max(1024);
@@ -35,15 +35,15 @@ impl GarblingKeys {
         GarblingKeys { start, group, chunk: CELLS / group, and_gates }
     }
 
-    /// Makes the keys of a circuit that is garbled again and again, as copies `0..`, `lanes` of them (a power
-    /// of two) at a time: as few keys as the bound allows.
+    /// Makes the keys of a circuit that is garbled repeatedly, `lanes` copies at a time (a power of two). It
+    /// uses as few keys as the bound allows.
     pub fn streamed(start: u128, lanes: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let group = (CELLS / gates).max(lanes);
         GarblingKeys { start, group, chunk: CELLS / group, and_gates }
     }
 
-    /// Returns the random start of the batch, which goes to the evaluator with the copies' hashes.
+    /// Returns the random start of the batch, which the garbler sends together with the copies' hashes.
     pub fn start(&self) -> u128 {
         self.start
     }
@@ -53,7 +53,7 @@ impl GarblingKeys {
         u64::from(copy) / self.group as u64
     }
 
-    /// Returns whether all gates of a section have the same key, as a copy that goes alone needs it.
+    /// Returns whether all gates of a section have the same key, which garbling a single copy requires.
     pub(super) fn one_for_a_section(&self) -> bool {
         self.chunk >= SECTION.min(self.and_gates)
     }
@@ -78,22 +78,21 @@ impl GarblingKeys {
     }
 }
 
-/// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the
-/// keys of a group are random and differ from each other. They are made for a section of the circuit at a
-/// time.
+/// The keys of one group. The key of chunk `c` is the encryption of `c` under the group's key, so the keys of
+/// a group are random and distinct. They are computed one section of the circuit at a time.
 pub(super) struct GroupKeys {
     kernel: Kernel,
     group: u64,
     group_key: Aes128,
     chunk: usize,
-    /// The section whose keys are at hand.
+    /// The section whose keys are computed.
     section: Option<usize>,
     derived: Vec<u128>,
     expanded: Vec<Aes128>,
 }
 
 impl GroupKeys {
-    /// Returns which group they belong to.
+    /// Returns the number of the group.
     pub(super) fn group(&self) -> u64 {
         self.group
     }

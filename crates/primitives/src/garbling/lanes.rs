@@ -1,4 +1,4 @@
-//! The copies that go through a component together.
+//! The copies that are garbled or evaluated in lockstep.
 
 use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
 
@@ -7,20 +7,20 @@ use super::schedule::Schedule;
 use super::scheme::Scheme;
 use brickwork_base::label::{Delta, Label};
 
-/// A scheme with free XOR and an offset that ends in 1, whose AND gates the kernels take many copies through
-/// side by side.
+/// A scheme with free XOR, whose offset has the lowest bit 1, and whose AND gates the kernels process for
+/// many copies side by side.
 pub(super) trait Lockstep:
     Scheme<Offset = Delta, Wire = Label, Active = Label, Schedule = Schedule, Keys = GarblingKeys>
 {
-    /// Bytes of the table of an AND gate. No other gate has one, and the keys serve as many calls as there
-    /// are.
+    /// Bytes of the table of an AND gate. Other gates have no table, and each key serves at most
+    /// [`MAX_CALLS`] calls.
     const AND_BYTES: usize = {
         assert!(Self::TABLE_BYTES.xor == 0 && Self::TABLE_BYTES.inv == 0);
         assert!(Self::HASH.calls_per_and <= CALLS_PER_GATE);
         Self::TABLE_BYTES.and
     };
 
-    /// Walks through a section with the false labels of all lanes and writes their tables.
+    /// Garbles a section, with the false labels of all lanes, and writes the tables.
     fn garble_section(
         wires: &mut Wires,
         kernel: Kernel,
@@ -30,7 +30,7 @@ pub(super) trait Lockstep:
         tables: &mut [&mut [u8]],
     );
 
-    /// Walks through a section with the active labels of all lanes; the counterpart.
+    /// Evaluates a section, with the active labels of all lanes.
     fn evaluate_section(
         wires: &mut Wires,
         kernel: Kernel,
@@ -41,22 +41,23 @@ pub(super) trait Lockstep:
     );
 }
 
-/// Copies that are garbled or evaluated side by side: positions in the caller's list, all of one group.
+/// Copies that are garbled or evaluated side by side: positions in the caller's list. All copies are of one
+/// group.
 pub(super) struct LaneGroup<'a> {
     pub group: u64,
     pub members: &'a [usize],
-    /// Number of lanes; those beyond the members are idle.
+    /// The number of lanes. Lanes beyond the members are idle.
     pub lanes: usize,
 }
 
-/// Positions in `copies`, those of a group together.
+/// Returns the positions in `copies`, sorted by group.
 pub(super) fn by_group(copies: &[u32], keys: &GarblingKeys) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_by_key(|&p| keys.group_of(copies[p]));
     order
 }
 
-/// Cuts sorted positions into lane groups, with as few idle lanes as pays.
+/// Splits sorted positions into lane groups. Idle lanes are accepted where a wider walk is faster.
 pub(super) fn lane_groups<'a>(
     kernel: Kernel,
     order: &'a [usize],

@@ -1,16 +1,17 @@
-//! Walks through a component whose wires have masks that neither party knows: half-gates with a word of each
-//! party's for every AND gate (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018).
+//! Garbling of a component whose wires have masks that neither party knows: half-gates with an additional
+//! word of each party for every AND gate (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018).
 //!
 //! The label of masked value 0 ends in 0. So half-gates need no terms for colours, and an active label ends
-//! in the masked value. The party that knows the masks adds their part to a row of the table. Their part of
-//! the label of a gate's result must be added on the way, as the next gates are garbled with the sum.
+//! in the masked value. The party that knows the masks adds its share of them to a row of the table. It must
+//! also add its share to the label of each gate's result during the walk, because the next gates are garbled
+//! with the sum.
 //!
 //! ```text
 //!   garbler     T_G = H(A) ⊕ H(A ⊕ Δ)     T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A     C' = H(A) ⊕ H(B) ⊕ w,  C = ⌊C'⌋
 //!   evaluator   C = H(A) ⊕ H(B) ⊕ lsb(A)·T_G ⊕ lsb(B)·(T_E ⊕ A) ⊕ w
 //! ```
 //!
-//! Lists are `[copy][wire]`, `[copy][gate]`, of a few copies that go side by side as they come.
+//! Lists are `[copy][wire]` or `[copy][gate]`, for a few consecutive copies that are processed side by side.
 
 use std::ops::Range;
 
@@ -23,29 +24,29 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 /// Bytes of a gate's table: `T_G ‖ T_E`.
 const TABLE: usize = 2 * LABEL_BYTES;
 
-/// Copies that are walked through together, at most.
+/// The largest number of copies that are processed together.
 pub const SIDE_BY_SIDE: usize = 16;
 
-/// Fewer copies than these go four at a time.
+/// Fewer copies than this are processed four at a time.
 const FOR_ALL_LANES: usize = 5;
 
-/// Returns how many of the remaining copies are next, and the number of lanes.
+/// Returns the number of copies to process next, and the number of lanes.
 fn next_lanes(left: usize) -> (usize, usize) {
     if left < FOR_ALL_LANES { (left.min(4), 4) } else { (left.min(SIDE_BY_SIDE), SIDE_BY_SIDE) }
 }
 
-/// A few copies on their way through a component: those of the numbers `copies` of the caller's lists.
+/// A walk of a few copies through a component: copies `copies` of the caller's lists.
 struct Walk<'s> {
     schedule: &'s Schedule,
     wires: Wires,
     copies: Range<usize>,
     lanes: usize,
-    /// Room for the blocks that lanes without a copy write.
+    /// A buffer for the output of idle lanes.
     idle: Vec<u128>,
 }
 
 impl<'s> Walk<'s> {
-    /// Makes room for this many copies at a time.
+    /// Makes a walk with buffers for `most` copies at a time.
     fn new(schedule: &'s Schedule, most: usize) -> Self {
         let (_, lanes) = next_lanes(most);
         let idle = 2 * schedule.script.and_gates().min(SECTION);
@@ -53,14 +54,14 @@ impl<'s> Walk<'s> {
         Walk { schedule, wires, copies: 0..0, lanes, idle }
     }
 
-    /// Begins with the next copies, at most `left`: puts labels on their inputs, and a constant.
+    /// Begins with the next copies, at most `left`: sets the labels of their inputs and of the constant.
     fn next(&mut self, left: usize, one: Label, inputs: &[Label]) {
         let (count, lanes) = next_lanes(left);
         (self.copies, self.lanes) = (self.copies.end..self.copies.end + count, lanes);
         self.wires.set_lanes(lanes);
         let width = self.schedule.inputs();
         for lane in 0..lanes {
-            // Lanes without a copy repeat the first one.
+            // Idle lanes repeat the first copy.
             let copy = if lane < count { self.copies.start + lane } else { self.copies.start };
             self.wires.set(ONE, lane, one.bits());
             for (wire, label) in inputs[copy * width..][..width].iter().enumerate() {
@@ -69,7 +70,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Takes the labels of the outputs.
+    /// Writes the labels of the outputs.
     fn finish(&self, outputs: &mut [Label]) {
         let places = &self.schedule.outputs;
         for (lane, copy) in self.copies.clone().enumerate() {
@@ -86,8 +87,8 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a
-/// section. Lanes without a copy have those of the first one.
+/// Splits a list into parts, one for each lane. Each copy has `each` elements, of which `place` belong to the
+/// section. Idle lanes get the part of the first copy.
 fn shared<'a, T>(list: &'a [T], copies: &Range<usize>, each: usize, place: &Range<usize>) -> [&'a [T]; 16] {
     std::array::from_fn(|lane| {
         let copy = if lane < copies.len() { copies.start + lane } else { copies.start };
@@ -95,7 +96,7 @@ fn shared<'a, T>(list: &'a [T], copies: &Range<usize>, each: usize, place: &Rang
     })
 }
 
-/// As [`shared`], to be written; lanes without a copy have a room of their own.
+/// Splits a list like [`shared`], for writing. Idle lanes get a buffer of their own.
 fn owned<'a, T>(
     list: &'a mut [T],
     idle: &'a mut [T],
@@ -116,12 +117,12 @@ fn owned<'a, T>(
     lanes
 }
 
-/// Carries words through copies: those of wires of which each is the sum of others, or the result of an AND
-/// gate, which is given. Writes the words of the AND gates' operands, `[copy][gate][2]`, and of the outputs.
-/// A negation adds `one`.
+/// Computes a word for each wire of the copies, without hashes. The word of an XOR gate is the sum of its
+/// operands' words, the word of an AND gate is given in `results`, and an INV gate adds `one`. Writes the
+/// words of the AND gates' operands, `[copy][gate][2]`, and of the outputs.
 ///
 /// # Panics
-/// If the lists do not fit each other.
+/// If the lengths of the lists do not match.
 pub fn carry(
     schedule: &Schedule,
     one: Label,
@@ -133,7 +134,7 @@ pub fn carry(
 ) {
     let (script, ands) = (&schedule.script, schedule.and_gates());
     assert!(inputs.len() == copies * schedule.inputs() && outputs.len() == copies * schedule.outputs());
-    assert!(results.len() == copies * ands && operands.len() == 2 * copies * ands, "one for each gate");
+    assert!(results.len() == copies * ands && operands.len() == 2 * copies * ands, "a word for each gate");
     if copies == 0 {
         return;
     }
@@ -153,19 +154,19 @@ pub fn carry(
     }
 }
 
-/// The numbers of these copies, for the keys of the hash: from `first` on.
+/// Consecutive copies of a batch, whose numbers select the hash keys.
 #[derive(Clone, Copy)]
 pub struct Numbered<'k> {
-    /// The keys of the copies.
+    /// The keys of the batch.
     pub keys: &'k GarblingKeys,
     /// The number of the first copy.
     pub first: u32,
-    /// How many there are.
+    /// The number of copies.
     pub count: usize,
 }
 
 impl Numbered<'_> {
-    /// How many copies from number `done` on may go together: those whose keys are the same.
+    /// Returns how many copies from `done` on can be processed together, because they have the same keys.
     fn alike(&self, done: usize) -> usize {
         let copy = self.first + done as u32;
         let group = self.keys.group_of(copy);
@@ -173,7 +174,7 @@ impl Numbered<'_> {
         (1..=most).rev().find(|&n| self.keys.group_of(copy + n as u32 - 1) == group).unwrap_or(1)
     }
 
-    /// The keys of the copy at this place.
+    /// Returns the keys of the copy at this place. `at_hand` is reused if it belongs to the same group.
     fn keys(&self, schedule: &Schedule, done: usize, at_hand: Option<GroupKeys>) -> GroupKeys {
         let group = self.keys.group_of(self.first + done as u32);
         at_hand
@@ -182,12 +183,12 @@ impl Numbered<'_> {
     }
 }
 
-/// Garbles copies. `inputs` are labels of masked values 0; `words` are added to the labels of the gates'
-/// results, and become the sums, of which the last bits have not been taken off. Writes the tables,
-/// `[copy][gate]`, two labels each, and the labels of the outputs.
+/// Garbles copies. `inputs` are labels of masked value 0. `words` are added to the labels of the gates'
+/// results, and are overwritten with the sums, including their last bits. Writes the tables, `[copy][gate]`
+/// with two labels each, and the labels of the outputs.
 ///
 /// # Panics
-/// If the lists do not fit each other.
+/// If the lengths of the lists do not match.
 pub fn garble(
     schedule: &Schedule,
     copies: Numbered<'_>,
@@ -199,7 +200,7 @@ pub fn garble(
 ) {
     let (script, ands, count) = (&schedule.script, schedule.and_gates(), copies.count);
     assert!(inputs.len() == count * schedule.inputs() && outputs.len() == count * schedule.outputs());
-    assert!(words.len() == count * ands && tables.len() == 2 * count * ands, "one for each gate");
+    assert!(words.len() == count * ands && tables.len() == 2 * count * ands, "a word for each gate");
     if count == 0 {
         return;
     }
@@ -230,8 +231,8 @@ pub fn garble(
     erase(&mut unused);
 }
 
-/// Evaluates copies. `inputs` are active labels; `words` are added to the labels of the gates' results, and
-/// become the active labels of these. Writes those of the outputs.
+/// Evaluates copies. `inputs` are active labels. `words` are added to the labels of the gates' results, and
+/// are overwritten with the active labels. Writes the active labels of the outputs.
 ///
 /// # Panics
 /// As [`garble`].
@@ -245,7 +246,7 @@ pub fn evaluate(
 ) {
     let (script, ands, count) = (&schedule.script, schedule.and_gates(), copies.count);
     assert!(inputs.len() == count * schedule.inputs() && outputs.len() == count * schedule.outputs());
-    assert!(words.len() == count * ands && tables.len() == 2 * count * ands, "one for each gate");
+    assert!(words.len() == count * ands && tables.len() == 2 * count * ands, "a word for each gate");
     if count == 0 {
         return;
     }
@@ -273,24 +274,24 @@ pub fn evaluate(
     }
 }
 
-/// Evaluates bits of up to [`SIDE_BY_SIDE`] copies, with the bits of a wire in one word, the first copy's bit
-/// lowest. `and` gets the number of each AND gate and its operands, and returns its result. Returns the bits
-/// of the outputs.
+/// Evaluates masked bits of up to [`SIDE_BY_SIDE`] copies. A word has a bit of each copy, the first copy's
+/// bit lowest. `and` gets the number of each AND gate and its operands, and returns the result. Returns the
+/// bits of the outputs.
 ///
 /// # Panics
-/// If there are not as many bits as inputs.
+/// If the number of words differs from the number of inputs.
 pub fn walk_bits(
     schedule: &Schedule,
     inputs: &[u16],
     mut and: impl FnMut(usize, u16, u16) -> u16,
 ) -> Vec<u16> {
-    assert_eq!(inputs.len(), schedule.inputs(), "bits of each input");
+    assert_eq!(inputs.len(), schedule.inputs(), "a word for each input");
     let script = &schedule.script;
     let mut slots = vec![0u16; script.slots()];
     for (wire, &bits) in inputs.iter().enumerate() {
         slots[input_slot(wire) as usize] = bits;
     }
-    // Negating is done by the masks: no masked value changes.
+    // A negation changes the mask only, so the masked value stays the same.
     slots[ONE as usize] = 0;
     (0..script.sections()).for_each(|section| script.walk(section, &mut slots, &mut and));
     let outputs = schedule.outputs.iter().map(|&slot| slots[slot as usize]).collect();
@@ -306,7 +307,8 @@ mod tests {
     use brickwork_kernels::Kernel;
     use brickwork_testing::Replayable as _;
 
-    /// Random gates: mostly near ones, some negations, outputs anywhere.
+    /// Returns a circuit of random gates that mostly read recent wires, with some negations and any wires as
+    /// outputs.
     fn circuit(rng: &mut Rng, gates: u64) -> Circuit {
         let inputs = 1 + rng.below(6) as u32;
         let gates: Vec<Gate> = (0..gates as u32)
@@ -326,13 +328,13 @@ mod tests {
         Circuit::new(inputs, gates, outputs).unwrap()
     }
 
-    /// Bits of copies, `[copy][wire]`, as labels.
+    /// Returns bits of copies, `[copy][wire]`, as labels.
     fn as_labels(bits: &[u8]) -> Vec<Label> {
         bits.iter().map(|&bit| Label::from_bits(bit.into())).collect()
     }
 
-    /// Gates are garbled with masks and evaluated at random masked values. The outputs are active labels of
-    /// the circuit's results, for any number of copies, from any starting number, with every kernel.
+    /// Garbles gates with masks and evaluates them at random masked values. The outputs are active labels of
+    /// the circuit's results, for any number of copies, any first number, and every kernel.
     #[test]
     fn copies_are_evaluated_to_the_labels_of_their_masked_values() {
         let mut rng = Rng::replayable("test masked gates");
@@ -354,7 +356,7 @@ mod tests {
         let mut bits = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.below(2) as u8).collect() };
         let (values, masks) = (bits(count * circuit.inputs()), bits(count * circuit.inputs()));
         let fresh = bits(count * ands);
-        // Masks are carried as words whose last bit they are.
+        // The masks are carried as words whose last bit is the mask.
         let (mut operands, mut out_masks) =
             (vec![Label::ZERO; 2 * count * ands], vec![Label::ZERO; count * circuit.outputs().len()]);
         let one = Label::from_bits(1);
@@ -397,7 +399,7 @@ mod tests {
         walked(schedule, circuit, (&inputs, &results, &outputs), count.min(SIDE_BY_SIDE));
     }
 
-    /// Masked values that are walked through the first copies are the colours of the active labels.
+    /// The masked values that [`walk_bits`] computes are the colours of the active labels.
     fn walked(
         schedule: &Schedule,
         circuit: &Circuit,

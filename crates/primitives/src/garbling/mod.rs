@@ -1,20 +1,20 @@
-//! Garbling of many copies of a component in lockstep: a [`Scheme`], of which [`HalfGates`] is the one that
-//! the protocols use.
+//! Garbling of many copies of a component in lockstep. The interface is [`Scheme`]; the protocols use the
+//! scheme [`HalfGates`].
 //!
-//! A [`Schedule`] is made once for a component; [`Scheme::garble`] and [`Scheme::evaluate`] walk it with many
-//! copies side by side. With half-gates (Zahur, Rosulek, Evans 2015) XOR and INV are free, an AND gate takes
-//! a table of 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the order of the circuit;
-//! they are passed on section by section, so that memory depends on the labels alive at a time and not on the
+//! A component has one [`Schedule`], along which [`Scheme::garble`] and [`Scheme::evaluate`] process many
+//! copies side by side. With half-gates (Zahur, Rosulek, Evans 2015), XOR and INV are free, and the table of
+//! an AND gate has 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the order of the
+//! circuit. They are passed on section by section. So memory depends on the number of live labels, not on the
 //! number of gates.
 //!
 //! # The hash
 //!
 //! `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` and `σ(x_hi ‖ x_lo) = (x_hi ⊕ x_lo) ‖ x_hi`; `i` is the index
-//! of the half gate, `2j` and `2j + 1` for AND gate `j` of the circuit. An attacker that sees many instances
+//! of the half gate, `2j` and `2j + 1` for AND gate `j` of the circuit. An attacker that sees many hashes
 //! under one key gains a factor of their number (Guo, Katz, Wang, Weng, Yu 2020). So a key serves at most
 //! 2^15 calls: [`GarblingKeys`] derives keys from a random start of the batch, the copy's *group* and the
 //! gate's *chunk*. Copies of a group share keys, so they can be processed in lockstep. A group is as large as
-//! the bound allows, because the evaluated copies come from anywhere in the batch.
+//! the bound allows, because the challenge scatters the evaluated copies over the whole batch.
 
 mod ands;
 mod evaluate;

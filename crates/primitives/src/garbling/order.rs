@@ -1,13 +1,13 @@
 //! The order in which the gates of a circuit are garbled.
 //!
-//! Circuits come in an order that suited their author, often with each AND gate waiting for the one before.
-//! The schedule takes a *window* of gates at a time, which ends where a section of the tables ends. In it, it
-//! repeats two steps: take the first few AND gates whose inputs depend on no AND gate still to come, and do
-//! the XORs that they need while the AND gates taken before are garbled. So nothing of a layer waits for
-//! anything else of it: AND gates fill the AES unit even for a single copy, and loads and stores of the XORs
-//! are done beside. XORs are done no later than at the end of their window, so that labels do not pile up.
-//! The gates of a layer are sorted by their depth in it, so that few wait for the previous one: loading a
-//! value directly after storing it takes longer than an XOR.
+//! In a given circuit, each AND gate often depends on the one before. The schedule processes a *window* of
+//! gates at a time, which ends where a section of the tables ends. Within a window, it repeats two steps. It
+//! takes the first few AND gates whose inputs depend on no AND gate still to come. It computes the XORs that
+//! these gates need, while the previously taken AND gates are garbled. So no gate of a layer waits for
+//! another AND gate of the layer. AND gates fill the AES unit even for a single copy, and loads and stores of
+//! the XORs run in parallel. XORs are computed by the end of their window at the latest, so that live labels
+//! do not accumulate. The XORs of a layer are sorted by depth, so that few wait for the previous one: loading
+//! a value directly after storing it takes longer than an XOR.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,22 +16,22 @@ use brickwork_kernels::{LAYER, SECTION};
 
 use brickwork_circuit::{Circuit, Gate, Wire};
 
-/// Most gates in a window, for circuits of few AND gates.
+/// The largest number of gates in a window, for circuits with few AND gates.
 const WINDOW: usize = 1 << 16;
 
-/// AND gates, and XOR and INV gates, none before those that it reads. No AND gate depends on another gate of
-/// the layer, nor does one depend on it.
+/// A layer of AND gates, and of XOR and INV gates, each after the gates that it reads. No AND gate of a layer
+/// depends on another gate of the layer, and no gate of the layer depends on it.
 #[derive(Default)]
 pub(super) struct Layer {
     pub free: Vec<FreeGate>,
     pub ands: Vec<AndGate>,
 }
 
-/// An XOR or INV gate and the wire it drives.
+/// An XOR or INV gate, and its output wire.
 pub(super) struct FreeGate {
     pub gate: Gate,
     pub out: Wire,
-    /// Length of the longest chain of gates of the layer that ends here.
+    /// The length of the longest chain of this layer's XOR and INV gates that ends here.
     depth: u32,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct AndGate {
     pub number_in_section: u32,
 }
 
-/// Passes all gates of the circuit to `emit`, layer by layer.
+/// Schedules all gates of the circuit, and passes them to `emit` layer by layer.
 pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
     let mut gates = circuit.gates();
     let mut first = circuit.inputs() as Wire;
@@ -66,21 +66,21 @@ pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
     }
 }
 
-/// A stretch of gates while they are scheduled. Gates are counted from the start of the window.
+/// A window of gates that is being scheduled. Gates are counted from the start of the window.
 struct Window<'a> {
     first: Wire,
     gates: &'a [Gate],
-    /// For each AND gate its number in its section.
+    /// The number of each AND gate within its section.
     numbers: Vec<u32>,
-    /// For each gate how many of its operands wait for an AND gate of the window.
+    /// For each gate, how many of its operands depend on an AND gate of the window that is not computed yet.
     waits: Vec<u8>,
     /// The gates that read gate `k`: `readers[starts[k]..starts[k + 1]]`.
     readers: Vec<u32>,
     starts: Vec<u32>,
-    /// AND gates that wait for nothing, the first of the circuit first.
+    /// AND gates whose operands are all computed, in the order of the circuit.
     ready: BinaryHeap<Reverse<u32>>,
     done: Vec<bool>,
-    /// The depths of the gates in the present layer; 0 for all others.
+    /// The depths of the gates in the current layer, and 0 for all other gates.
     depths: Vec<u32>,
     layer: Layer,
 }
@@ -122,7 +122,7 @@ impl<'a> Window<'a> {
         window
     }
 
-    /// The operands of a gate that gates of the window drive.
+    /// Returns those operands of a gate that other gates of the window compute.
     fn operands(&self, k: usize) -> impl Iterator<Item = usize> + use<> {
         let (a, b) = match self.gates[k] {
             Gate::Xor(a, b) | Gate::And(a, b) => (a, Some(b)),
@@ -162,7 +162,7 @@ impl<'a> Window<'a> {
         self.emit_layer(emit);
     }
 
-    /// Takes the first AND gates that wait for nothing, as many as a layer has.
+    /// Removes and returns the first ready AND gates, at most a layer.
     fn take(&mut self) -> Vec<u32> {
         let mut taken = Vec::with_capacity(LAYER);
         while taken.len() < LAYER
@@ -177,7 +177,7 @@ impl<'a> Window<'a> {
         if self.layer.free.is_empty() && self.layer.ands.is_empty() {
             return;
         }
-        // The sort is stable, so that gates of one depth stay near those that read them.
+        // The sort is stable, so gates of the same depth stay near the gates that read them.
         self.layer.free.sort_by_key(|free| free.depth);
         emit(&self.layer);
         for free in self.layer.free.drain(..) {
@@ -186,7 +186,8 @@ impl<'a> Window<'a> {
         self.layer.ands.clear();
     }
 
-    /// Follows up on gates that no longer wait: AND gates become ready, others need not be waited for.
+    /// Processes gates whose operands depend on no pending AND gate. An AND gate becomes ready; any other
+    /// gate releases the gates that read it.
     fn now_available(&mut self, mut available: Vec<u32>) {
         while let Some(k) = available.pop() {
             match self.gates[k as usize] {
@@ -205,7 +206,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Does an XOR or INV gate, after those that it reads.
+    /// Computes an XOR or INV gate, and first the gates that it reads.
     fn compute(&mut self, k: usize) {
         let mut path = vec![k];
         while let Some(&k) = path.last() {

@@ -1,45 +1,44 @@
-//! From a circuit to the steps of the kernels.
+//! The schedule of a circuit: the steps that the kernels execute.
 
 use brickwork_kernels::{And, GateList, GateListBuilder, Kernel, ONE};
 
 use super::order::{AndGate, layers};
 use brickwork_circuit::{Circuit, Gate, Wire};
 
-/// A circuit made ready for garbling, once for a component.
+/// A circuit that is prepared for garbling, once for each component.
 ///
-/// Its wires live in slots that are used again once a wire has been read for the last time, so that the
-/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and layers of
-/// independent AND gates; an AND gate keeps its number, and with it its index in the hash and its place in
-/// the tables.
+/// Its wires are in slots. A slot is reused after the last read of its wire, so that the live labels stay in
+/// the cache. Its gates are reordered into runs of XORs and layers of independent AND gates. An AND gate
+/// keeps its number, and with it its index in the hash and its position in the tables.
 pub struct Schedule {
     pub(super) kernel: Kernel,
     pub(super) script: GateList,
     inputs: usize,
-    /// Returns the slot of each output.
+    /// The slot of each output.
     pub(super) outputs: Vec<u32>,
 }
 
 impl Schedule {
-    /// Schedules the gates and assigns the slots. All AND gates are garbled, even one that no output needs,
-    /// because their tables are part of the copy.
+    /// Schedules the gates and assigns the slots. All AND gates are garbled, even a gate that no output
+    /// needs, because its table is part of the copy.
     pub fn new(circuit: &Circuit) -> Self {
         Self::with_kernel(Kernel::best(), circuit)
     }
 
-    /// Does the same as [`Schedule::new`] for a kernel of the caller's choice. The kernel changes the time
-    /// that garbling takes, not one bit of its result.
+    /// Does the same as [`Schedule::new`] for a kernel of the caller's choice. The kernel changes the speed
+    /// of garbling, but not its result.
     pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
         let mut slots = Slots::new(circuit);
         let mut script = GateListBuilder::new(slots.count as usize);
         layers(circuit, |layer| {
-            // All gates of a layer are done side by side: the results of its AND gates go to slots that
-            // nothing else of it uses, and their operands stay until its end.
+            // All gates of a layer are computed side by side. So the results of its AND gates need slots that
+            // no other gate of the layer uses, and their operands stay until the layer ends.
             layer.ands.iter().for_each(|and| _ = slots.place(and.out));
             for free in &layer.free {
                 let (a, b) = match free.gate {
                     Gate::Xor(a, b) => (a, Some(b)),
                     Gate::Inv(a) => (a, None),
-                    Gate::And(..) => unreachable!("an AND gate is not free"),
+                    Gate::And(..) => unreachable!("a free gate is no AND gate"),
                 };
                 let (slot_a, slot_b) = (slots.of(a), b.map_or(ONE, |b| slots.of(b)));
                 [Some(a), b].into_iter().flatten().for_each(|wire| slots.read(wire));
@@ -68,7 +67,7 @@ impl Schedule {
         self.inputs
     }
 
-    /// Returns the steps, for kernels.
+    /// Returns the steps for the kernels.
     pub fn script(&self) -> &GateList {
         &self.script
     }
@@ -88,24 +87,24 @@ impl Schedule {
         self.script.and_gates()
     }
 
-    /// Returns the labels of a copy that are alive at a time, at most, and one for the constant.
+    /// Returns the largest number of live labels of a copy, including the one of the constant.
     pub fn working_set(&self) -> usize {
         self.script.slots()
     }
 }
 
-/// Returns the slot of an input wire when the walk begins.
+/// Returns the slot of an input wire at the start of the walk.
 #[inline]
 pub fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1
 }
 
-/// The slots while they are assigned.
+/// The slots during their assignment.
 struct Slots {
     of_wire: Vec<u32>,
-    /// How often each wire is still to be read; outputs count as one read that never comes.
+    /// How often each wire is still to be read. An output has one more read, so its slot is never reused.
     reads: Vec<u32>,
-    /// The slot that was given back last is used first: it is still in the cache.
+    /// Free slots. The last freed slot is reused first, because it is still in the cache.
     free: Vec<u32>,
     count: u32,
 }
@@ -128,18 +127,18 @@ impl Slots {
         Slots { of_wire, reads, free: Vec::new(), count: input_slot(circuit.inputs()) }
     }
 
-    /// The slot of a wire that is alive.
+    /// Returns the slot of a live wire.
     fn of(&self, wire: Wire) -> u32 {
         self.of_wire[wire as usize]
     }
 
-    /// Reads a wire once.
+    /// Counts one read of a wire, and frees its slot after the last one.
     fn read(&mut self, wire: Wire) {
         self.reads[wire as usize] -= 1;
         self.release_if_unread(wire);
     }
 
-    /// Returns the slot in which a wire will live from now on.
+    /// Assigns a slot to a wire.
     fn place(&mut self, wire: Wire) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.count += 1;

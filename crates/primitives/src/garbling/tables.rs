@@ -1,20 +1,20 @@
-//! Where tables go to and come from.
+//! Sinks that receive the garbler's tables, and sources from which the evaluator reads them.
 
 use std::ops::Range;
 
 use brickwork_base::Error;
 
-/// Where tables go.
+/// A receiver of garbled tables.
 pub trait TableSink {
-    /// Takes the next bytes of the tables of a copy, 16 KiB or the rest; `copy` is its position in the
-    /// garbling's list. The bytes of a copy come in order, those of different copies mixed.
+    /// Receives the next bytes of the tables of a copy: 16 KiB or the rest. `copy` is its position in the
+    /// garbler's list. The bytes of a copy arrive in order, interleaved with those of other copies.
     ///
     /// # Errors
-    /// The error that keeps the sink from taking them; the walk ends there.
+    /// An error of the sink, which ends the garbling.
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Takes the next bytes of the tables of several copies, all of one length; by default one after the
-    /// other.
+    /// Receives the next bytes of the tables of several copies, the same number for each. By default it
+    /// passes them on one by one.
     ///
     /// # Errors
     /// As [`TableSink::tables`].
@@ -23,21 +23,20 @@ pub trait TableSink {
     }
 }
 
-/// Where tables come from.
+/// A source of garbled tables.
 pub trait TableSource {
-    /// Prepares the tables of a few copies, before these of a few copies are asked for section by section:
-    /// `bytes` of each of them is next. A source that streams gets them here.
+    /// Prepares the next `bytes` of the tables of each of these copies, before they are read section by
+    /// section. A source that streams receives them here.
     ///
     /// # Errors
-    /// The error that keeps the source from having them; the walk ends there.
+    /// An error of the source, which ends the evaluation.
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error>;
 
-    /// Returns these bytes of the tables of a copy; `copy` is its position in the list that the evaluation
-    /// was given.
+    /// Returns these bytes of the tables of a copy. `copy` is its position in the evaluator's list.
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8];
 }
 
-/// Tables that are in memory, copy by copy.
+/// Reads tables from memory, copy by copy.
 impl<T: AsRef<[u8]>> TableSource for &[T] {
     fn prepare(&mut self, _: &[usize], _: Range<usize>) -> Result<(), Error> {
         Ok(())
@@ -48,13 +47,13 @@ impl<T: AsRef<[u8]>> TableSource for &[T] {
     }
 }
 
-/// Keeps the tables of every copy.
+/// A sink that keeps the tables of every copy.
 pub struct Collect {
     tables: Vec<Vec<u8>>,
 }
 
 impl Collect {
-    /// Makes a sink for this many copies, with tables of this many bytes each.
+    /// Makes a sink for `copies` copies with `table_bytes` bytes of tables each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Collect { tables: (0..copies).map(|_| Vec::with_capacity(table_bytes)).collect() }
     }

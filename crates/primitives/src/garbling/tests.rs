@@ -1,4 +1,4 @@
-//! Garbling and evaluation against the plain circuit, against a naive implementation and across kernels.
+//! Compares garbling and evaluation with the plain circuit, with a naive implementation, and across kernels.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_kernels::Kernel;
@@ -8,7 +8,7 @@ use super::*;
 use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::{Circuit, Gate};
 
-/// Half-gates gate by gate and copy by copy, from the text of the design alone.
+/// Half-gates gate by gate and copy by copy, written only from the design's text.
 mod naive {
     use super::*;
 
@@ -46,7 +46,7 @@ mod naive {
                     let (ha0, ha1) = (hash.call(a0, 2 * j), hash.call(a0 ^ delta, 2 * j));
                     let (hb0, hb1) = (hash.call(b0, 2 * j + 1), hash.call(b0 ^ delta, 2 * j + 1));
                     j += 1;
-                    // Figure 2 of the half-gates paper.
+                    // Follows figure 2 of the half-gates paper.
                     let t_g = ha0 ^ ha1 ^ (pb * delta);
                     let w_g = ha0 ^ (pa * t_g);
                     let t_e = hb0 ^ hb1 ^ a0;
@@ -62,12 +62,12 @@ mod naive {
     }
 }
 
-/// A circuit out of random numbers: many gates that read the same wire twice, dead gates, outputs that are
-/// inputs.
+/// Returns a circuit from random numbers. It has many gates that read a wire twice, dead gates, and outputs
+/// that are inputs.
 fn circuit(inputs: u32, choices: &[(u8, u32, u32)], outputs: &[u32]) -> Circuit {
     let gates = choices.iter().enumerate().map(|(k, &(kind, a, b))| {
         let wires = inputs + k as u32;
-        // Mostly recent wires, as in real circuits.
+        // Prefers recent wires, as real circuits do.
         let near = |x: u32| if x & 1 == 0 { wires - 1 - (x >> 1) % wires.min(8) } else { (x >> 1) % wires };
         match kind % 8 {
             0 => Gate::Inv(near(a)),
@@ -90,7 +90,7 @@ pub(super) fn random_circuit(most_gates: usize) -> impl Strategy<Value = Circuit
         .prop_map(|(inputs, choices, outputs)| circuit(inputs, &choices, &outputs))
 }
 
-/// Deterministic labels for tests.
+/// A deterministic stream of labels.
 struct Stream(blake3::OutputReader);
 
 impl Stream {
@@ -126,8 +126,8 @@ fn garble_copies(schedule: &Schedule, keys: &GarblingKeys, copies: &[u32], seed:
     Garbled { deltas, inputs, outputs, tables: sink.finish() }
 }
 
-/// Garbles, compares with the naive implementation, evaluates on random bits and compares with the plain
-/// circuit.
+/// Garbles a circuit and compares with the naive implementation, then evaluates it on random bits and
+/// compares with the plain circuit.
 fn check(kernel: Kernel, circuit: &Circuit, keys: &GarblingKeys, copies: &[u32], group: usize, seed: u64) {
     let schedule = Schedule::with_kernel(kernel, circuit);
     let garbled = garble_copies(&schedule, keys, copies, seed);
@@ -174,7 +174,7 @@ proptest! {
         }
     }
 
-    /// Copies of a large batch, in any order and of different groups.
+    /// Copies of a large batch in any order and from different groups give the same tables.
     #[test]
     fn copies_may_come_from_anywhere(
         circuit in random_circuit(40),
@@ -187,8 +187,8 @@ proptest! {
     }
 }
 
-/// Several sections, the last one not full, in each number of lanes; chunks below and above the size of a
-/// section.
+/// Tests several sections with each number of lanes. The last section is not full, and chunks are smaller and
+/// larger than a section.
 #[test]
 fn long_circuits_are_walked_in_pieces() {
     let mut stream = Stream::new(7);
@@ -205,7 +205,7 @@ fn long_circuits_are_walked_in_pieces() {
     }
 }
 
-/// Sections and windows that end just where the circuit does, or just before.
+/// Tests sections and windows that end exactly at the end of the circuit, or just before it.
 #[test]
 fn sections_may_be_full_or_empty() {
     for (ands, xors) in [(0, 0), (0, 70_000), (511, 0), (512, 0), (512, 3), (513, 0), (1024, 70_000)] {
@@ -220,7 +220,7 @@ fn sections_may_be_full_or_empty() {
     }
 }
 
-/// Sums of many products would pile up if XORs waited until somebody needs them.
+/// The sums of many products would accumulate if XORs were delayed until a gate needs them.
 #[test]
 fn the_working_set_does_not_grow_with_the_circuit() {
     let working_set = |products: u32| {
@@ -284,7 +284,7 @@ fn every_number_of_copies_gives_the_same_copy() {
     }
 }
 
-/// Fixed for good: a change of these bytes is a change of the protocol.
+/// These bytes are part of the protocol, so they must not change.
 #[test]
 fn fixed_vector() {
     let circuit =

@@ -1,5 +1,5 @@
-//! Two more schemes, for tests, gate by gate from the textbook: four rows a gate with labels that differ by
-//! no offset, and privacy-free half-gates. All schemes are tested for the same properties.
+//! Two further schemes for tests, written gate by gate from the textbook: four-row tables with independent
+//! labels, and privacy-free half-gates. All schemes are tested for the same properties.
 
 use brickwork_testing::Replayable as _;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Circuit, Gate};
 
-/// A hash of labels, for a gate of a copy.
+/// Hashes labels for a gate of a copy.
 fn hash(start: u128, copy: u32, gate: usize, labels: &[Label]) -> Label {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&start.to_le_bytes()).update(&copy.to_le_bytes()).update(&(gate as u64).to_le_bytes());
@@ -19,7 +19,7 @@ fn hash(start: u128, copy: u32, gate: usize, labels: &[Label]) -> Label {
     Label::from_bytes(*hasher.finalize().as_bytes().first_chunk().unwrap())
 }
 
-/// Gate after gate, each with its number.
+/// Calls `gate` for each gate in order, with its number.
 fn walk<W: Copy>(circuit: &Circuit, inputs: &[W], mut gate: impl FnMut(usize, Gate, &[W]) -> W) -> Vec<W> {
     let mut wires = inputs.to_vec();
     for (number, of) in circuit.gates().enumerate() {
@@ -29,8 +29,8 @@ fn walk<W: Copy>(circuit: &Circuit, inputs: &[W], mut gate: impl FnMut(usize, Ga
     circuit.outputs().iter().map(|&wire| wires[wire as usize]).collect()
 }
 
-/// Yao's scheme with point-and-permute: four rows for XOR as for AND, and two labels that have nothing to do
-/// with each other but that one of them ends in 1.
+/// Yao's scheme with point-and-permute: four rows for XOR and AND. The two labels of a wire are independent,
+/// except that exactly one of them ends in 1.
 struct FourRows;
 
 impl Scheme for FourRows {
@@ -138,10 +138,10 @@ impl Scheme for FourRows {
 }
 
 /// Privacy-free half-gates (Zahur, Rosulek, Evans 2015, section 5): the evaluator knows all bits, and a
-/// label's lowest bit is the wire's.
+/// label's lowest bit is the wire's bit.
 struct PrivacyFree;
 
-/// The label of the constant 1, which everybody knows.
+/// The label of the constant 1, which is public.
 const ONE: u128 = 1;
 
 impl Scheme for PrivacyFree {
@@ -241,8 +241,8 @@ impl Scheme for PrivacyFree {
     }
 }
 
-/// A scheme evaluates to the labels of the circuit's result, its tables have the stated size, and the lowest
-/// bit of a label decodes it.
+/// Checks a scheme: its evaluation gives the labels of the circuit's result, its tables have the stated size,
+/// and the lowest bit of a label decodes it.
 fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
     let mut rng = Rng::replayable("test schemes");
     let copies: Vec<u32> = (0..count).collect();
@@ -289,11 +289,11 @@ fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
             }
         }
     }
-    // A scheme that shows bits hides nothing, and one that hides them shows none.
+    // A scheme is private exactly if its colours are random.
     assert_eq!(S::PRIVATE, S::COLOURS == Colours::Random, "{}", S::NAME);
 }
 
-/// If a scheme has random colours, the labels of 0 have both colours.
+/// If a scheme has random colours, labels of 0 with both colours occur.
 fn has_random_colours<S: Scheme>() {
     let mut rng = Rng::replayable("test colours");
     let offset = S::offset(&mut rng);

@@ -1,4 +1,4 @@
-//! Correlated OTs whose kind is chosen when a program runs: either end of a series of any kind.
+//! Correlated OTs of a construction that is chosen at run time.
 
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{CotReceiver, CotSender, Series, extension, pcg, softspoken};
 
-/// The construction of correlated OTs. The more bits of the offset share a row, the fewer bytes an OT takes,
-/// and the more streams have to be computed for it.
+/// The construction of correlated OTs. A construction with more bits of the offset in a row sends fewer bytes
+/// for an OT, and computes more streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cot {
     /// [`extension`]: a row for each bit of the offset.
     Extension,
-    /// [`softspoken`], K = 2.
+    /// [`softspoken`] with K = 2.
     SoftSpoken2,
-    /// K = 4: on most lines the fastest.
+    /// [`softspoken`] with K = 4: the fastest on most lines.
     #[default]
     SoftSpoken4,
-    /// K = 8.
+    /// [`softspoken`] with K = 8.
     SoftSpoken8,
-    /// [`pcg`]: the fewest bytes.
+    /// [`pcg`]: sends the fewest bytes.
     Pcg,
 }
 
 impl Cot {
-    /// All there are.
+    /// All constructions.
     pub const ALL: [Cot; 5] =
         [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8, Cot::Pcg];
 
-    /// Returns the name by which users choose it.
+    /// Returns the name by which users choose the construction.
     pub fn name(self) -> &'static str {
         match self {
             Cot::Extension => "extension",
@@ -42,7 +42,7 @@ impl Cot {
         }
     }
 
-    /// Returns how many keys of a series a stock keeps at its sender, and at its receiver.
+    /// Returns the number of keys of a series that a stock keeps: at its sender, and at its receiver.
     pub fn keys(self) -> [usize; 2] {
         match self {
             Cot::Extension => [extension::Sender::KEYS, extension::Receiver::KEYS],
@@ -53,8 +53,8 @@ impl Cot {
         }
     }
 
-    /// Returns how many rows of corrections OTs of random choices have: an OT takes as many bits. Those of
-    /// [`pcg`] are made beforehand ([`provide`]) and need none then.
+    /// Returns the number of rows of corrections for OTs of random choices. It is also the number of bits
+    /// that an OT costs. OTs of [`pcg`] are made ahead ([`provide`]) and cost nothing when they are used.
     pub fn rows(self) -> usize {
         match self {
             Cot::Extension => super::BASE_OTS,
@@ -65,13 +65,13 @@ impl Cot {
         }
     }
 
-    /// Tells whether the receiver proves trees when a series is set up.
+    /// Returns whether the receiver proves trees when a series is set up.
     pub fn has_trees(self) -> bool {
         self != Cot::Extension
     }
 }
 
-/// The end of a series that chose the offset.
+/// The sender of a series, which chose the offset.
 #[allow(clippy::large_enum_variant)]
 pub enum Sender {
     /// The sender of [`Cot::Extension`].
@@ -87,10 +87,10 @@ pub enum Sender {
 }
 
 impl Sender {
-    /// Begins a series of this kind, as [`CotSender::set_up`].
+    /// Sets up a series of this construction, as [`CotSender::set_up`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotSender::set_up`].
     pub fn set_up(
         cot: Cot,
         channel: &mut Channel,
@@ -107,10 +107,10 @@ impl Sender {
         })
     }
 
-    /// Goes on with a series of this kind whose keys were kept, as [`CotSender::restored`].
+    /// Continues a series from a stock's keys, as [`CotSender::restored`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotSender::restored`].
     pub fn restored(cot: Cot, series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
         Ok(match cot {
             Cot::Extension => Sender::Extension(CotSender::restored(series, offset, keys)?),
@@ -121,7 +121,7 @@ impl Sender {
         })
     }
 
-    /// Returns the keys that a stock keeps, as [`CotSender::keys_behind`].
+    /// Returns the keys for a stock, as [`CotSender::keys_behind`].
     pub fn keys_behind(&self) -> Forward {
         match self {
             Sender::Extension(sender) => sender.keys_behind(),
@@ -132,7 +132,7 @@ impl Sender {
         }
     }
 
-    /// Returns the kind of its OTs.
+    /// Returns the construction.
     pub fn cot(&self) -> Cot {
         match self {
             Sender::Extension(_) => Cot::Extension,
@@ -154,10 +154,10 @@ impl Sender {
         }
     }
 
-    /// Goes on with the ranges of an entry, as [`CotSender::enter`].
+    /// Continues with the ranges of an entry, as [`CotSender::enter`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotSender::enter`].
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         match self {
             Sender::Extension(sender) => sender.enter(ranges),
@@ -171,7 +171,7 @@ impl Sender {
     /// Makes OTs of random choices in place, as [`CotSender::random_bits`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotSender::random_bits`].
     pub fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
         match self {
             Sender::Extension(sender) => sender.random_bits(channel, keys),
@@ -183,7 +183,7 @@ impl Sender {
     }
 }
 
-/// The end of a series that has the choices.
+/// The receiver of a series, which has the choices.
 #[allow(clippy::large_enum_variant)]
 pub enum Receiver {
     /// The receiver of [`Cot::Extension`].
@@ -199,10 +199,10 @@ pub enum Receiver {
 }
 
 impl Receiver {
-    /// Begins a series of this kind, as [`CotReceiver::set_up`].
+    /// Sets up a series of this construction, as [`CotReceiver::set_up`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotReceiver::set_up`].
     pub fn set_up(
         cot: Cot,
         channel: &mut Channel,
@@ -218,10 +218,10 @@ impl Receiver {
         })
     }
 
-    /// Goes on with a series of this kind whose keys were kept, as [`CotReceiver::restored`].
+    /// Continues a series from a stock's keys, as [`CotReceiver::restored`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotReceiver::restored`].
     pub fn restored(cot: Cot, series: &Series, keys: Forward) -> Result<Self, Error> {
         Ok(match cot {
             Cot::Extension => Receiver::Extension(CotReceiver::restored(series, keys)?),
@@ -232,7 +232,7 @@ impl Receiver {
         })
     }
 
-    /// Returns the keys that a stock keeps, as [`CotReceiver::keys_behind`].
+    /// Returns the keys for a stock, as [`CotReceiver::keys_behind`].
     pub fn keys_behind(&self) -> Forward {
         match self {
             Receiver::Extension(receiver) => receiver.keys_behind(),
@@ -243,10 +243,10 @@ impl Receiver {
         }
     }
 
-    /// Goes on with the ranges of an entry, as [`CotReceiver::enter`].
+    /// Continues with the ranges of an entry, as [`CotReceiver::enter`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotReceiver::enter`].
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         match self {
             Receiver::Extension(receiver) => receiver.enter(ranges),
@@ -260,7 +260,7 @@ impl Receiver {
     /// Makes OTs of random choices in place, as [`CotReceiver::random_bits`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotReceiver::random_bits`].
     pub fn random_bits(
         &mut self,
         channel: &mut Channel,
@@ -277,8 +277,8 @@ impl Receiver {
     }
 }
 
-/// Makes OTs in both directions beforehand, for kinds that do so, until this party has `count` choices left.
-/// The peer does the same with its ends, and neither has messages to read.
+/// Makes OTs in both directions ahead of their use, for constructions that do so, until this party has
+/// `count` choices left. The peer does the same at its ends, so later calls read no messages.
 ///
 /// # Errors
 /// As [`pcg::provide`].

@@ -1,18 +1,18 @@
-//! Correlated OT: many OTs whose two labels differ by one offset, which the sender chose. This is the
-//! interface of every construction for the protocols, in either direction.
+//! Correlated OT: many OTs whose two labels differ by one offset, which the sender chose. Protocols use this
+//! interface for every construction, in either direction.
 //!
 //! ```text
 //!   sender:    R_0, R_1, …  and the offset Δ
 //!   receiver:  b_0, b_1, …  and T_j = R_j ⊕ b_j·Δ
 //! ```
 //!
-//! Every construction makes two promises. The receiver learns of Δ no more than it guesses, at the price of
-//! being found out when it guesses wrong, and it uses one choice in all bits of an OT. The sender learns
-//! nothing of the choices. The labels are correlated, and so they must never be keys before they have been
-//! hashed: [`CotSender::keys`], [`CotReceiver::keys`].
+//! Every construction makes two promises. The receiver learns nothing about Δ but guesses, and each wrong
+//! guess is detected; it uses one choice in all bits of an OT. The sender learns nothing about the choices.
+//! The labels are correlated, so they must be hashed before they are used as keys: [`CotSender::keys`],
+//! [`CotReceiver::keys`].
 //!
-//! A session may have two series side by side, one in each direction: a [`Series`] names the one that a
-//! message, a hash or a stored state belongs to.
+//! A session may have two series side by side, one in each direction. A [`Series`] identifies the series of a
+//! message, a hash or a stored state.
 
 use super::Direction;
 use crate::Labels;
@@ -23,7 +23,8 @@ use brickwork_kernels::Secrets;
 use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
-/// Names one of a session's series of correlated OTs. A hash for one series is of no use in another.
+/// The name of one of a session's series of correlated OTs. It enters every hash, so a hash of one series is
+/// useless in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
     hashed: [u8; 32],
@@ -31,11 +32,11 @@ pub struct Series {
     number: usize,
 }
 
-/// Series that a session has in one direction, at most.
+/// The largest number of series that a session has in one direction.
 pub const MOST_SERIES: usize = 4;
 
 impl Series {
-    /// Returns the series of this session in which the sender chose the offset.
+    /// Returns the session's series in which `sender` chose the offset.
     pub fn new(session: &[u8; 32], sender: Direction) -> Self {
         let hashed = match sender {
             Direction::GarblerSends => *session,
@@ -46,17 +47,17 @@ impl Series {
         Series { hashed, sender, number: 0 }
     }
 
-    /// Makes it one of several that a session has in this direction, each with a session of its own to be
-    /// hashed and an offset of its own. Their numbers are drawn from counters of their own.
+    /// Returns one of several series that a session has in this direction. Each series has its own offset,
+    /// its own prefix of hashes and its own counters.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If `number` is [`MOST_SERIES`] or more.
     pub fn numbered(self, number: usize) -> Self {
-        assert!(number < MOST_SERIES, "a series of a session");
+        assert!(number < MOST_SERIES, "one of MOST_SERIES series");
         Series { number, ..self }
     }
 
-    /// Returns which one of a session's it is.
+    /// Returns the number of the series within its session.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -66,7 +67,7 @@ impl Series {
         self.sender
     }
 
-    /// Returns the 32 bytes that the series' hashes begin with.
+    /// Returns the 32 bytes with which all hashes of the series begin.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.hashed
     }
@@ -74,55 +75,55 @@ impl Series {
 
 /// The party that chooses the offset: the garbler or the evaluator.
 pub trait CotSender: Sized + Send {
-    /// Keys of its streams, which a stock keeps besides the session and the offset.
+    /// The number of keys of its streams, which a stock keeps besides the session and the offset.
     const KEYS: usize;
 
-    /// Base-2 logarithm of the probability that, in one call, a receiver whose choices contradict each other
-    /// is not found out without having guessed bits of the offset.
+    /// The base-2 logarithm of the probability that, in one call, contradicting choices stay undetected
+    /// although the receiver has guessed no bit of the offset.
     const CHECK_LOG2: f64;
 
-    /// Begins a series. `seeds` are this party's results as the receiver of [`BASE_OTS`](super::BASE_OTS)
+    /// Sets up a series. `seeds` are this party's results as the receiver of [`BASE_OTS`](super::BASE_OTS)
     /// base OTs, in which it chose by the bits of `offset`, least significant first.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the receiver's part of it is refused, [`Error::Io`] if it does not arrive,
-    /// [`Error::Resource`] without randomness.
+    /// [`Error::Peer`] if the receiver's part of the setup is refused, [`Error::Io`] if it does not arrive,
+    /// [`Error::Resource`] if the system gives no randomness.
     ///
     /// # Panics
-    /// If there are not as many seeds.
+    /// If the number of seeds is not [`BASE_OTS`](super::BASE_OTS).
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error>;
 
-    /// Goes on with a series whose keys were kept. Nothing is drawn before a range is
-    /// [entered](CotSender::enter).
+    /// Continues a series from the keys that a stock kept. It can draw nothing before it
+    /// [enters](CotSender::enter) a range.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are not as many keys.
+    /// [`Error::Stock`] if the number of keys is wrong.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns the keys for a stock: those of the entries after the last entered one.
+    /// Returns the keys for a stock. They serve only entries after the last entered one.
     fn keys_behind(&self) -> Forward;
 
     /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
-    /// Continues with the ranges of an entry: takes the ranges of its counters, and advances its keys to the
+    /// Continues with an entry of the log: takes the ranges of its counters, and advances the keys to the
     /// entry. The receiver does the same.
     ///
     /// # Errors
-    /// [`Error::Usage`] if one is taken already, or the keys are those of a later entry.
+    /// [`Error::Usage`] if a range is already in use, or the keys belong to a later entry.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Makes `count` more OTs, whose choices the receiver gives. Returns the labels for choice 0; those for
-    /// choice 1 differ from them by the offset. Nothing that depends on the labels or the offset may be sent
-    /// before this is done.
+    /// Makes `count` more OTs, for choices that the receiver gives. Returns the labels for choice 0; a label
+    /// for choice 1 differs by the offset. The caller must not send anything that depends on the labels or
+    /// the offset before this function returns.
     ///
     /// # Errors
     /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`]
-    /// if the range of OTs ends before them. After any other error every call fails, because the receiver may
-    /// have learnt something about the offset, which all OTs share.
+    /// if the range of OTs is used up. After any other error every call fails, because the receiver may have
+    /// learnt something about the offset, which all OTs share.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error>;
 
-    /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::random`].
+    /// Makes `count` more OTs of random choices, together with [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotSender::extend`].
@@ -130,63 +131,64 @@ pub trait CotSender: Sized + Send {
         self.extend(channel, count)
     }
 
-    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends
-    /// in 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
+    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0. This label
+    /// ends in 0, so the receiver's label ends in its choice. The receiver calls
+    /// [`CotReceiver::random_bits`].
     ///
     /// # Errors
-    /// Does the same as [`CotSender::extend`]; afterwards `keys` contains nothing secret.
+    /// As [`CotSender::extend`]. After an error, `keys` contains nothing secret.
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
         let labels = self.random(channel, keys.len())?;
         keys.iter_mut().zip(labels.iter()).for_each(|(key, label)| *key = label.with_colour(0));
         Ok(())
     }
 
-    /// Makes OTs of independent random keys of those of these labels: both keys of each. The receiver does so
-    /// with the labels of the same OTs, in the same order.
+    /// Hashes labels into independent random keys: both keys of each OT. The receiver does so with the labels
+    /// of the same OTs, in the same order.
     ///
     /// # Errors
-    /// [`Error::Limit`] if the range of keys ends before them.
+    /// [`Error::Limit`] if the range of keys is used up.
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error>;
 }
 
-/// The party that chooses the bits.
+/// The party that has the choices.
 pub trait CotReceiver: Sized + Send {
-    /// Keys of its streams, which a stock keeps besides the session.
+    /// The number of keys of its streams, which a stock keeps besides the session.
     const KEYS: usize;
 
-    /// Begins a series. `seeds` are this party's keys as the sender of [`BASE_OTS`](super::BASE_OTS) base
+    /// Sets up a series. `seeds` are this party's keys as the sender of [`BASE_OTS`](super::BASE_OTS) base
     /// OTs.
     ///
     /// # Errors
     /// As [`CotSender::set_up`].
     ///
     /// # Panics
-    /// If there are not as many pairs.
+    /// If the number of pairs is not [`BASE_OTS`](super::BASE_OTS).
     fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error>;
 
-    /// Goes on with a series whose keys were kept, as [`CotSender::restored`].
+    /// Continues a series from the keys that a stock kept, as [`CotSender::restored`].
     ///
     /// # Errors
-    /// As there; [`Error::Resource`] without randomness.
+    /// As [`CotSender::restored`], and [`Error::Resource`] if the system gives no randomness.
     fn restored(series: &Series, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns the keys that a stock keeps, as [`CotSender::keys_behind`].
+    /// Returns the keys for a stock, as [`CotSender::keys_behind`].
     fn keys_behind(&self) -> Forward;
 
     /// Continues with the ranges of an entry, as [`CotSender::enter`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`CotSender::enter`].
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Makes more OTs, with these choices (0 or 1). Returns the label of each choice.
+    /// Makes more OTs with these choices (0 or 1). Returns the label of each choice.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Peer`] if the sender cheats.
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error>;
 
-    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and the label of each; `rng`
-    /// draws the masks of given choices.
+    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and their labels. `rng` draws
+    /// the masks for the case that choices are given.
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -203,8 +205,8 @@ pub trait CotReceiver: Sized + Send {
         Ok((choices, labels))
     }
 
-    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which
-    /// ends in it. `rng` is as for [`CotReceiver::random`].
+    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, whose
+    /// last bit is the choice. `rng` is used as in [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -216,7 +218,7 @@ pub trait CotReceiver: Sized + Send {
         Ok(())
     }
 
-    /// Makes OTs of independent random keys of those of these labels: the key of each choice.
+    /// Hashes labels into independent random keys: the key of each choice.
     ///
     /// # Errors
     /// As [`CotSender::keys`].
@@ -235,14 +237,15 @@ mod tests {
 
     const SESSION: [u8; 32] = [3; 32];
 
-    /// Returns dealt base OTs: the results of the series' sender, and those of its receiver.
+    /// Returns base OTs from a trusted dealer: the results of the series' sender, and the results of its
+    /// receiver.
     fn dealt(offset: Delta, rng: &mut Rng) -> (Vec<Seed>, Vec<[Seed; 2]>) {
         let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
         let choice = |i: usize| (offset.bits() >> i & 1) as usize;
         (pairs.iter().enumerate().map(|(i, pair)| pair[choice(i)].clone()).collect(), pairs)
     }
 
-    /// Both ends of a series, each with its end of a channel.
+    /// Both ends of a series, each with its channel.
     type Ends<S, R> = ((S, Channel), (R, Channel));
 
     fn ends<S: CotSender, R: CotReceiver>(direction: Direction, offset: Delta) -> Ends<S, R> {
@@ -256,14 +259,14 @@ mod tests {
         })
     }
 
-    /// The behaviour of every series of correlated OTs, in either direction, from its beginning and from a
-    /// stock, of choices that are given and of random ones. Returns all labels for choice 0.
+    /// Checks a series of correlated OTs, new and restored from a stock, with given and with random choices.
+    /// Returns all labels for choice 0.
     fn is_correlated_ot<S: CotSender, R: CotReceiver>(direction: Direction, offset: Delta) -> HashSet<u128> {
         let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);
         let (mut labels_seen, mut keys_seen) = (HashSet::new(), HashSet::new());
         for range in 0..2 {
             if range == 1 {
-                // From a stock, which forgets the OTs but not the entered ranges.
+                // A stock forgets the OTs, but not which ranges were entered.
                 let series = Series::new(&SESSION, direction);
                 let [sent, got] = [sender.keys_behind(), receiver.keys_behind()].map(|keys| {
                     let bytes = postcard::to_stdvec(&keys).unwrap();
@@ -297,20 +300,20 @@ mod tests {
                 assert!(choices.iter().all(|&choice| choice < 2));
                 for ((zero, got), &choice) in sent.iter().zip(&*got).zip(choices.iter()) {
                     assert!(*got == *zero ^ offset.times(choice));
-                    assert!(labels_seen.insert(zero.bits()), "a label came twice");
+                    assert!(labels_seen.insert(zero.bits()), "a label occurs twice");
                 }
                 let (pairs, chosen) = (sender.keys(&sent).unwrap(), receiver.keys(&got).unwrap());
                 for ((pair, key), &choice) in pairs.iter().zip(&chosen).zip(choices.iter()) {
                     assert_eq!(pair[usize::from(choice)], *key);
-                    assert!(pair.iter().all(|key| keys_seen.insert(*key.as_bytes())), "a key came twice");
+                    assert!(pair.iter().all(|key| keys_seen.insert(*key.as_bytes())), "a key occurs twice");
                 }
             }
         }
         labels_seen
     }
 
-    /// The behaviour of every series with random bits: keys end in 0 and macs in the bit, both where they
-    /// were asked for, also if that is only a part of a list.
+    /// Checks a series with random bits: keys end in 0 and macs end in the bit, for whole lists and for parts
+    /// of a list.
     fn is_authenticated<S: CotSender, R: CotReceiver>(offset: Delta) {
         let direction = Direction::EvaluatorSends;
         let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);
@@ -330,7 +333,7 @@ mod tests {
             assert!(count < 384 || ones.abs_diff(count / 2) < 6 * count.isqrt());
             for (key, mac) in keys[1..=count].iter().zip(&macs[1..=count]) {
                 assert!(key.colour() == 0 && *mac == *key ^ offset.times(mac.colour()));
-                assert!(seen.insert(key.bits()), "a key came twice");
+                assert!(seen.insert(key.bits()), "a key occurs twice");
             }
         }
     }
@@ -361,8 +364,7 @@ mod tests {
         }
     }
 
-    /// If the two ends assume different directions, as after reflecting a message to its sender, their check
-    /// fails.
+    /// If the two ends assume different directions, as after a reflected message, the check fails.
     #[test]
     fn row_16_a_series_is_not_that_of_the_other_direction() {
         let [garbler, evaluator] = [Direction::GarblerSends, Direction::EvaluatorSends]
@@ -381,8 +383,8 @@ mod tests {
         });
     }
 
-    /// Returns the messages of a receiver in an entry that has these keys, and its result. All choices are 0,
-    /// or the trees choose.
+    /// Returns a receiver's messages in an entry with these keys, and its result. All choices are 0, or the
+    /// trees choose.
     fn drawn<R: CotReceiver>(keys: &[u128], entry: u64, random: bool) -> (Vec<u8>, Vec<u8>) {
         let bytes = postcard::to_stdvec(&(entry, keys)).unwrap();
         let series = Series::new(&SESSION, Direction::GarblerSends);
@@ -391,14 +393,14 @@ mod tests {
         rows(&mut receiver, &[0; 128], random)
     }
 
-    /// Returns the messages of a receiver for 128 OTs, and its result. They hold the rows of the choices.
+    /// Returns a receiver's messages for 128 OTs, which contain the rows of the choices, and its result.
     fn rows<R: CotReceiver>(receiver: &mut R, choices: &[u8], random: bool) -> (Vec<u8>, Vec<u8>) {
         let (_left, mut right) = memory_pair();
         let sent: std::sync::Arc<std::sync::Mutex<Vec<u8>>> = Default::default();
         let noted = sent.clone();
         right.set_tamper(Box::new(move |tag, bytes| {
             if tag == super::super::rows::msg::ROWS {
-                // The second block of a row hides the choices in the check.
+                // The second block of a row masks the choices in the check.
                 let rows = bytes.chunks_exact(32).flat_map(|row| &row[..16]);
                 noted.lock().unwrap().extend(rows);
             }
@@ -418,8 +420,8 @@ mod tests {
         (sent, chosen)
     }
 
-    /// Plays a thief that recorded the line and reads a receiver's store later. With the keys of an entry,
-    /// or of one before it, it has the choices of that entry. With those that are kept afterwards it has
+    /// Plays a thief that recorded the line and reads a receiver's store later. The keys of that entry, or of
+    /// an earlier one, reveal the choices of the entry. The keys that the store keeps afterwards reveal
     /// nothing.
     fn chooses_once<R: CotReceiver>(random: bool) {
         let mut rng = Rng::replayable("test choices");
@@ -434,9 +436,9 @@ mod tests {
         let behind = receiver.keys_behind();
         assert_eq!((before.entry(), behind.entry()), (1, 4));
         let read = |keys: &Forward| match random {
-            // They follow from the keys alone.
+            // Random choices follow from the keys alone.
             true => drawn::<R>(keys.keys(), 3, true).1,
-            // A row is the streams' value for choices of 0, plus the choices.
+            // A row is the streams' row for choices of 0, plus the choices.
             false => {
                 let zeros = drawn::<R>(keys.keys(), 3, false).0;
                 (0..128).map(|j| (sent[j / 8] ^ zeros[j / 8]) >> (j % 8) & 1).collect()
@@ -444,7 +446,7 @@ mod tests {
         };
         let mut of_the_entry = before.clone();
         of_the_entry.go_to(3).unwrap();
-        assert_eq!(read(&of_the_entry), chosen, "the test reads as a thief would");
+        assert_eq!(read(&of_the_entry), chosen, "keys of the entry reveal its choices");
         let guessed = read(&behind).iter().zip(&chosen).filter(|(read, chosen)| read == chosen).count();
         assert!((32..96).contains(&guessed), "{guessed} of 128");
         let mut thief = R::restored(&series, behind).unwrap();

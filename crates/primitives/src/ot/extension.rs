@@ -1,5 +1,5 @@
 //! Correlated OT extension: from 128 base OTs to any number of OTs whose two labels differ by one offset,
-//! which the sender chooses. IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency check of
+//! which the sender chooses. It is IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency check of
 //! SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192) for k = 1.
 //!
 //! ```text
@@ -7,44 +7,45 @@
 //!                          x~ and t~_0 … t~_127, for a check whose seed is a hash of the rows
 //! ```
 //!
-//! `x` are the receiver's choice bits and a block of 128 random ones. The sender has `k_{Δ_i}` from base OT
-//! i, and so `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`. Column j of these rows is
-//! its label `R_j`, and column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. 16 bytes an OT, receiver to
-//! sender.
+//! `x` consists of the receiver's choice bits and a block of 128 random bits. The sender has `k_{Δ_i}` from
+//! base OT i, and so `q_i = PRG(k_{Δ_i}) ⊕ Δ_i·u_i = t_i ⊕ Δ_i·x` with `t_i = PRG(k0_i)`. Column j of these
+//! rows is its label `R_j`, and column j of the receiver's rows is `T_j = R_j ⊕ x_j·Δ`. An OT costs 16 bytes,
+//! from the receiver to the sender.
 //!
 //! # The check
 //!
-//! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both hash
-//! every row with `h`, a sum over its blocks: each is multiplied by a random element of GF(2^128) from a
-//! seed, and the last, random one is added unchanged. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every
-//! i, all in one go and in constant time. The seed is a hash of the session, of the number of the call's
-//! first block and of all rows, a random oracle's answer (Fiat–Shamir), so that everything is one message.
+//! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both parties
+//! hash every row with a function `h`. It multiplies each block by a random element of GF(2^128) from a seed,
+//! and adds the last, random block unchanged. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, in
+//! constant time and with one result. The seed is a hash of the session, of the number of the call's first
+//! block and of all rows (Fiat–Shamir), so everything fits into one message.
 //!
 //! **Cheats that survive.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i
-//! ⊕ h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters; for each of the g rows
-//! with `d_i ≠ 0` the receiver has named the bit Δ_i. So it survives with probability 2^-g, and then knows
-//! these g bits: nothing that 2^-g guesses would not give (the lowest bit is 1 and known anyway). All other
-//! rows have `h(x_i) = x~`. Two different ones of them hash alike with probability 2^-128, as `h` is linear
-//! and was drawn later. Some pair of the 128 rows does so with probability at most 2^[`CHECK_LOG2`], for each
-//! set of rows that the receiver asks the oracle about: a receiver that tries 2^q sets succeeds with
-//! probability 2^(q - 115). (Repeated tries do not help it to guess bits of Δ: earlier messages hide Δ, and a
-//! wrong answer ends the session.) Then they contain one x, which is the receiver's input, and it knows how
-//! far the labels deviate in the g named rows: it holds `R_j ⊕ x_j·Δ` and no other label. This is the
-//! functionality that Roy proves sufficient: correlated OT whose receiver may guess bits of Δ and is caught
-//! if it is wrong.
+//! ⊕ h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters. For each of the g rows
+//! with `d_i ≠ 0` the receiver has guessed the bit Δ_i. So it survives with probability 2^-g, and then knows
+//! these g bits. It could also have guessed them with this probability. (The lowest bit is always 1.) All
+//! other rows have `h(x_i) = x~`. Two different ones have the same hash with probability 2^-128, because `h`
+//! is linear and drawn later. For one set of rows that the receiver submits to the oracle, some pair of the
+//! 128 rows collides with probability at most 2^[`CHECK_LOG2`]. A receiver that tries 2^q sets succeeds with
+//! probability 2^(q - 115). (Repeated tries do not help to guess bits of Δ: earlier messages hide Δ, and a
+//! wrong answer ends the session.) If no pair collides, these rows contain the same x, which is the
+//! receiver's input. The receiver knows how the g guessed rows change the labels, so it has `R_j ⊕ x_j·Δ` and
+//! no other label. Roy proves that this functionality is sufficient: correlated OT whose receiver may guess
+//! bits of Δ and is caught by a wrong guess.
 //!
-//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead; the proof that this suffices is
-//! wrong, as Roy shows. Here each row is compared.
+//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead. Roy shows that the proof of this
+//! check is wrong. Here each row is compared.
 //!
 //! **The information in the answer.** The random block hides x in x~, and the sender can compute `t~_i =
 //! h(q_i) ⊕ Δ_i·x~` itself.
 //!
-//! A failed check has told the receiver something about Δ, so the base OTs are spent with it: the sender
-//! refuses to go on.
+//! A failed check has revealed something about Δ to the receiver. So the base OTs cannot be used again, and
+//! the sender refuses all further calls.
 //!
 //! The labels are correlated by design. [`CotSender::keys`] and [`CotReceiver::keys`] hash them into
-//! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
-//! far, and over the OT's number). Unhashed they must never be keys.
+//! independent OTs. The hash is BLAKE3, modelled as a random oracle. Its key depends on the series and on all
+//! rows so far, and its input is the OT's number and label. Labels must not be used as keys without this
+//! hash.
 
 use brickwork_kernels::Secrets;
 
@@ -59,33 +60,34 @@ use brickwork_wire::Channel;
 
 pub use super::rows::{CHECK_LOG2, KeysAgain, msg};
 
-/// The party that chooses the offset.
+/// The sender of a series, which chooses the offset.
 pub struct Sender {
     side: SenderSide,
 }
 
-/// The party that chooses the bits.
+/// The receiver of a series, which chooses the bits.
 pub struct Receiver {
     side: ReceiverSide,
 }
 
-/// Returns the keys of the streams of which the sender has one of two: a leaf of each tree.
+/// Returns the keys of the sender's streams: one leaf of each tree of two leaves.
 fn known(seeds: &[Seed]) -> Forward {
     assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
     Forward::of_setup(seeds.iter().map(Seed::bits).collect())
 }
 
-/// Returns the keys of all streams: the one that makes the row is leaf 1.
+/// Returns the keys of all streams. Leaf 1 of a tree makes the receiver's row.
 fn both(pairs: &[[Seed; 2]]) -> Forward {
     assert_eq!(pairs.len(), ROWS, "one pair for each bit of the offset");
-    // Allocated with its full length, because a growing vector leaves copies behind.
+    // The list has its final capacity, because a growing list leaves copies behind.
     let mut keys = Vec::with_capacity(2 * ROWS);
     pairs.iter().for_each(|[zero, one]| keys.extend([one.bits(), zero.bits()]));
     Forward::of_setup(keys)
 }
 
 impl Sender {
-    /// Makes a sender from the seeds that base OTs gave for the bits of `delta`, least significant first.
+    /// Makes a sender from the seeds of base OTs in which it chose by the bits of `delta`, least significant
+    /// first.
     ///
     /// # Panics
     /// If there are not 128 seeds.
@@ -99,7 +101,7 @@ impl CotSender for Sender {
 
     const CHECK_LOG2: f64 = CHECK_LOG2;
 
-    /// Nothing is sent: the seeds are all that is needed.
+    /// The sender needs only the seeds, so nothing is sent.
     fn set_up(_: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
         Ok(Sender::new(series, offset, seeds))
     }
@@ -141,7 +143,7 @@ impl Receiver {
     /// Makes a receiver from the pairs of seeds of the base OTs that this party sent.
     ///
     /// # Errors
-    /// [`Error::Resource`] if the operating system has no randomness.
+    /// [`Error::Resource`] if the system gives no randomness.
     ///
     /// # Panics
     /// If there are not 128 pairs.
@@ -149,13 +151,13 @@ impl Receiver {
         Ok(Receiver { side: ReceiverSide::new(series, 1, both(seeds))? })
     }
 
-    /// Returns the data to compute the next keys of [`CotReceiver::keys`] again.
+    /// Returns the data to recompute keys, from the next call of [`CotReceiver::keys`] on.
     pub fn keys_again(&self) -> KeysAgain {
         self.side.keys_again()
     }
 
-    /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
-    /// honest parties leave them alone.
+    /// Does the same as [`CotReceiver::extend`]; `alter` changes each chunk of rows before it is sent and
+    /// hashed. Only tests change anything.
     fn extend_altered(
         &mut self,
         channel: &mut Channel,
@@ -173,7 +175,7 @@ impl Receiver {
 impl CotReceiver for Receiver {
     const KEYS: usize = 2 * ROWS;
 
-    /// Nothing is sent: the seeds are all that is needed.
+    /// The receiver needs only the seeds, so nothing is sent.
     fn set_up(_: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
         Receiver::new(series, seeds)
     }
@@ -239,8 +241,8 @@ mod tests {
         run_altered(sender, receiver, choices, |_| {}, tamper)
     }
 
-    /// Runs a receiver that changes its rows and knows the check's seed for its own messages, and then
-    /// changes its messages, too.
+    /// Runs a receiver that changes its rows, computes the check for the changed rows, and then changes its
+    /// messages too.
     fn run_altered(
         sender: &mut Sender,
         receiver: &mut Receiver,
@@ -281,16 +283,16 @@ mod tests {
         (0..count).map(|_| rng.below(2) as u8).collect()
     }
 
-    /// Against the ideal functionality: T = R ⊕ b·Δ, and R fresh in every call.
+    /// Compares with the ideal functionality: T = R ⊕ b·Δ, with a fresh R in every call.
     #[test]
     fn labels_differ_by_the_offset_where_the_choice_is_1() {
         let (mut sender, mut receiver, delta) = deal();
         let mut seen = std::collections::HashSet::new();
-        // Together with the random block, this fills a chunk.
+        // With the random block, these OTs fill a chunk.
         let chunk = BLOCK * (CHUNK - 1);
         for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
             let labels = honest(&mut sender, &mut receiver, delta, &random_choices(count));
-            assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label came twice");
+            assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label occurs twice");
         }
     }
 
@@ -300,9 +302,9 @@ mod tests {
         honest(&mut sender, &mut receiver, delta, &random_choices(131_072));
     }
 
-    /// A receiver that uses another choice in g rows names g bits of the offset: it survives with probability
-    /// 2^-g, which is measured from both sides, so it really cheats. It may name either value of a bit; the
-    /// lowest bit it knows.
+    /// A receiver that uses other choices in g rows guesses g bits of the offset, and survives with
+    /// probability 2^-g. The test guesses both values of the bits, so the cheat really depends on them. The
+    /// lowest bit of the offset is known and left out.
     #[test]
     fn row_02_inconsistent_rows_survive_as_often_as_bits_are_guessed() {
         for named in 0..=1u8 {
@@ -313,8 +315,8 @@ mod tests {
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
                     let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
                     let alter = |u: &mut Corrections| {
-                        // In the last block, whose hash is itself, so that the other bit can be named in the
-                        // answer.
+                        // Changes the last block: it is added to the hash unchanged, so the answer can be
+                        // adapted to a bit of 1.
                         rows.iter().for_each(|&i| *u.at(i, 2).unwrap() ^= lie);
                     };
                     let tamper: Tamper = Box::new(move |tag, bytes| {
@@ -327,7 +329,7 @@ mod tests {
                     assert_eq!(
                         passed,
                         rows.iter().all(|i| (delta.bits() >> i) as u8 & 1 == named),
-                        "nothing but the guesses counts"
+                        "only the guesses matter"
                     );
                     survived += usize::from(passed);
                 }
@@ -341,7 +343,8 @@ mod tests {
         }
     }
 
-    /// As independent OTs: the receiver's key is the chosen one of the pair, and no key comes twice.
+    /// The keys are those of independent OTs: the receiver has the chosen key of each pair, and no key occurs
+    /// twice.
     #[test]
     fn keys_are_the_chosen_ones_and_independent() {
         let (mut sender, mut receiver, _) = deal();
@@ -362,14 +365,14 @@ mod tests {
         }
     }
 
-    /// A deviation in the choices proper is hashed: the answer cannot be patched with a guess of one bit of
-    /// the hash.
+    /// Blocks of choices are multiplied by random elements, so an answer cannot be adapted to a change in
+    /// them.
     #[test]
     fn row_02_a_deviation_in_any_block_is_seen() {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(17) {
             let (mut sender, mut receiver, _) = deal();
-            // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
+            // The offset's lowest bit is 1, so every change of row 0 must be noticed.
             let alter = |u: &mut Corrections| {
                 u.at(0, position).into_iter().for_each(|u| *u ^= 1);
             };
@@ -380,8 +383,8 @@ mod tests {
         }
     }
 
-    /// Rows that are changed after they were hashed are detected: the sender's challenge depends on the
-    /// received rows.
+    /// Rows that are changed after they were hashed are detected, because the sender hashes the rows that it
+    /// received.
     #[test]
     fn row_02_the_question_follows_from_the_rows_that_arrived() {
         for byte in [0, 16 * 64 + 3, 16 * 2 * ROWS - 1] {
@@ -397,7 +400,7 @@ mod tests {
 
     #[test]
     fn row_02_wrong_answers_are_refused_and_the_sender_is_done() {
-        // x~ (seen in row 0 at least), and t~ of some rows.
+        // Changes x~, which row 0 always reveals, and t~ of some rows.
         for word in [0, 1, 5, 64, 128] {
             for bit in [0, 61, 127] {
                 let (mut sender, mut receiver, _) = deal();
@@ -442,7 +445,7 @@ mod tests {
         assert!(refused(run(&mut sender, &mut receiver, &[1; 200], Some(replay)).0));
     }
 
-    /// Two answers about the same choices have nothing in common from which a sender could learn.
+    /// Two answers about the same choices are unrelated, so a sender learns nothing from them.
     #[test]
     fn row_27_answers_are_masked_afresh() {
         let (mut sender, mut receiver, delta) = deal();
@@ -460,8 +463,8 @@ mod tests {
         assert_eq!(answers.lock().unwrap().len(), 3);
     }
 
-    /// Two calls that give the same labels, from the same base OTs in the same session, give other keys: a
-    /// sender can predict none before the rows come.
+    /// Two calls with the same base OTs, session and labels give different keys. So a sender cannot predict a
+    /// key before it receives the rows.
     #[test]
     fn row_29_no_key_is_known_before_the_rows_are() {
         let (sender, receiver, delta) = deal();
@@ -480,11 +483,11 @@ mod tests {
         });
         assert!(got[0].0[..] == got[1].0[..], "the same labels");
         let keys = got.iter().flat_map(|(_, pairs)| pairs.iter().flatten()).map(|key| *key.as_bytes());
-        assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
+        assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "no key occurs twice");
     }
 
-    /// Row 16: a party without an entered range makes no OT and no key, and sends nothing. Numbers of keys
-    /// are drawn, so none is used for two OTs.
+    /// Row 16: a party without an entered range makes no OT and no key, and sends nothing. Each key has a
+    /// number of its own, so no key is used for two OTs.
     #[test]
     fn row_16_nothing_is_made_behind_the_end_of_a_range() {
         let (mut sender, mut receiver, delta) = deal();
@@ -504,7 +507,7 @@ mod tests {
         assert_eq!((left.sent_bytes(), right.sent_bytes()), (0, 0));
     }
 
-    /// Two series of a session count apart: both enter the ranges of one entry.
+    /// Two series of a session have separate counters: both enter the ranges of one entry.
     #[test]
     fn row_16_series_in_both_directions_enter_one_entry() {
         let (mut sender, mut receiver, delta) = deal();

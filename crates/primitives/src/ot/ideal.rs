@@ -1,5 +1,5 @@
-//! Ideal correlated OTs, for tests: a sender that draws both labels and sends them, and a receiver that looks
-//! at one of each pair.
+//! Ideal correlated OTs for tests: the sender draws both labels and sends them, and the receiver reads one of
+//! each pair.
 
 use brickwork_testing::Replayable as _;
 
@@ -14,7 +14,7 @@ use brickwork_wire::{Channel, Tag};
 
 const PAIRS: Tag = Tag(231);
 
-/// Keys: hashes of the OT's number and label.
+/// Keys that are hashes of the OT's number and label.
 struct Keys {
     series: Series,
     next: u64,

@@ -1,53 +1,52 @@
-//! The hardness of LPN over F_2 with regular noise: the costs of the known attacks, as base-2 logarithms.
+//! The hardness of LPN over F_2 with regular noise: costs of the known attacks, as base-2 logarithms.
 //!
-//! The attacker has n samples `b = A·s + e` with k unknown bits s, and n = t·β positions of which each block
-//! of β has exactly one error. All costs are operations as the papers count them, memory for nothing, each
-//! for an attack that is told n, k and t:
+//! The attacker has n samples `b = A·s + e`, with k unknown bits s. The samples form t blocks of β, so n =
+//! t·β, and each block of e contains exactly one error. Costs are numbers of operations, as the papers count
+//! them; memory is free. Each attack knows n, k and t:
 //!
-//! * *guess*: k samples without errors, with linear algebra for nothing. No attack that begins with such a
-//!   guess is below it, however it shares work between guesses.
-//! * *guess within part of the columns*: rows have few ones, so of some sets of columns there are as many
-//!   rows that lie within the set as it has columns, and these samples alone need be without errors. How
-//!   small such a set can be follows from the expected number of such sets; finding one, and linear algebra,
-//!   for nothing.
+//! * *guess*: draws k samples and hopes that they contain no error; linear algebra is free. Every attack that
+//!   begins with such a guess costs at least this much, even if it shares work between guesses.
+//! * *guess within part of the columns*: rows have few ones, so some sets of columns contain as many whole
+//!   rows as columns. Then only these samples must be free of errors. The expected number of such sets bounds
+//!   how small a set can be. Finding a set is free, and so is linear algebra.
 //! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
-//!   decoding with collisions of p errors on l positions) and *BJMM* (with representations). The source is
-//!   Liu, Wang, Yang, Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*,
-//!   EUROCRYPT 2024 (eprint 2022/712), sections on the non-asymptotic costs. Regular noise has one parity a
-//!   block known, so they are against n - t samples of k - t unknown bits.
-//! * *algebraic*: Briaud and Øygarden, EUROCRYPT 2023 (eprint 2023/176): in f blocks μ places are guessed to
-//!   be without error, and a Macaulay matrix of the degree at which the system is expected to be solved is
-//!   taken for block Wiedemann's.
+//!   decoding with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang,
+//!   Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint
+//!   2022/712), sections on the non-asymptotic costs. Regular noise reveals one parity of each block, so
+//!   these attacks have n - t samples of k - t unknown bits.
+//! * *algebraic*: Briaud and Øygarden, EUROCRYPT 2023 (eprint 2023/176). The attacker guesses that μ places
+//!   in each of f blocks contain no error. It then solves a Macaulay matrix with block Wiedemann, at the
+//!   smallest degree at which the system is expected to be solvable.
 //! * *hybrid*: Wang, Wang, Yang, Liu, Yu, Zhang, Wang, ASIACRYPT 2025 (eprint 2025/1284). The attacker
-//!   guesses u places a block to be without error (in f blocks u + 1), tries q blocks out whole, and solves
-//!   quadratic equations in the rest by linearization.
+//!   guesses that u places of each block contain no error (u + 1 in f blocks). It tries all positions of the
+//!   error in q blocks, and solves quadratic equations for the rest by linearization.
 //!
-//! We had the formulas from the papers' public estimators and descriptions, not all of the papers; the tests
-//! compare with the figures that these publish.
+//! The formulas come from the papers' public estimators and descriptions, because not all papers were
+//! available. The tests compare the results with published figures.
 
-/// An instance: regular noise in blocks of a power of two.
+/// An LPN instance with regular noise, in blocks whose size is a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lpn {
-    /// k: unknown bits.
+    /// k, the number of unknown bits.
     pub dimension: u64,
-    /// t: blocks, with an error each.
+    /// t, the number of blocks; each contains one error.
     pub blocks: u64,
-    /// β: samples of a block.
+    /// β, the number of samples in a block.
     pub block: u64,
-    /// Ones of a row of the matrix, if these are few: the bits that a sample adds up.
+    /// The number of ones in a row of the matrix, if it is small: a sample adds up this many bits.
     pub ones: Option<u64>,
 }
 
 /// The cost of an attack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// The attack.
+    /// The name of the attack.
     pub attack: &'static str,
     /// Base-2 logarithm of the operations.
     pub bits: f64,
 }
 
-/// Exponent of linear algebra.
+/// The exponent of linear algebra.
 const OMEGA: f64 = 2.8;
 
 /// ln Γ(x) for x >= 1, by Stirling's series above 16.
@@ -62,11 +61,11 @@ fn ln_gamma(mut x: f64) -> f64 {
     (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - below
 }
 
-/// log2 of n over m; of none there is no way.
+/// log2 of the binomial coefficient n over m, or minus infinity if it is 0.
 fn choose(n: f64, m: f64) -> f64 {
     match m {
         _ if m < 0.0 || m > n => f64::NEG_INFINITY,
-        // Exactly where the series would cancel.
+        // For small m the product is exact, where the series would cancel.
         _ if m <= 64.0 => (0..m as u64).map(|i| ((n - i as f64) / (m - i as f64)).log2()).sum(),
         _ => (ln_gamma(n + 1.0) - ln_gamma(m + 1.0) - ln_gamma(n - m + 1.0)) / std::f64::consts::LN_2,
     }
@@ -78,7 +77,7 @@ fn add(terms: &[f64]) -> f64 {
     most + terms.iter().map(|term| (term - most).exp2()).sum::<f64>().log2()
 }
 
-/// n samples of k unknown bits with t errors anywhere: attacks on exact noise.
+/// n samples of k unknown bits, with t errors at any positions: exact noise.
 #[derive(Clone, Copy)]
 struct Exact {
     n: f64,
@@ -87,7 +86,7 @@ struct Exact {
 }
 
 impl Exact {
-    /// k samples without errors are drawn, at 1 operation a draw.
+    /// The inverse probability that k random samples contain no error, at one operation a draw.
     fn guess(self) -> f64 {
         choose(self.n, self.t) - choose(self.n - self.k, self.t)
     }
@@ -96,20 +95,20 @@ impl Exact {
         self.guess() + OMEGA * self.k.min(self.n - self.k).log2()
     }
 
-    /// With `s` of the unknown bits guessed.
+    /// The cost after `s` of the unknown bits have been guessed.
     fn statistical_decoding(self, s: f64) -> f64 {
         let k = self.k - s;
         let bias = ((self.n - self.t + 1.0) / (self.n - k - self.t)).log2();
         (k + 1.0).log2() + 2.0 + 2.0 * self.t * bias
     }
 
-    /// Gaussian elimination down to l further rows, as information-set decoders do it.
+    /// The cost of Gaussian elimination down to l further rows, as information-set decoders perform it.
     fn elimination(self, l: f64) -> f64 {
         let rows = self.n - self.k - l;
         (rows * (self.n - self.k)).log2() - rows.log2().log2()
     }
 
-    /// Half of the p errors are on each side of k + l positions, the others elsewhere.
+    /// The cost if half of the p errors are in each half of k + l positions, and all other errors outside.
     fn stern_with(self, p: f64, l: f64) -> f64 {
         let side = choose(((self.k + l) / 2.0).floor() + 1.0, p / 2.0);
         let work = add(&[self.elimination(l), side + 1.0, 2.0 * side - l + 1.0]) + self.n.log2();
@@ -117,7 +116,8 @@ impl Exact {
         work - success.min(0.0)
     }
 
-    /// The best p and l: a merge is worth as much as both sides, so l is near log2 of a side.
+    /// The cost for the best p and l. A merge is balanced with its two sides, so l is near log2 of a side's
+    /// size.
     fn stern(self) -> f64 {
         let with = |p: u64| {
             let side = choose((self.k / 2.0).floor() + 1.0, p as f64 / 2.0);
@@ -128,7 +128,7 @@ impl Exact {
         (0..=12).step_by(2).map(with).fold(f64::MAX, f64::min)
     }
 
-    /// BJMM of depth 3: p2 errors on the lowest level, of which e2 and then e1 cancel.
+    /// The cost of BJMM of depth 3: p2 errors on the lowest level, of which e2 and then e1 cancel.
     fn bjmm_with(self, [p2, e2, e1]: [f64; 3], l: f64) -> f64 {
         let (all, p1) = (self.k + l, 2.0 * (p2 - e2));
         let p = 2.0 * (p1 - e1);
@@ -166,12 +166,12 @@ impl Exact {
 }
 
 impl Lpn {
-    /// Returns n: samples.
+    /// Returns n, the number of samples.
     pub fn samples(&self) -> u64 {
         self.blocks * self.block
     }
 
-    /// Without the parity that is known of each block.
+    /// Returns the instance without the known parity of each block.
     fn exact(&self) -> Exact {
         let t = self.blocks as f64;
         Exact { n: self.samples() as f64 - t, k: self.dimension as f64 - t, t }
@@ -204,25 +204,26 @@ impl Lpn {
         self.attacks().iter().map(|cost| cost.bits).fold(f64::INFINITY, f64::min)
     }
 
-    /// k - t positions without errors, spread over the blocks as evenly as can be: of whole numbers, the real
-    /// ones between do a little better.
+    /// The inverse probability that k - t positions, spread over the blocks as evenly as possible, contain no
+    /// error. It allows fractional numbers of positions in a block, which is slightly better for the
+    /// attacker.
     fn guess(&self) -> f64 {
         let (t, each) =
             (self.blocks as f64, (self.dimension as f64 - self.blocks as f64) / self.blocks as f64);
         -t * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
-    /// The fewest columns of which there may be as many rows within, as a part σ of k: sets of σk columns
-    /// have fewer than one in expectation below it. By the binomial distribution of the rows within a set, of
-    /// which each is there with probability σ^ones.
+    /// The smallest part σ of the columns that may contain as many whole rows as columns. Below it, the
+    /// expected number of such sets of σk columns is less than one. A row is within a set with probability
+    /// σ^ones, so the number of rows is binomial.
     fn part(&self) -> f64 {
         let (Some(ones), k) = (self.ones, self.dimension as f64) else { return 1.0 };
         let rows = self.samples() as f64 / k;
-        // For each column: log2 of the number of sets, and of the probability that this many rows are within.
+        // Per column: log2 of the number of sets, and of the probability that a set contains enough rows.
         let sets = |p: f64| -p * p.log2() - (1.0 - p) * (1.0 - p).log2();
         let divergence = |a: f64, b: f64| a * (a / b).log2() + (1.0 - a) * ((1.0 - a) / (1.0 - b)).log2();
         let exist = |p: f64| sets(p) >= rows * divergence(p / rows, p.powf(ones as f64));
-        // This part is in any set.
+        // For this part, every set is expected to contain enough rows.
         let (mut none, mut some) = (0.0, rows.powf(-1.0 / (ones as f64 - 1.0)));
         while some - none > 1e-9 {
             let middle = f64::midpoint(none, some);
@@ -231,16 +232,16 @@ impl Lpn {
         none
     }
 
-    /// As many samples without errors as that part has columns.
+    /// The cost of guessing as many samples without errors as that part has columns.
     fn guess_within(&self) -> f64 {
         let each = self.part() * self.dimension as f64 / self.blocks as f64;
         -(self.blocks as f64) * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
-    /// Counts the columns of the Macaulay matrix of this degree, with f blocks of which μ places are known,
-    /// and those that would be left of it if all equations of the degree were independent. They are the sums
-    /// of the coefficients of (1 + (β-μ-1)·z)^f · (1 + (β-1)·z)^(t-f) / (1 + z)^(n-k), and of the first two
-    /// factors alone.
+    /// Counts the columns of the Macaulay matrix of this degree, if μ places are known in each of f blocks.
+    /// Also counts the columns that would remain if all equations of the degree were independent. The counts
+    /// are the sums of the coefficients of (1 + (β-μ-1)·z)^f · (1 + (β-1)·z)^(t-f), without and with the
+    /// factor 1 / (1 + z)^(n-k).
     fn macaulay(&self, f: f64, mu: f64, degree: usize) -> [f64; 2] {
         const MOST: usize = 7;
         let (t, beta) = (self.blocks as f64, self.block as f64);
@@ -268,7 +269,8 @@ impl Lpn {
             for mu in 0..self.block - 1 {
                 let mu = mu as f64;
                 let solved = |f: u64| self.macaulay(f as f64, mu, degree)[1] <= 0.0;
-                // The fewest blocks for which the degree is enough: more cost more guesses than columns.
+                // Takes the fewest blocks that reach the degree, because guessing in more blocks costs more
+                // than it saves columns.
                 let (mut low, mut high) = (0, if mu > 0.0 { self.blocks.min((k / mu) as u64) } else { 0 });
                 if !solved(high) {
                     continue;
@@ -286,12 +288,12 @@ impl Lpn {
         best
     }
 
-    /// The cost with u places known of every block but q, and one more of f.
+    /// The cost with u known places in every block except q, and one more known place in f of these blocks.
     fn hybrid_with(&self, [u, q, f]: [f64; 3]) -> f64 {
         let (n, k) = (self.samples() as f64, self.dimension as f64);
         let (t, beta) = (self.blocks as f64, self.block as f64);
         let guessed = -(f * (1.0 - (u + 1.0) / beta).log2() + (t - q - f) * (1.0 - u / beta).log2());
-        // Unknowns that are left; those of the q blocks, and the others.
+        // The remaining unknowns: all, those of the q blocks, and the others.
         let left = k - t - (u + 1.0) * f - (t - f - q) * u;
         let rows = n - k - ((n - k) / (beta - 1.0)).floor() * (beta - u - 2.0);
         let gauss = (rows * (n - k) * (rows + left)).max(1.0).log2();
@@ -315,7 +317,7 @@ impl Lpn {
         let mut best = f64::MAX;
         for u in 0..self.block - 2 {
             for q in 0..=self.blocks.min(16) {
-                // The smallest f with enough quadratic equations, by halving the range.
+                // Finds the smallest f with enough quadratic equations by bisection.
                 let with = |f: u64| self.hybrid_with([u as f64, q as f64, f as f64]);
                 let (mut low, mut high) = (0, self.blocks - q);
                 while low < high {
@@ -343,8 +345,8 @@ mod tests {
         lpn.attacks().iter().find(|cost| cost.attack == attack).unwrap().bits
     }
 
-    /// The parameters that emp-ot chose in 2026, against the hybrid attack, the best one on each: the most
-    /// blocks for which it takes 2^128, 2^128.7 for the first.
+    /// The parameters that emp-ot chose in 2026 against the hybrid attack, which is the best attack on each
+    /// of them. They have the most blocks for which the attack costs 2^128, and 2^128.7 for the first.
     #[test]
     fn the_hybrid_attack_costs_what_others_say() {
         for (log_k, t, depth, bits) in
@@ -360,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Parameters of Ferret (2020), and those that emp-ot took before the hybrid attack and gave up.
+    /// Parameters of Ferret (2020), and those that emp-ot used until the hybrid attack was published.
     #[test]
     fn parameters_of_ferret() {
         let ferret = Lpn { dimension: 589_760, blocks: 1319, block: 1 << 13, ones: Some(10) };
@@ -370,7 +372,7 @@ mod tests {
     }
 
     /// Pooled Gauss against exact noise: the seven parameters of Boyle, Couteau, Gilboa and Ishai (CCS 2018),
-    /// as later comparisons list their cost.
+    /// with the costs in later comparisons.
     #[test]
     fn pooled_gauss_costs_what_others_say() {
         for (n, k, t, bits) in [
@@ -385,14 +387,14 @@ mod tests {
             let exact = Exact { n: f64::from(n), k: f64::from(k), t: f64::from(t) };
             let cost = exact.pooled_gauss();
             assert!(cost >= bits - 0.1 && cost < bits + 1.0, "{n} {k} {t}: {cost}");
-            // Collisions and representations help, the latter more.
+            // Collisions reduce the cost, and representations reduce it further.
             assert!(exact.stern() < cost && exact.bjmm() < exact.stern());
         }
     }
 
-    /// Where the algebraic attack was the best known one on regular noise, it costs as much as published or
-    /// up to five bits less, because the smallest degree is taken at which all independent equations would be
-    /// enough.
+    /// For parameters whose best published attack was the algebraic one, our cost is the published cost or up
+    /// to five bits less. We use the smallest degree at which all equations would suffice if they were
+    /// independent.
     #[test]
     fn the_algebraic_attack_costs_what_others_say() {
         for (n, k, t, bits) in [
@@ -417,29 +419,32 @@ mod tests {
         }
     }
 
-    /// The columns and the remaining ones, counted for a small system: 3 blocks of 4, 5 unknowns.
+    /// Counts all and the remaining columns for a small system: 3 blocks of 4, 5 unknowns.
     #[test]
     fn macaulay_matrices_are_counted_right() {
         let lpn = Lpn { dimension: 5, blocks: 3, block: 4, ones: None };
-        // 1 + 9 + 27 monomials; of 7 equations each takes one of degree 1 away, and so on.
+        // There are 1 + 9 + 27 monomials, and each of 7 equations removes one monomial of degree 1, and so
+        // on.
         let [columns, left] = lpn.macaulay(0.0, 0.0, 2);
         assert_eq!((columns, left), (37.0, 1.0 + (9.0 - 7.0) + (27.0 - 7.0 * 9.0 + 28.0)));
-        // One place of one block is known: 8 variables.
+        // One place of one block is known, so 8 variables remain.
         let [columns, _] = lpn.macaulay(1.0, 1.0, 2);
         assert_eq!(columns, 1.0 + 8.0 + (2.0 * 6.0 + 9.0));
     }
 
-    /// The probability of the guess is right: counted for a few blocks.
+    /// The cost of the guess matches its probability, computed for a few blocks.
     #[test]
     fn a_guess_is_right_as_often_as_blocks_allow() {
         let lpn = Lpn { dimension: 4 + 2 * 4, blocks: 4, block: 8, ones: None };
-        // Two of eight places of each block: three in four have no error.
+        // The guess takes two of eight places in each of four blocks; three blocks in four have no error
+        // there.
         assert!((lpn.guess() - 4.0 * (4.0_f64 / 3.0).log2()).abs() < 1e-12);
     }
 
-    /// Rows of few ones lie within part of the columns: with ten of them, as others take them, samples of two
-    /// thirds of the columns would do, and our guess would be below 2^128. A set as small as the part says
-    /// has as many rows as columns if it may choose them, and a random one of the part where any has them.
+    /// Rows with few ones can lie within part of the columns. With ten ones, as others use, samples within
+    /// two thirds of the columns would suffice, and the guess would cost less than 2^128. A set of the
+    /// computed size contains as many rows as columns if the set can be chosen freely, and a random set of
+    /// the size at which every set does.
     #[test]
     fn rows_of_few_ones_lie_within_part_of_the_columns() {
         let with = |ones| Lpn { dimension: 1 << 17, blocks: 1024, block: 1 << 10, ones: Some(ones) };
@@ -450,9 +455,8 @@ mod tests {
             assert!(lpn.guess_within() < lpn.guess() && lpn.bits() == lpn.guess_within());
         }
         assert_eq!(Lpn { ones: None, ..with(10) }.part(), 1.0);
-        // Columns that fewest rows need are taken out one by one, with all of their rows. The set is too
-        // large as long as there are fewer rows than columns, and the set that is left at the end is no
-        // smaller than the part.
+        // The test removes the column that the fewest rows need, with all of these rows, until there are as
+        // many rows as columns. The remaining set cannot be smaller than the computed part.
         let (k, samples, mut rng) = (1 << 11, 1 << 14, Rng::replayable("test code"));
         let rows: Vec<[usize; 10]> =
             (0..samples).map(|_| std::array::from_fn(|_| rng.below(k) as usize)).collect();

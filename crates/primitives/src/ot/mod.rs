@@ -1,5 +1,4 @@
-//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of
-//! them.
+//! Oblivious transfer: base OTs from elliptic curves or lattices, and correlated OTs in any number.
 
 pub mod base;
 pub mod chosen;
@@ -20,15 +19,15 @@ pub use rows::msg;
 use brickwork_base::{Malformed, cheats};
 use brickwork_wire::Tag;
 
-/// Base OT, both directions: the sender's point and the receiver's points; or the receiver's keys, and the
-/// sender's ciphertexts.
+/// Base OT, in both directions. From curves: the sender's point and the receiver's points. From lattices: the
+/// receiver's keys, and then the sender's ciphertexts.
 pub const BASE_OT: Tag = Tag(16);
 
-/// Base OTs that a series of correlated ones is made of: the bits of the offset.
+/// The number of base OTs of a series of correlated OTs: one for each bit of the offset.
 pub const BASE_OTS: usize = 128;
 
-/// The party that sends, in base OTs or in correlated ones. Two series in a session, one each way, have
-/// nothing to do with each other.
+/// The sender of a series, of base OTs or of correlated OTs. A session may have one series in each direction;
+/// they are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The garbler sends: the evaluator chooses.
@@ -38,7 +37,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns the other series.
+    /// Returns the opposite direction.
     pub fn other(self) -> Self {
         match self {
             Direction::GarblerSends => Direction::EvaluatorSends,
@@ -48,17 +47,18 @@ impl Direction {
 }
 
 cheats! {
-    /// Cheats in an oblivious transfer.
+    /// The ways to cheat in an oblivious transfer.
     pub enum Cheat of "oblivious transfer" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Base OT (Masny–Rindal 2019): a message holds an encoding of no point of the group.
+        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is no point of the group.
         BaseOtPoint = "base OT: not a point of the group",
-        /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
+        /// Base OT (Masny–Rindal 2019): a message contains the identity, whose key everybody knows.
         BaseOtIdentity = "base OT: the identity instead of a point",
-        /// Base OT (Masny–Rindal 2019) from lattices: a message holds a number that is not below the modulus.
+        /// Base OT (Masny–Rindal 2019) from lattices: a message contains a number that is not below the
+        /// modulus.
         BaseOtVector = "base OT: not a vector of the module",
-        /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
+        /// OT extension (Roy 2022): the receiver's rows contain different choices.
         OtExtension = "OT extension: inconsistent choices",
     }
 }

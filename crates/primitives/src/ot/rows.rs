@@ -1,12 +1,13 @@
-//! The part that OT extensions share, for rows of any origin: 128 rows at the sender, whose columns are its
-//! labels, and a check of each row (module [`extension`](super::extension) has the argument).
+//! The common part of all OT extensions, whatever the origin of the rows. The sender has 128 rows, whose
+//! columns are its labels, and checks each row (module [`extension`](super::extension) has the argument).
 //!
-//! A row of the sender's is `q = t ⊕ Δ_i·x`, where t is the receiver's and x its choices, a bit each, and a
-//! block of random ones behind them. The receiver sends corrections to make it so: a row of them for each
-//! tree of streams, which makes a row or several.
+//! A row of the sender is `q = t ⊕ Δ_i·x`, with the receiver's row t. x are the receiver's choices, one bit
+//! for each OT, and a block of random bits after them. The receiver sends corrections that make all rows
+//! contain the same x: one row of corrections for each tree of streams, which makes one or more rows of the
+//! sender.
 //!
-//! Rows are made in tiles of 512 OTs, in the place of the labels that they will become. When the check's seed
-//! is known, each tile is hashed and transposed in place: a label is written twice and read once.
+//! Rows are made in tiles of 512 OTs, in the memory of the labels that they will become. When the check's
+//! seed is known, each tile is hashed and transposed in place. So a label is written twice and read once.
 
 use std::ops::Range as Span;
 
@@ -30,69 +31,70 @@ use brickwork_wire::Channel;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Receiver: rows of one block for each 128 OTs, and one more; in chunks, and in these tile by tile.
+    /// From the receiver: a block of each row of corrections for each 128 OTs, and one more, in chunks that
+    /// are ordered by tiles.
     pub const ROWS: Tag = Tag(24);
-    /// Receiver, at the beginning of a series whose rows come from trees: the values that complete the
-    /// sender's trees.
+    /// From the receiver, when a series with trees is set up: the values that complete the sender's trees.
     pub const TREES: Tag = Tag(25);
-    /// Receiver: x~, then t~ of each row.
+    /// From the receiver: x~, then t~ of each row.
     pub const CHECK: Tag = Tag(26);
 }
 
-/// Rows: base OTs, bits of the offset.
+/// The number of rows, base OTs, and bits of the offset.
 pub(super) const ROWS: usize = BASE_OTS;
-/// Bits of a block.
+/// The number of bits in a block.
 pub(super) const BLOCK: usize = 128;
-/// OTs of a tile.
+/// The number of OTs in a tile.
 const OTS: usize = BLOCK * TILE_BLOCKS;
-/// Tiles of a chunk.
+/// The number of tiles in a chunk.
 const CHUNK_TILES: usize = CHUNK / TILE_BLOCKS;
-/// The counter of blocks of 128 OTs: seeds that are used for several entries of a log draw those of each from
+/// The counter of blocks of 128 OTs. A log uses the same seeds for several entries, and each entry draws from
 /// its own range.
 const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
-/// The counter of hash keys: of OTs that are made independent, each has a number of its own.
+/// The counter of keys: each OT that is hashed has a number of its own.
 const KEYS: Counter = Counter::new("hash keys of OTs", 45);
 
-/// The names of both counters of a series whose number is not 0.
+/// The names of both counters for a series whose number is not 0.
 const NUMBERED: [[&str; 2]; MOST_SERIES - 1] = [
     ["blocks of OTs, series 1", "hash keys of OTs, series 1"],
     ["blocks of OTs, series 2", "hash keys of OTs, series 2"],
     ["blocks of OTs, series 3", "hash keys of OTs, series 3"],
 ];
 
-/// The counters of blocks and of hash keys of a series: a session may have several in a direction.
+/// Returns the counters of blocks and of hash keys of a series. A session may have several series in a
+/// direction.
 fn counters(series: &Series) -> [Counter; 2] {
     let named = |[blocks, keys]: [&'static str; 2]| [BLOCKS.named(blocks), KEYS.named(keys)];
     match (series.sender(), series.number()) {
         (Direction::GarblerSends, 0) => [BLOCKS, KEYS],
         (Direction::GarblerSends, number) => named(NUMBERED[number - 1]),
         (Direction::EvaluatorSends, number) => {
-            assert_eq!(number, 0, "one series that the evaluator sends");
+            assert_eq!(number, 0, "the evaluator sends one series only");
             named(["blocks of OTs that the evaluator sends", "hash keys of OTs that the evaluator sends"])
         }
     }
 }
 
-/// The range of a counter for seeds that are new.
+/// The range of a counter for new seeds.
 fn of_setup(counter: &Counter) -> Range {
     Ranges::of_setup().take(counter).expect("nothing is taken")
 }
-/// Blocks of a row that are computed and sent at a time.
+/// The number of blocks of a row that are computed and sent at a time.
 pub(crate) const CHUNK: usize = 128;
 
-/// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of
-/// the offset the receiver has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may
-/// try more sets than one before it sends any, at the price of hashing each.
+/// The base-2 logarithm of the probability that the check misses different rows, other than by guesses of the
+/// offset. It is 2^-128 for each of less than 2^13 pairs of rows, for one set of rows. The receiver may try
+/// several sets before it sends one, but must hash each.
 pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
-/// Makes a key of a label; counts, so that no two OTs share a hash. The hash changes after each call: until
-/// it has the receiver's rows, a sender cannot know the keys of its choices. Otherwise, with an offset of few
-/// ones, it could know R_j or R_j ⊕ Δ before, and so everything that depends on both keys; it would repeat
-/// base OTs until the result suits it.
+/// Hashes labels into keys. It counts, so that no two OTs have the same hash. The hash changes after each
+/// call, so a sender cannot know the keys of its choices before it has the receiver's rows. Otherwise, with
+/// an offset of few ones, it could know R_j or R_j ⊕ Δ beforehand, and everything that depends on both keys.
+/// It could then repeat base OTs until the result suits it.
 ///
-/// An entry brings new numbers and does not change the hash. A fresh hash would be one that the sender knew
-/// when it chose the offset, until the entry's first call. So keys depend on all calls of a session so far,
-/// which are the same at both ends, and not on the entry alone.
+/// An entry brings new numbers and keeps the hash. If each entry began with a fresh hash, the sender would
+/// know this hash when it chose the offset. So keys depend on all calls of a session so far, which are the
+/// same at both parties.
 struct KeyHash {
     key: [u8; 32],
     numbers: Range,
@@ -104,13 +106,13 @@ impl KeyHash {
         KeyHash { key, numbers: of_setup(&KEYS) }
     }
 
-    /// After a call whose check had this seed, a hash of its rows.
+    /// Includes a call, whose check has this seed, in the hash. The seed is a hash of the call's rows.
     fn follow(&mut self, seed: &Seed) {
         let before = [&self.key[..], seed.as_bytes()].concat();
         self.key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs after a call", &before);
     }
 
-    /// The keys that labels of OTs `first`, `first + 1`, … stand for.
+    /// Returns the keys for the labels of OTs `first`, `first + 1`, ….
     fn keys(&self, first: u64, labels: impl Iterator<Item = Label>) -> Vec<Seed> {
         let hash = |(i, label): (u64, Label)| {
             let mut message = [0; 24];
@@ -126,8 +128,8 @@ impl KeyHash {
     }
 }
 
-/// The seed that makes keys of OTs again, of other labels than before: a party that gets to know the offset
-/// makes the keys that it did not choose.
+/// The data to recompute keys of OTs from other labels: a party that learns the offset computes the keys that
+/// it did not choose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Zeroize)]
 pub struct KeysAgain {
     key: [u8; 32],
@@ -135,14 +137,14 @@ pub struct KeysAgain {
 }
 
 impl KeysAgain {
-    /// Returns the keys of these labels, instead of those from number `skipped` on.
+    /// Returns the keys of these labels, with the numbers of the OTs from `skipped` on.
     pub fn keys(&self, skipped: usize, labels: &[Label]) -> Vec<Seed> {
         let hash = KeyHash { key: self.key, numbers: KEYS.none() };
         hash.keys(self.first + skipped as u64, labels.iter().copied())
     }
 }
 
-/// Gives the check's seed for the rows of calls.
+/// The random oracle that gives the check's seed for the rows of a call.
 struct Oracle([u8; 32]);
 
 impl Oracle {
@@ -150,7 +152,7 @@ impl Oracle {
         Oracle(*series.as_bytes())
     }
 
-    /// Makes room for a call that begins at this block, with this many rows of corrections.
+    /// Begins the hash for a call that starts at block `first`, with this many rows of corrections.
     fn call(&self, first: u64, corrections: usize) -> Question {
         let mut hash = LongHash::derived("brickwork 2026-11 OT extension challenge");
         hash.update(&self.0).update(&first.to_le_bytes()).update(&(corrections as u64).to_le_bytes());
@@ -158,7 +160,7 @@ impl Oracle {
     }
 }
 
-/// All rows of a call, of which the check's seed is a hash.
+/// The hash of all rows of a call, from which the check's seed is made.
 struct Question(LongHash);
 
 impl Question {
@@ -171,23 +173,23 @@ impl Question {
     }
 }
 
-/// Returns the number of blocks for this many OTs, including the random one.
+/// Returns the number of blocks for this many OTs, with the random block.
 pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
 
-/// The OTs that a call makes.
+/// The kind of OTs that a call makes.
 #[derive(Clone, Copy)]
 pub(super) struct Flavour {
-    /// The first tree chooses in the place of the receiver: its corrections are 0, and are not sent.
+    /// The choices are random: they come from the first tree, whose corrections are 0 and are not sent.
     pub random: bool,
-    /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit tells the choice. The
+    /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit is the choice. The
     /// offset's last bit is 1, so x is the difference of both rows in any case.
     pub last_bits: bool,
 }
 
-/// The positions of the rows of a call: the tiles that become whole labels, and those that are only the
-/// beginning of labels.
+/// The rows of a call in memory: whole tiles in the place of the labels, and the tiles of the last labels in
+/// a buffer of their own.
 struct Rows<'a> {
     whole: &'a mut [Tile],
     part: &'a mut [Label],
@@ -204,18 +206,18 @@ impl<'a> Rows<'a> {
         Rows { whole, part, rest: Zeroizing::new(vec![[0; OTS]; rest]), blocks }
     }
 
-    /// All tiles.
+    /// Returns the number of tiles.
     fn tiles(&self) -> usize {
         self.whole.len() + self.rest.len()
     }
 
-    /// The tiles of each message.
+    /// Returns the tiles of each message.
     fn chunks(&self) -> impl Iterator<Item = Span<usize>> + use<> {
         let all = self.tiles();
         (0..all).step_by(CHUNK_TILES).map(move |first| first..all.min(first + CHUNK_TILES))
     }
 
-    /// Calls `work` with tiles and their numbers, as many as lie side by side.
+    /// Calls `work` with runs of tiles that are adjacent in memory, and with their numbers.
     fn each(&mut self, tiles: Span<usize>, mut work: impl FnMut(Span<usize>, &mut [Tile])) {
         let border = self.whole.len().clamp(tiles.start, tiles.end);
         if tiles.start < border {
@@ -227,14 +229,14 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Returns the corrections of these tiles, this many rows, in a buffer.
+    /// Returns a buffer for `count` rows of corrections of these tiles.
     fn corrections<'r>(&self, room: &'r mut [TileRow], count: usize, tiles: &Span<usize>) -> Corrections<'r> {
         let blocks = TILE_BLOCKS * tiles.start..self.blocks.min(TILE_BLOCKS * tiles.end);
         Corrections { rows: &mut room[..count * tiles.len()], count, blocks }
     }
 
-    /// Hashes all rows, with `h` of this seed, and makes labels of them. With `first_row` that is row 0 of
-    /// the labels. Returns h of each row, and of the row x, if it is given.
+    /// Hashes all rows with the function `h` of this seed, and transposes them into labels. `first_row`
+    /// replaces row 0 of the labels. Returns h of row x, if it is given, and of each row.
     fn finish(
         mut self,
         seed: &Seed,
@@ -270,31 +272,31 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Corrections of a chunk, or room for them.
+/// The corrections of a chunk, or a buffer for them.
 pub(super) struct Corrections<'a> {
     rows: &'a mut [TileRow],
-    /// Rows of a tile.
+    /// The number of rows in a tile.
     count: usize,
-    /// Blocks of the call that the chunk has.
+    /// The blocks of the call that the chunk contains.
     blocks: Span<usize>,
 }
 
 impl Corrections<'_> {
-    /// Returns the correction of a row at a block of the call, if that is in this chunk.
+    /// Returns the correction of a row at a block of the call, if the chunk contains this block.
     #[cfg(test)]
     pub fn at(&mut self, row: usize, block: usize) -> Option<&mut u128> {
         let block = self.blocks.contains(&block).then(|| block - self.blocks.start)?;
         Some(&mut self.rows[block / TILE_BLOCKS * self.count + row][block % TILE_BLOCKS])
     }
 
-    /// Where the last tile's corrections begin, and how many blocks of each row the call has of it: of all
-    /// others four.
+    /// Returns the position of the last tile's corrections, and the number of blocks of each row in it. All
+    /// other tiles have four.
     fn last(&self) -> (usize, usize) {
         let full = (self.blocks.len() - 1) / TILE_BLOCKS;
         (TILE_BLOCKS * full * self.count, self.blocks.len() - TILE_BLOCKS * full)
     }
 
-    /// Puts the blocks of the last tile side by side that the call has. Returns the bytes to send.
+    /// Moves the used blocks of the last tile together. Returns the data to send.
     fn narrow(&mut self) -> &mut [u128] {
         let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
@@ -304,7 +306,7 @@ impl Corrections<'_> {
         &mut blocks[..start + self.count * width]
     }
 
-    /// Reverses it: missing bits are 0.
+    /// Reverses [`Corrections::narrow`], with zeros for the missing blocks.
     fn widen(&mut self) {
         let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
@@ -315,8 +317,8 @@ impl Corrections<'_> {
     }
 }
 
-/// The streams of a series for one entry of a log after the other. Their keys advance with the entries, so
-/// nobody can draw the streams of an earlier entry again from the contents of a store.
+/// The streams of a series, for one entry of a log at a time. The keys advance with the entries, so nobody
+/// can recompute the streams of an earlier entry from a store.
 struct Streams {
     levels: usize,
     keys: Forward,
@@ -324,13 +326,12 @@ struct Streams {
 }
 
 impl Streams {
-    /// Takes the keys of trees with this many levels.
     fn new(levels: usize, keys: Forward) -> Self {
         let trees = Trees::new(Kernel::best(), levels, keys.keys());
         Streams { levels, keys, trees }
     }
 
-    /// Continues with those of an entry.
+    /// Continues with the streams of an entry.
     fn enter(&mut self, ranges: &Ranges) -> Result<(), Error> {
         self.keys.go_to(ranges.entry())?;
         self.trees = Trees::new(Kernel::best(), self.levels, self.keys.keys());
@@ -338,12 +339,12 @@ impl Streams {
     }
 }
 
-/// Makes sure that a store has given as many keys as there are.
+/// Checks the number of keys in a store.
 pub(super) fn sound(keys: Forward, count: usize) -> Result<Forward, Error> {
     if keys.keys().len() == count { Ok(keys) } else { Err(malformed()) }
 }
 
-/// The sender's side of a series.
+/// The sender of a series, for every construction with rows.
 pub(super) struct SenderSide {
     pub delta: Delta,
     streams: Streams,
@@ -362,21 +363,21 @@ impl Drop for SenderSide {
 }
 
 impl SenderSide {
-    /// Begins a series of trees with this many levels, under new keys.
+    /// Begins a series with trees of this many levels, and new keys.
     pub fn new(series: &Series, delta: Delta, levels: usize, keys: Forward) -> Self {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let (streams, counters, blocks) = (Streams::new(levels, keys), counters(series), of_setup(&BLOCKS));
         SenderSide { delta, streams, counters, blocks, hash, oracle, sound: true }
     }
 
-    /// Resumes one that was kept: nothing is drawn under keys that are not new before a range is entered.
+    /// Restores a series. Its keys are not new, so it can draw nothing before it enters a range.
     pub fn restored(series: &Series, delta: Delta, levels: usize, keys: Forward) -> Self {
         let mut side = SenderSide::new(series, delta, levels, keys);
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
         side
     }
 
-    /// Returns the keys of the entries behind this one.
+    /// Returns the keys of the entries after this one.
     pub fn behind(&self) -> Forward {
         self.streams.keys.behind()
     }
@@ -387,15 +388,15 @@ impl SenderSide {
         self.streams.enter(ranges)
     }
 
-    /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
-    /// would make two loops of one that uses them, and the offset would be in its time (it did; `cargo xtask
-    /// constant-time` shows it).
+    /// Returns all ones or zero for each bit of the offset. The `black_box` hides from the compiler that
+    /// there are only two values. Otherwise it would split a loop by this value, and the loop's time would
+    /// depend on the offset, as `cargo xtask constant-time` has shown.
     fn masks(&self) -> Zeroizing<[u128; ROWS]> {
         let mask = |i: usize| (self.delta.bits() >> i & 1).wrapping_neg();
         std::hint::black_box(Zeroizing::new(std::array::from_fn(mask)))
     }
 
-    /// Does the same as [`SenderSide::call`]. If it fails, the buffer contains nothing secret.
+    /// Does the same as [`SenderSide::call`]. After an error, the buffer contains nothing secret.
     pub fn call_in(
         &mut self,
         channel: &mut Channel,
@@ -409,8 +410,8 @@ impl SenderSide {
         made
     }
 
-    /// Makes OTs of this flavour in the place of `labels`, which are erased when they are dropped: their
-    /// labels for choice 0.
+    /// Makes OTs of this flavour, and writes their labels for choice 0. After an error, `labels` may contain
+    /// secrets, which the caller erases.
     pub fn call(
         &mut self,
         channel: &mut Channel,
@@ -444,7 +445,7 @@ impl SenderSide {
         self.finish(channel, &question.seed(), &masks, rows, flavour)
     }
 
-    /// Receives the receiver's answer about all rows, and checks it. The rows become labels.
+    /// Receives the receiver's answer about all rows, checks it, and transposes the rows into labels.
     fn finish(
         &mut self,
         channel: &mut Channel,
@@ -468,12 +469,12 @@ impl SenderSide {
         Ok(())
     }
 
-    /// Returns a hash of all rows so far, which is another one after each call.
+    /// Returns a hash of all rows so far. It changes with each call.
     pub fn hashed(&self) -> [u8; 32] {
         self.hash.key
     }
 
-    /// Adds another message of the receiver to the data on which keys depend.
+    /// Includes another message of the receiver in the hash on which keys depend.
     pub fn follow(&mut self, seed: &Seed) {
         self.hash.follow(seed);
     }
@@ -494,13 +495,13 @@ impl SenderSide {
 }
 
 impl Flavour {
-    /// How many trees have corrections.
+    /// Returns the number of trees that have corrections.
     fn corrections(self, trees: &Trees) -> usize {
         trees.count() - usize::from(self.random)
     }
 }
 
-/// The receiver's side of a series.
+/// The receiver of a series, for every construction with rows.
 pub(super) struct ReceiverSide {
     streams: Streams,
     counters: [Counter; 2],
@@ -514,7 +515,7 @@ impl ReceiverSide {
     /// Does the same as [`SenderSide::new`].
     ///
     /// # Errors
-    /// [`Error::Resource`] if the operating system has no randomness.
+    /// [`Error::Resource`] if the system gives no randomness.
     pub fn new(series: &Series, levels: usize, keys: Forward) -> Result<Self, Error> {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let (streams, counters, blocks) = (Streams::new(levels, keys), counters(series), of_setup(&BLOCKS));
@@ -543,7 +544,7 @@ impl ReceiverSide {
         self.streams.enter(ranges)
     }
 
-    /// Returns the row x of these choices.
+    /// Returns row x for these choices.
     pub fn row(&mut self, choices: &[u8]) -> Secrets<TileRow> {
         let mut x = empty_row(choices.len());
         let blocks = x.as_flattened_mut();
@@ -552,15 +553,16 @@ impl ReceiverSide {
                 *block |= u128::from(choice & 1) << j;
             }
         }
-        // One fresh mask for one hash, or two answers would tell the difference of choices.
+        // Each call needs a fresh mask, because two answers with one mask would reveal the difference of
+        // choices.
         blocks[blocks_for(choices.len()) - 1] = self.rng.block();
         x
     }
 
-    /// Makes OTs of this flavour and overwrites `labels`: by the labels of the choices, which are the bits of
-    /// `x` from the lowest one on, and a random block after them. If a tree makes the choices, x becomes
-    /// these. Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave
-    /// them alone.
+    /// Makes OTs of this flavour, and overwrites `labels` with the labels of the choices. The choices are the
+    /// bits of `x`, from the lowest one on, followed by a random block. If a tree makes the choices, they are
+    /// written into `x`. `alter` changes each chunk of corrections before it is sent and hashed; only tests
+    /// change anything.
     pub fn call(
         &mut self,
         channel: &mut Channel,
@@ -609,7 +611,7 @@ impl ReceiverSide {
         Ok(self.hash.keys(first, labels.iter().copied()))
     }
 
-    /// Returns the data to compute the next keys again.
+    /// Returns the data to recompute keys, from the next key on.
     pub fn keys_again(&self) -> KeysAgain {
         KeysAgain { key: self.hash.key, first: self.hash.numbers.next() }
     }
@@ -621,12 +623,12 @@ impl ReceiverSide {
     }
 }
 
-/// Makes room for a row x of this many choices.
+/// Returns a buffer for a row x of this many choices.
 pub(super) fn empty_row(count: usize) -> Secrets<TileRow> {
     Secrets::zeros(blocks_for(count).div_ceil(TILE_BLOCKS))
 }
 
-/// Reads the first choices of a row x, 0 or 1 each.
+/// Returns the first choices of row x, 0 or 1 each.
 pub(super) fn choices(x: &[TileRow], count: usize) -> Secrets<u8> {
     let blocks = x.as_flattened().iter().flat_map(|block| (0..BLOCK).map(move |j| (block >> j) as u8 & 1));
     let mut choices = Secrets::zeros(count);
@@ -646,8 +648,8 @@ mod tests {
         Series::new(&[session; 32], Direction::GarblerSends)
     }
 
-    /// The question about the same rows is different in another session, at another position in the session,
-    /// and for another choice of the first tree.
+    /// The check's seed for the same rows differs in another session, at another position in the session, and
+    /// for another flavour.
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
         let seeds = [(3, 0, 2), (4, 0, 2), (3, 2, 2), (3, 0, 1)].map(|(session, block, rows)| {
@@ -658,8 +660,7 @@ mod tests {
         assert_eq!(seeds.iter().collect::<std::collections::HashSet<_>>().len(), seeds.len());
     }
 
-    /// A receiver that could ask the same question twice, with other rows, would choose its rows after the
-    /// question.
+    /// The check's seed depends on every row. Otherwise a receiver could choose its rows after the seed.
     #[test]
     fn row_02_the_question_depends_on_every_row() {
         let question = |parts: &[&[u128]]| {
@@ -678,8 +679,8 @@ mod tests {
         assert_ne!(question(&[&rows[1..]]), asked);
     }
 
-    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session,
-    /// and all rows so far.
+    /// The hash of a label is fixed: it includes the OT's number, counted over the whole session, and all
+    /// rows so far.
     #[test]
     fn keys_are_hashes_of_number_and_label() {
         let mut hash = KeyHash::new(&series(3));

@@ -1,20 +1,20 @@
-//! Correlated OT extension that trades computing for bytes: SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192).
-//! K bits of the offset share one row of corrections, so that an OT takes 16/K bytes, and 2^K streams for
-//! each K bits.
+//! Correlated OT extension that sends less and computes more: SoftSpokenOT (Roy, CRYPTO 2022, eprint
+//! 2022/192). K bits of the offset share one row of corrections. So an OT costs 16/K bytes, and each K bits
+//! need 2^K streams.
 //!
-//! The receiver grows a binary tree of K levels for each K base OTs, from their seeds; the sender gets all
-//! leaves but one, whose number is those K bits of its offset, the *block* D. Each leaf y makes a stream
-//! `r_y`, and both fold them:
+//! The receiver grows a binary tree of K levels from the seeds of each K base OTs. The sender gets all leaves
+//! but one. The number of the missing leaf is the *block* D, which is those K bits of the sender's offset.
+//! Each leaf y is the key of a stream `r_y`, and both parties fold the streams:
 //!
 //! ```text
 //!   receiver    u = ⊕ r_y    v_b = ⊕ r_y over the y whose bit b is 1, for b < K
 //!   sender      the same with rubbish for r_D:    q_b = v'_b ⊕ D_b·u' = v_b ⊕ D_b·u
 //! ```
 //!
-//! In `q_b` leaf y comes `y_b ⊕ D_b` times, leaf D never. With a correction `c = u ⊕ x` of the receiver's the
-//! sender has rows `q_b ⊕ D_b·c = v_b ⊕ D_b·x`, as in [`extension`](super::extension), which is K = 1 without
-//! a tree; the check of the rows, the labels and their keys are the same. OTs with random choices take `x =
-//! u` of the first tree and save its corrections.
+//! In `q_b`, leaf y has the coefficient `y_b ⊕ D_b`, which is 0 for leaf D. With a correction `c = u ⊕ x`
+//! from the receiver, the sender has rows `q_b ⊕ D_b·c = v_b ⊕ D_b·x`, as in [`extension`](super::extension),
+//! which is K = 1 without a tree. The check of the rows, the labels and the keys are the same. OTs with
+//! random choices use `x = u` of the first tree, which saves this tree's corrections.
 //!
 //! # Trees
 //!
@@ -23,18 +23,19 @@
 //!                          for each tree the sum of its leaves' proofs; a digest of all proofs
 //! ```
 //!
-//! 4128 bytes for every K. The seeds of the first base OT of a tree are the two nodes of its first level,
-//! crosswise. A child is named by a bit of y, and the sender knows the one that is *not* named like its bit.
-//! On each deeper level the sums of the left and of the right children are sent, each masked by a seed of
-//! that level's base OT, again crosswise. The sender takes the one it can, and subtracts all that it has. So
-//! it completes the level but for the child that leads to D. Its computation has a node everywhere, rubbish
-//! on the way to D, and nowhere does a bit of D choose an address.
+//! This is 4128 bytes for every K. The seeds of a tree's first base OT are the two nodes of its first level.
+//! Each bit of y selects a child on one level. The sender knows the child that its own bit does *not* select,
+//! so the seeds are assigned in reverse order. For each deeper level the receiver sends the sum of the left
+//! children and the sum of the right children. A seed of that level's base OT masks each sum, again in
+//! reverse order. The sender unmasks one sum and subtracts the children that it has. This gives the last
+//! child of the level, except for the one that leads to D. The sender's computation has a node everywhere,
+//! with meaningless nodes on the path to D, so no bit of D selects an address.
 //!
-//! **The check.** Each leaf gives a proof of 32 bytes beside its stream. The sender computes all proofs, that
-//! of leaf D from their sum, and compares the digest before it uses anything. A receiver whose tree is not
-//! one tree for all D names with it the set of blocks for which the check passes. The cheat is detected
-//! unless the sender's path is among them: docs/protocols/ot.md describes the information that it gains, with
-//! a proof.
+//! **The check.** Each leaf also gives a proof of 32 bytes. The sender computes all proofs, the proof of leaf
+//! D from their sum, and compares the digest before it uses any leaf. If a receiver's values fit no single
+//! tree for all D, they determine the set of blocks for which the check passes. The cheat is detected unless
+//! the sender's block is in this set. docs/protocols/ot.md says how much a surviving receiver learns, with a
+//! proof.
 
 use brickwork_base::cheats;
 use brickwork_kernels::{Secrets, TileRow};
@@ -53,45 +54,45 @@ use brickwork_wire::Channel;
 pub use super::rows::{CHECK_LOG2, msg};
 
 cheats! {
-    /// Cheats of a receiver when a series is set up.
+    /// The ways in which a receiver can cheat when a series is set up.
     pub enum Cheat of "oblivious transfer" {
-        /// SoftSpokenOT (Roy 2022): the trees that the sender completed are not those that were proven.
+        /// SoftSpokenOT (Roy 2022): the sender's completed trees do not match the proofs.
         OtTrees = "OT extension: inconsistent trees",
     }
 }
 
-/// A sum or a proof: two blocks.
+/// A sum of nodes or a proof: two blocks.
 type Pair = [u128; 2];
 
-/// Pairs that the receiver sends at the beginning: for each base OT two masked sums, or, for the one at the
-/// root of a tree, the sum of the tree's proofs; and behind them the digest of all proofs.
+/// The number of pairs that the receiver sends in the setup. For each base OT there are two masked sums, or,
+/// for the base OT at a tree's root, the sum of the tree's proofs. The last pair is the digest of all proofs.
 const PAIRS: usize = ROWS + 1;
 
-/// Choices that are given.
+/// OTs of given choices.
 const EXTEND: Flavour = Flavour { random: false, last_bits: false };
-/// Random choices.
+/// OTs of random choices.
 const RANDOM: Flavour = Flavour { random: true, last_bits: false };
-/// Random choices that are last bits of labels.
+/// OTs of random choices that are the last bits of the labels.
 const RANDOM_BITS: Flavour = Flavour { random: true, last_bits: true };
 
-/// Trees of K levels.
+/// Returns the number of trees with K levels.
 const fn trees<const K: usize>() -> usize {
     const { assert!(K == 2 || K == 4 || K == 8, "blocks of 2, 4 or 8 bits") };
     ROWS / K
 }
 
-/// The question to the oracle: no two answers are for the same one.
+/// The purpose of a query to the oracle, so that no two purposes share an answer.
 #[derive(Clone, Copy)]
 enum Question {
-    /// A mask of a sum.
+    /// The mask of a sum.
     Mask,
-    /// Both children of a node.
+    /// The two children of a node.
     Children,
-    /// The key of a leaf's stream, and its proof.
+    /// The key of a leaf's stream, and the leaf's proof.
     Leaf,
 }
 
-/// The random oracle of a series' trees.
+/// The random oracle of a series's trees.
 struct Oracle([u8; 32]);
 
 impl Drop for Oracle {
@@ -106,7 +107,7 @@ impl Oracle {
         Oracle(blake3::derive_key("brickwork 2026-11 SoftSpokenOT trees", &named))
     }
 
-    /// Answers about one secret: of base OT `bit` of this tree, at a place of its own.
+    /// Expands one secret of base OT `bit` of a tree. Each place gives another answer.
     fn ask<const N: usize>(
         &self,
         question: Question,
@@ -126,12 +127,12 @@ impl Oracle {
         answer
     }
 
-    /// Returns the mask of a sum by a seed of base OT `bit`.
+    /// Returns the mask of a sum, from a seed of base OT `bit`.
     fn mask(&self, tree: usize, bit: usize, seed: &Seed) -> u128 {
         self.ask::<1>(Question::Mask, [tree, bit, 0], seed.bits())[0]
     }
 
-    /// The children of these nodes, side by side: the level of base OT `bit`.
+    /// Returns the children of these nodes side by side, on the level of base OT `bit`.
     fn children(&self, tree: usize, bit: usize, nodes: &[u128]) -> Zeroizing<Vec<u128>> {
         let mut children = Zeroizing::new(vec![0; 2 * nodes.len()]);
         for ((place, &node), pair) in (0..).zip(nodes).zip(children.as_chunks_mut::<2>().0) {
@@ -140,7 +141,7 @@ impl Oracle {
         children
     }
 
-    /// Keys and proofs of these leaves.
+    /// Writes the keys and proofs of these leaves.
     fn leaves(&self, tree: usize, nodes: &[u128], keys: &mut [u128], proofs: &mut [Pair]) {
         for (place, ((&node, key), proof)) in nodes.iter().zip(keys).zip(proofs).enumerate() {
             let answer = self.ask::<3>(Question::Leaf, [tree, 0, place], node);
@@ -157,7 +158,7 @@ fn add(sum: &mut Pair, other: &Pair) {
     sum.iter_mut().zip(other).for_each(|(sum, other)| *sum ^= other);
 }
 
-/// The sums of the left and of the right children.
+/// Returns the sum of the left children and the sum of the right children.
 fn sums(children: &[u128]) -> Pair {
     children.as_chunks::<2>().0.iter().fold([0; 2], |mut sum, pair| {
         add(&mut sum, pair);
@@ -165,7 +166,7 @@ fn sums(children: &[u128]) -> Pair {
     })
 }
 
-/// The sum of proofs.
+/// Returns the sum of proofs.
 fn sum(proofs: &[Pair]) -> Pair {
     proofs.iter().fold([0; 2], |mut sum, proof| {
         add(&mut sum, proof);
@@ -173,7 +174,7 @@ fn sum(proofs: &[Pair]) -> Pair {
     })
 }
 
-/// All leaves of a party's trees.
+/// The keys and proofs of all leaves of a party's trees.
 struct Leaves {
     keys: Zeroizing<Vec<u128>>,
     proofs: Zeroizing<Vec<Pair>>,
@@ -190,13 +191,13 @@ impl Leaves {
         Forward::of_setup(std::mem::take(&mut *self.keys))
     }
 
-    /// Keys and proofs of one tree.
+    /// Returns the keys and proofs of one tree.
     fn of_tree<const K: usize>(&mut self, tree: usize) -> (&mut [u128], &mut [Pair]) {
         (&mut self.keys[tree << K..][..1 << K], &mut self.proofs[tree << K..][..1 << K])
     }
 }
 
-/// Grows the receiver's trees. Returns its leaves, and the values to send.
+/// Grows the receiver's trees. Returns its leaves, and the values for the sender.
 fn grow<const K: usize>(oracle: &Oracle, seeds: &[[Seed; 2]]) -> (Leaves, Vec<Pair>) {
     assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
     let (mut leaves, mut setup) = (Leaves::new::<K>(), vec![[0; 2]; PAIRS]);
@@ -218,8 +219,8 @@ fn grow<const K: usize>(oracle: &Oracle, seeds: &[[Seed; 2]]) -> (Leaves, Vec<Pa
     (leaves, setup)
 }
 
-/// Completes the sender's trees, and compares the proofs. Its leaves are the receiver's but for that of each
-/// block, whose key is rubbish.
+/// Completes the sender's trees, and compares the proofs. The leaves equal the receiver's leaves, except for
+/// the leaf of each block, whose key is meaningless.
 fn complete<const K: usize>(
     oracle: &Oracle,
     delta: Delta,
@@ -240,7 +241,7 @@ fn complete<const K: usize>(
             let [left, right] = sums(&nodes);
             let sent = either(&setup[bit], choice(bit)) ^ oracle.mask(tree, bit, &seeds[bit]);
             let missing = sent ^ either(&[right, left], choice(bit));
-            // The sibling of the node that leads to the block's leaf.
+            // The sibling of the node that leads to the missing leaf.
             let beside = (block >> bit) ^ 1;
             for (place, node) in (0..).zip(nodes.iter_mut()) {
                 *node ^= either(&[0, missing], beside.ct_eq(&place));
@@ -260,28 +261,28 @@ fn complete<const K: usize>(
     if bool::from(difference.ct_eq(&0)) { Ok(leaves) } else { Err(Cheat::OtTrees) }
 }
 
-/// The party that chooses the offset; K bits of it are a block: 2, 4 or 8.
+/// The sender of a series, which chooses the offset. A block is K bits of the offset: 2, 4 or 8.
 pub struct Sender<const K: usize> {
     side: SenderSide,
 }
 
-/// The party that chooses the bits.
+/// The receiver of a series, which chooses the bits.
 pub struct Receiver<const K: usize> {
     side: ReceiverSide,
 }
 
 impl<const K: usize> Sender<K> {
-    /// Returns a hash of all that the receiver has sent.
+    /// Returns a hash of all messages of the receiver.
     pub(super) fn hashed(&self) -> [u8; 32] {
         self.side.hashed()
     }
 
-    /// Adds another message of its own to the data on which keys depend.
+    /// Includes another message, which this party sends, in the hash on which keys depend.
     pub(super) fn follow(&mut self, seed: &Seed) {
         self.side.follow(seed);
     }
 
-    /// Makes this many OTs of this flavour.
+    /// Makes `count` OTs of this flavour.
     fn call(&mut self, channel: &mut Channel, count: usize, flavour: Flavour) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
         self.side.call(channel, &mut labels, flavour)?;
@@ -294,7 +295,7 @@ impl<const K: usize> CotSender for Sender<K> {
 
     const CHECK_LOG2: f64 = CHECK_LOG2;
 
-    /// Rounds: half of one. [`Cheat::OtTrees`] if the receiver's trees are not those that it proves.
+    /// Rounds: half of one. [`Cheat::OtTrees`] if the receiver's trees do not match its proofs.
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
         let mut setup = vec![[0; 2]; PAIRS];
         channel.receive_into(msg::TREES, bytemuck::cast_slice_mut(&mut setup))?;
@@ -324,7 +325,7 @@ impl<const K: usize> CotSender for Sender<K> {
         self.call(channel, count, EXTEND)
     }
 
-    /// As [`CotSender::extend`], without the first tree's corrections.
+    /// As [`CotSender::extend`], without corrections for the first tree.
     fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         self.call(channel, count, RANDOM)
     }
@@ -350,8 +351,8 @@ impl<const K: usize> Receiver<K> {
         self.side.follow(seed);
     }
 
-    /// Makes this many OTs of this flavour, with these choices; if a tree makes the choices, they become its.
-    /// Corrections are altered before they are sent and hashed: honest parties leave them alone.
+    /// Makes OTs of this flavour with the choices in `x`, or writes the choices that a tree makes into `x`.
+    /// `alter` changes each chunk of corrections before it is sent and hashed; only tests change anything.
     fn call(
         &mut self,
         channel: &mut Channel,
@@ -394,7 +395,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
         self.call(channel, &mut x, choices.len(), EXTEND, |_| {})
     }
 
-    /// The first tree makes the choices: they follow from its leaves, so `rng` is not used.
+    /// The choices follow from the first tree's leaves, so `rng` is not used.
     fn random(
         &mut self,
         channel: &mut Channel,
@@ -425,14 +426,14 @@ mod tests {
     use brickwork_wire::{Tamper, memory_pair};
     use std::collections::HashSet;
 
-    /// Bytes in front of a message: its tag and its length.
+    /// The bytes before a message's content: its tag and its length.
     const HEADER: usize = 5;
 
     fn series(session: u8) -> Series {
         Series::new(&[session; 32], Direction::GarblerSends)
     }
 
-    /// Returns the results of base OTs: the sender's seeds, the receiver's, and the offset.
+    /// Returns the results of base OTs: the sender's seeds, the receiver's seeds, and the offset.
     fn base_ots(rng: &mut Rng) -> (Vec<Seed>, Vec<[Seed; 2]>, Delta) {
         let delta = rng.delta();
         let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
@@ -445,8 +446,8 @@ mod tests {
         (delta.bits() >> (tree * K)) as usize % (1 << K)
     }
 
-    /// Both ends of a series whose setup the receiver alters: it knows all proofs. The sender's part follows
-    /// from its check.
+    /// Both ends of a series whose setup a receiver alters that knows all proofs. `sender` is the result of
+    /// the sender's check.
     struct Dealt<const K: usize> {
         sender: Result<Sender<K>, Error>,
         receiver: Receiver<K>,
@@ -474,7 +475,7 @@ mod tests {
         (sender.unwrap(), receiver, delta)
     }
 
-    /// The request of a call: given choices, or this many random ones.
+    /// A call with given choices, or with a number of random choices.
     #[derive(Clone, Copy)]
     enum Call<'a> {
         Extend(&'a [u8]),
@@ -494,9 +495,9 @@ mod tests {
         }
     }
 
-    /// Runs one call of a receiver that changes its corrections, knows the check's seed for its own messages,
-    /// and then changes its messages, too. Returns the sender's result, and the receiver's choices and
-    /// labels.
+    /// Runs one call of a receiver that changes its corrections, computes the check for the changed
+    /// corrections, and then changes its messages too. Returns the sender's result, and the receiver's
+    /// choices and labels.
     fn run<const K: usize>(
         sender: &mut Sender<K>,
         receiver: &mut Receiver<K>,
@@ -556,8 +557,8 @@ mod tests {
         assert!((passed as f64 - expected).abs() <= 4.5 * sigma, "{passed} of {trials}, not {expected}");
     }
 
-    /// Against the ideal functionality, for counts around the ends of blocks and chunks: T = R ⊕ b·Δ, with R
-    /// fresh in every call.
+    /// Compares with the ideal functionality, for numbers of OTs around the ends of blocks and chunks: T = R
+    /// ⊕ b·Δ, with a fresh R in every call.
     fn labels_are_correlated<const K: usize>() {
         let (mut sender, mut receiver, _) = honest::<K>();
         let mut seen = HashSet::new();
@@ -567,7 +568,7 @@ mod tests {
             let choices: Vec<u8> = (0..count).map(|_| rng.below(2) as u8).collect();
             for call in [Call::Extend(&choices), Call::Random(count)] {
                 let labels = works(&mut sender, &mut receiver, call);
-                assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label came twice");
+                assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label occurs twice");
             }
         }
     }
@@ -579,8 +580,8 @@ mod tests {
         labels_are_correlated::<8>();
     }
 
-    /// The exact bytes of a setup and a call: 4128 for every K; and for each begun block of 128 OTs, and one
-    /// more, a row of 16 bytes per tree, with one tree less if choices are random.
+    /// Checks the exact bytes of a setup and of a call. A setup has 4128 bytes for every K. A call has, for
+    /// each started block of 128 OTs and for one more, 16 bytes per tree; random choices save one tree.
     fn costs<const K: usize>() {
         let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
         let (mut left, mut right) = memory_pair();
@@ -623,7 +624,11 @@ mod tests {
             let oracle = Oracle::new::<K>(&series(3));
             let (all, setup) = grow::<K>(&oracle, &pairs);
             let own = complete::<K>(&oracle, delta, &seeds, &setup).unwrap();
-            assert_eq!(all.keys.iter().collect::<HashSet<_>>().len(), trees::<K>() << K, "a leaf came twice");
+            assert_eq!(
+                all.keys.iter().collect::<HashSet<_>>().len(),
+                trees::<K>() << K,
+                "a leaf occurs twice"
+            );
             for (place, (all, own)) in all.keys.iter().zip(own.keys.iter()).enumerate() {
                 let (tree, leaf) = (place >> K, place % (1 << K));
                 assert_eq!(all == own, leaf != block::<K>(delta, tree), "tree {tree}, leaf {leaf}");
@@ -638,13 +643,13 @@ mod tests {
         is_punctured::<8>();
     }
 
-    /// A receiver that lies about one sum of a level names a bit of the offset in each of g trees: it
-    /// survives with probability 2^-g, and then all is as if it had not lied.
+    /// A receiver that lies about one sum of a level guesses a bit of the offset in each of g trees. It
+    /// survives with probability 2^-g, and then the OTs are the same as without the lie.
     fn wrong_sums<const K: usize>() {
         for g in 0..=3 {
             let (mut survived, trials) = (0, 300);
             for trial in 0..trials {
-                // Any base OT whose seeds mask sums.
+                // Chooses base OTs whose seeds mask sums.
                 let lies: Vec<(usize, usize)> = (0..g)
                     .map(|k| (((trial + 5 * k) % trees::<K>()) * K + (trial + k) % (K - 1), (trial + k) % 2))
                     .filter(|&(bit, _)| bit > 0)
@@ -665,7 +670,8 @@ mod tests {
                 }
                 survived += usize::from(right && lies.len() == g);
             }
-            // Where the offset's lowest bit would have been named the trial is another one.
+            // A trial in which the known lowest bit of the offset would have been guessed has fewer lies and
+            // is not counted.
             let counted = (0..trials).filter(|trial| {
                 (0..g).all(|k| ((trial + 5 * k) % trees::<K>()) * K + (trial + k) % (K - 1) > 0)
             });
@@ -680,8 +686,8 @@ mod tests {
         wrong_sums::<8>();
     }
 
-    /// A receiver that proves another leaf D than the tree has names the whole block. The check passes if it
-    /// is D, which has probability 2^-K. If it is another one, the sender has the proof of that leaf itself.
+    /// A receiver that proves another leaf D than the tree has guesses the whole block. The check passes if
+    /// the block is D, with probability 2^-K. Otherwise the sender computes the proof of leaf D itself.
     fn wrong_leaf<const K: usize>(trials: usize) {
         let mut survived = 0;
         for trial in 0..trials {
@@ -710,8 +716,8 @@ mod tests {
         wrong_leaf::<4>(600);
     }
 
-    /// A lie that names no set of blocks: a sum of proofs or a digest that fits no tree, or the pairs of
-    /// trees in another order.
+    /// These lies pass for no block: a sum of proofs or a digest that fits no tree, or the pairs of trees in
+    /// another order.
     fn never_passes<const K: usize>() {
         let refused = |alter: &dyn Fn(&mut [Pair])| {
             let rng = &mut Rng::replayable("test dealer");
@@ -731,7 +737,7 @@ mod tests {
             one.swap_with_slice(&mut other[..K]);
         }));
         assert!(refused(&|setup| setup.swap(0, K - 1)), "a sum in the place of another");
-        // Both slots exchanged everywhere: the sender unmasks with the wrong seed.
+        // The two masked sums are exchanged everywhere, so the sender unmasks with the wrong seed.
         assert!(refused(&|setup| setup[..ROWS].iter_mut().for_each(|pair| pair.swap(0, 1))));
         assert!(refused(&|setup| setup.fill([0; 2])));
     }
@@ -743,7 +749,7 @@ mod tests {
         never_passes::<8>();
     }
 
-    /// Trees of another session, direction or depth, sent again to where the base OTs have the same seeds.
+    /// Trees of another session, direction or depth are refused, even if the base OTs have the same seeds.
     #[test]
     fn row_16_trees_of_another_series_are_refused() {
         let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
@@ -759,8 +765,8 @@ mod tests {
         assert!(!passes(grow::<4>(&here, &others)));
     }
 
-    /// Keys of one series are useless in another, of any session or direction: the seed of the check names
-    /// the series.
+    /// Keys of one series are useless in a series of another session or direction, because the seed of the
+    /// check includes the series.
     #[test]
     fn row_16_keys_of_another_series_are_refused() {
         let (sender, receiver, delta) = honest::<4>();
@@ -780,8 +786,8 @@ mod tests {
         }
     }
 
-    /// A receiver that uses another choice in one tree's corrections names that tree's block, all K bits of
-    /// it, in its answer: it survives with probability 2^-K.
+    /// A receiver that uses other choices in one tree's corrections guesses all K bits of this tree's block
+    /// in its answer. It survives with probability 2^-K.
     fn wrong_rows<const K: usize>(trials: usize) {
         for random in [false, true] {
             let mut survived = 0;
@@ -789,7 +795,8 @@ mod tests {
                 let (mut sender, mut receiver, delta) = honest::<K>();
                 let (tree, named) = (1 + trial % (trees::<K>() - 1), trial * 7 % (1 << K));
                 let lie: u128 = 4 << (8 * (trial % 16));
-                // In the last block, whose hash is itself, so that any block can be named in the answer.
+                // Changes the last block: it is added to the hash unchanged, so the answer can be adapted to
+                // any block.
                 let alter = |c: &mut Corrections| *c.at(tree - usize::from(random), 2).unwrap() ^= lie;
                 let tamper: Tamper = Box::new(move |tag, bytes| {
                     if tag == msg::CHECK {
@@ -801,7 +808,7 @@ mod tests {
                 let call = if random { Call::Random(200) } else { Call::Extend(&[1; 200]) };
                 let (sent, ..) = run(&mut sender, &mut receiver, call, alter, Some(tamper));
                 let passed = !rows_refused(sent);
-                assert_eq!(passed, block::<K>(delta, tree) == named, "nothing but the guess counts");
+                assert_eq!(passed, block::<K>(delta, tree) == named, "only the guess matters");
                 survived += usize::from(passed);
             }
             as_often(survived, trials, 0.5f64.powi(K as i32));
@@ -814,8 +821,8 @@ mod tests {
         wrong_rows::<4>(500);
     }
 
-    /// A deviation in the choices themselves is hashed. The offset's lowest bit is 1, so it is detected in
-    /// the first tree for any block. After it nothing works.
+    /// Changed choices are noticed in every block. The offset's lowest bit is 1, so a change in the first
+    /// tree is noticed for any block. After a failed check, every call fails.
     fn any_block<const K: usize>() {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(23) {
@@ -866,7 +873,7 @@ mod tests {
         }
     }
 
-    /// A call of one flavour is not one of the other: its rows have another length.
+    /// A call with random choices is refused where given choices are expected, because it has fewer rows.
     #[test]
     fn row_18_random_choices_are_not_given_ones() {
         let (mut sender, mut receiver, _) = honest::<8>();
@@ -876,7 +883,8 @@ mod tests {
         assert!(matches!(refused, Err(Error::Peer(cheat)) if cheat == ot::Cheat::UnexpectedMessage));
     }
 
-    /// Keys of trees of another depth are refused. A party that has entered no range makes and sends nothing.
+    /// Keys of trees of another depth are refused. A party that has entered no range makes no OT and sends
+    /// nothing.
     #[test]
     fn row_25_keys_of_other_trees_are_refused() {
         let (sender, receiver, delta) = honest::<4>();

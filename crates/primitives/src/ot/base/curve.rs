@@ -1,5 +1,5 @@
-//! Over ristretto255, from Diffie and Hellman's exchange of keys: the only one where both messages leave at
-//! once.
+//! Base OTs over ristretto255, from the Diffie–Hellman key exchange. Only this construction allows both
+//! messages to be sent at once.
 //!
 //! ```text
 //! sender                                            receiver, choice c_i for OT i
@@ -8,22 +8,22 @@
 //! k_{i,j} = KDF(i, j, a·(r_{i,j} + H(i, j, r_{i,1-j})))     k_{i,c} = KDF(i, c, b_i·A)
 //! ```
 //!
-//! Neither message depends on the other, so both leave in the same flight, and OTs in both directions share
-//! it: 32 bytes one way, 64 bytes an OT the other way.
+//! Neither message depends on the other, so both are sent in the same flight, which OTs in both directions
+//! share. The sender's message has 32 bytes, the receiver's 64 bytes for each OT.
 //!
 //! **Privacy of the choice** is perfect: `r_0` and `r_1` are uniform and independent for either choice. **The
-//! sender's other key** is the Diffie–Hellman value of `A` and of a point that contains the oracle's answer
-//! on the other `r`: the receiver cannot control the one of the two `H` that is asked last. As one `A` serves
-//! every OT of a direction, this rests on the gap Diffie–Hellman assumption, with `H` and `KDF` random
-//! oracles.
+//! sender's other key** is the Diffie–Hellman value of `A` and of a point that includes the oracle's answer
+//! on the other `r`. The receiver queries one of the two `H` last, and cannot control this answer. One `A`
+//! serves every OT of a direction, so security rests on the gap Diffie–Hellman assumption, with `H` and `KDF`
+//! as random oracles.
 //!
-//! **Before the session has a name.** Both messages are sent together with the greetings, so the receiver's
-//! `H` can only be bound to values that the receiver knows then: its own greeting, with its own nonce. The
-//! session's identifier, a hash over both greetings, enters `KDF`. That is enough. Privacy of the choice
-//! needs nothing of `H`. The sender's keys are secure whatever receivers asked `H` before, in this or any
-//! other session: they are Diffie–Hellman values of *this* `A`, which an honest sender draws freshly, and of
-//! a point that contains an answer of the oracle. A receiver that chooses its nonce, or repeats its greeting
-//! and points, brings points that it had anyway; to learn a key from them it must solve Diffie–Hellman for a
+//! **Before the session has a name.** Both messages are sent together with the greetings. So the receiver's
+//! `H` can only include values that the receiver knows at this time: its own greeting, with its own nonce.
+//! The session's identifier, a hash over both greetings, enters `KDF`. This is sufficient. Privacy of the
+//! choice does not depend on `H`. The sender's keys are secure whatever receivers queried `H` before, in this
+//! or any other session. They are Diffie–Hellman values of *this* `A`, which an honest sender draws freshly,
+//! and of a point that includes an oracle's answer. A receiver that chooses its nonce, or repeats its
+//! greeting and points, gains no new points. To learn a key from them, it must solve Diffie–Hellman for a
 //! fresh `A`.
 
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::shared::{Instance, Transcript, in_parallel};
 use crate::ot::Cheat;
 
-/// The form of the messages.
+/// Sizes of the messages.
 pub mod msg {
     /// Bytes of a compressed point.
     pub const POINT: usize = 32;
@@ -48,13 +48,13 @@ pub mod msg {
 }
 
 impl Instance {
-    /// `H`: a point that nobody knows a discrete logarithm of.
+    /// `H`: a point whose discrete logarithm nobody knows.
     fn point(&self, index: usize, slot: u8, other: &[u8]) -> RistrettoPoint {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT hash to the group");
         hasher.update(&self.0).update(&(index as u64).to_le_bytes()).update(&[slot]).update(other);
         let mut uniform = Zeroizing::new([0; 64]);
         hasher.finalize_xof().fill(&mut *uniform);
-        // The hash's state tells the receiver's choice: it has `slot` in it.
+        // The hash's state includes `slot`, and so reveals the receiver's choice.
         hasher.zeroize();
         RistrettoPoint::from_uniform_bytes(&uniform)
     }
@@ -69,15 +69,15 @@ impl Transcript {
     }
 }
 
-/// The point of this encoding.
+/// Decodes a point, and refuses the identity.
 fn decode(bytes: &[u8]) -> Result<RistrettoPoint, Cheat> {
     let point =
         CompressedRistretto::from_slice(bytes).ok().and_then(|c| c.decompress()).ok_or(Cheat::BaseOtPoint)?;
-    // The identity would make a key that everybody knows.
+    // With the identity, everybody would know the key.
     if point.is_identity() { Err(Cheat::BaseOtIdentity) } else { Ok(point) }
 }
 
-/// The sender of a series of OTs, before it knows the receiver's message.
+/// The sender of a series of OTs, before it receives the receiver's message.
 pub struct Sender {
     a: Scalar,
     message: [u8; msg::POINT],
@@ -98,8 +98,8 @@ impl Sender {
     /// Returns the two keys of each OT.
     ///
     /// # Errors
-    /// [`Cheat::UnexpectedMessage`] if `pairs` is no whole number of pairs, [`Cheat::BaseOtPoint`] and
-    /// [`Cheat::BaseOtIdentity`] if a point is none or the identity.
+    /// [`Cheat::UnexpectedMessage`] if `pairs` has a wrong length, [`Cheat::BaseOtPoint`] and
+    /// [`Cheat::BaseOtIdentity`] if an encoding is invalid or is the identity.
     pub fn finish(
         self,
         instance: &Instance,
@@ -130,13 +130,13 @@ impl Drop for Sender {
     }
 }
 
-/// The receiver of a series of OTs, before it knows the sender's message.
+/// The receiver of a series of OTs, before it receives the sender's message.
 pub struct Receiver {
     secrets: Vec<ReceiverSecret>,
     message: Vec<u8>,
 }
 
-/// The receiver's part of one OT.
+/// The receiver's secrets of one OT.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 struct ReceiverSecret {
     choice: u8,
@@ -144,7 +144,7 @@ struct ReceiverSecret {
 }
 
 impl Receiver {
-    /// Draws the receiver's secrets for OTs with these choices, 0 or 1 each.
+    /// Draws the receiver's secrets for OTs with these choices (0 or 1).
     pub fn new(instance: &Instance, choices: &[u8], rng: &mut Rng, threads: usize) -> Self {
         struct Draw {
             secret: ReceiverSecret,
@@ -181,7 +181,8 @@ impl Receiver {
     /// Returns the chosen key of each OT.
     ///
     /// # Errors
-    /// [`Cheat::BaseOtPoint`] and [`Cheat::BaseOtIdentity`] if the sender's point is none or the identity.
+    /// [`Cheat::BaseOtPoint`] and [`Cheat::BaseOtIdentity`] if the sender's encoding is invalid or is the
+    /// identity.
     pub fn finish(
         self,
         instance: &Instance,
@@ -201,7 +202,7 @@ impl Receiver {
     }
 }
 
-/// 64 uniform bytes: enough for a scalar or a point whose bias is below 2^-250.
+/// Returns 64 uniform bytes. A scalar or a point made from them has a bias below 2^-250.
 fn uniform(rng: &mut Rng) -> Zeroizing<[u8; 64]> {
     let mut bytes = Zeroizing::new([0; 64]);
     rng.fill(&mut *bytes);
@@ -219,7 +220,7 @@ mod tests {
     use crate::ot::Direction;
     use brickwork_testing::Replayable as _;
 
-    /// Points of the oracle depend on all that is hashed, and none is the identity.
+    /// The oracle's points depend on all inputs of the hash, and none is the identity.
     #[test]
     fn row_01_every_point_is_another() {
         let points = |greeting: u8, direction: Direction| {
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(points(1, Direction::GarblerSends), series[0]);
     }
 
-    /// Runs one series by hand, with a change of the receiver's message.
+    /// Runs one series, with a change of the receiver's message.
     fn run(
         choices: &[u8],
         alter: impl Fn(&mut [u8; 32], &mut Vec<u8>),
@@ -304,8 +305,8 @@ mod tests {
         assert_eq!(sender.finish(&instance, &SESSION, &[0; 65], 1).unwrap_err(), Cheat::UnexpectedMessage);
     }
 
-    /// Valid points in the wrong place cannot be told from others, but nobody gets a key of the honest
-    /// sender's out of them.
+    /// Valid points in a wrong place cannot be recognised, but nobody gets a key of the honest sender from
+    /// them.
     #[test]
     fn row_01_replayed_messages_and_other_sessions_give_unrelated_keys() {
         let choices = choices(64);
@@ -313,15 +314,14 @@ mod tests {
         let unrelated = |sent: &[[Seed; 2]], received: &[Seed]| {
             agreements(sent, received, &choices) + agreements(sent, received, &flipped) == 0
         };
-        // OTs in another order, one OT's pair turned over, one byte's worth of another transcript.
+        // OTs in another order, one OT's points exchanged, and another transcript.
         let (sent, received) = run(&choices, |_, pairs| pairs.rotate_left(64)).unwrap();
         assert!(unrelated(&sent, &received));
         let (sent, received) = run(&choices, |_, pairs| pairs[..64].rotate_left(32)).unwrap();
         assert!(unrelated(&sent, &received));
 
-        // A recorded message of the same receiver, sent to a sender that was greeted otherwise, in the other
-        // direction, or in another session with the same greeting of the receiver: that of a receiver which
-        // repeats itself.
+        // The receiver's recorded message is replayed to a sender with another greeting, in the other
+        // direction, or in another session. In the last case the receiver repeats its greeting.
         let mut rng = Rng::replayable("test");
         let instance = Instance::new(&GREETINGS[1], Direction::GarblerSends);
         let others = [
@@ -335,7 +335,7 @@ mod tests {
             let sent = sender.finish(&other, &session, receiver.message(), 1).unwrap();
             assert!(unrelated(&sent, &receiver.finish(&instance, &SESSION, &point, 1).unwrap()));
         }
-        // The sender's point of another run.
+        // A sender's point from another run.
         let (sender, stale) = (Sender::new(&mut rng), Sender::new(&mut rng));
         let receiver = Receiver::new(&instance, &choices, &mut rng, 1);
         let sent = sender.finish(&instance, &SESSION, receiver.message(), 1).unwrap();

@@ -1,4 +1,4 @@
-//! From ML-KEM-768 (FIPS 203), against an adversary with a quantum computer, too.
+//! Base OTs from ML-KEM-768 (FIPS 203), also secure against an adversary with a quantum computer.
 //!
 //! ```text
 //! sender                                            receiver, choice c_i for OT i
@@ -10,22 +10,22 @@
 //! k_{i,j} = KDF(i, j, s_{i,j})                      k_{i,c} = KDF(i, c, Decaps(z_{i,c}))
 //! ```
 //!
-//! An encapsulation key is a seed ρ, which the matrix A is expanded from, and t = A·s + e, 768 numbers below
-//! q = 3329 in the transformed domain, where they add up as vectors of the module do. The receiver's message
-//! is 2 336 bytes an OT, the sender's answer 2 176. The answer needs the receiver's message, so it is sent
-//! one flight later, together with the sender's next message.
+//! An encapsulation key consists of a seed ρ and a vector t = A·s + e. The matrix A is expanded from ρ. t has
+//! 768 numbers below q = 3329, in the transformed domain, in which vectors of the module are added number by
+//! number. The receiver's message has 2 336 bytes for each OT, the sender's answer 2 176. The answer needs
+//! the receiver's message, so it is sent one flight later, together with the sender's next message.
 //!
 //! **Privacy of the choice** rests on module LWE: t looks like a random vector, and then both `r` are uniform
-//! for either choice. **The sender's other key**: one of the two `H` is asked last and is out of the
-//! receiver's hands, so the other t is a uniform vector, under which a ciphertext looks random by module LWE,
-//! too. The probability that such a vector has a short secret at all is about 2^-5000. ρ may be ground by the
-//! receiver: A is SHAKE128's answer on it. **Chosen ciphertexts**: each key decapsulates one ciphertext, and
-//! ML-KEM answers a bad one with a key that nobody knows. So the later messages fail, as if the sender had
-//! used another key of its own.
+//! for either choice. **The sender's other key**: the receiver queries one of the two `H` last and cannot
+//! control its answer. So the other t is a uniform vector, and a ciphertext for it looks random by module LWE
+//! too. A uniform vector has a short secret with probability about 2^-5000. The receiver may search for a
+//! suitable ρ, but A is SHAKE128's answer on ρ. **Chosen ciphertexts**: each key decapsulates one ciphertext,
+//! and ML-KEM answers an invalid one with a key that nobody knows. So later messages fail, as if the sender
+//! had used another key of its own.
 //!
-//! `H` takes 128 bits per number and reduces them, which takes the same time for all values (with rejection,
-//! the time would reveal which slot was hashed). Its distance from uniform is below 2^-98 for all numbers of
-//! 128 OTs.
+//! `H` reduces 128 bits for each number, which takes the same time for all values. (Rejection sampling would
+//! reveal by its time which slot was hashed.) Its distance from uniform is below 2^-98 for all numbers of 128
+//! OTs.
 
 use std::convert::Infallible;
 
@@ -39,9 +39,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::shared::{Instance, in_parallel};
 use crate::ot::Cheat;
 
-/// The form of the messages.
+/// Sizes of the messages.
 pub mod msg {
-    /// Bytes of ρ.
+    /// Bytes of the seed ρ.
     pub const SEED: usize = 32;
     /// Bytes of 768 numbers of 12 bits.
     pub const VECTOR: usize = 3 * 256 * 12 / 8;
@@ -49,27 +49,27 @@ pub mod msg {
     pub const KEYS: usize = SEED + 2 * VECTOR;
     /// Bytes of a ciphertext.
     pub const CIPHERTEXT: usize = 1088;
-    /// Bytes that the sender answers for each OT: two ciphertexts.
+    /// Bytes of the sender's answer for each OT: two ciphertexts.
     pub const ANSWER: usize = 2 * CIPHERTEXT;
 }
 
-/// The modulus.
+/// The modulus q.
 const Q: u16 = 3329;
-/// Numbers in a vector: three polynomials of 256.
+/// The numbers in a vector: three polynomials of 256 coefficients.
 const NUMBERS: usize = msg::VECTOR * 8 / 12;
 
-/// Numbers modulo q.
+/// A vector of numbers modulo q.
 #[derive(Zeroize)]
 struct Vector([u16; NUMBERS]);
 
 impl Vector {
-    /// 128 bits for each number.
+    /// Returns a vector from uniform bits, 128 for each number.
     fn uniform(bits: &[u8; 16 * NUMBERS]) -> Self {
         let q = u64::from(Q);
         let (wide, _) = bits.as_chunks::<16>();
         let mut numbers = [0; NUMBERS];
         for (number, wide) in numbers.iter_mut().zip(wide) {
-            // Divisions by a constant are multiplications.
+            // The compiler replaces a division by a constant with multiplications, so it takes constant time.
             let (words, _) = wide.as_chunks::<4>();
             let rest = words
                 .iter()
@@ -80,10 +80,10 @@ impl Vector {
         Vector(numbers)
     }
 
-    /// The numbers of this encoding, 12 bits each, the first in the lowest bits.
+    /// Decodes numbers of 12 bits, the first in the lowest bits.
     ///
     /// # Errors
-    /// [`Cheat::BaseOtVector`] if one of them is no residue.
+    /// [`Cheat::BaseOtVector`] if a number is not below the modulus.
     fn decode(bytes: &[u8; msg::VECTOR]) -> Result<Self, Cheat> {
         let mut numbers = [0; NUMBERS];
         for ([low, high], [a, b, c]) in numbers.as_chunks_mut().0.iter_mut().zip(bytes.as_chunks().0) {
@@ -111,7 +111,7 @@ impl Vector {
 }
 
 impl Instance {
-    /// `H`: a vector that nobody has a say in.
+    /// `H`: a vector that nobody can influence.
     fn vector(&self, index: usize, slot: u8, seed: &[u8], other: &[u8]) -> Vector {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT hash to the module");
         hasher
@@ -122,25 +122,25 @@ impl Instance {
             .update(other);
         let mut uniform = Zeroizing::new([0; 16 * NUMBERS]);
         hasher.finalize_xof().fill(&mut *uniform);
-        // The hash's state tells the receiver's choice: it has `slot` in it.
+        // The hash's state includes `slot`, and so reveals the receiver's choice.
         hasher.zeroize();
         Vector::uniform(&uniform)
     }
 }
 
-/// A message of the receiver for one OT, taken apart: ρ, and both vectors.
+/// Splits a message of the receiver for one OT into ρ and both vectors.
 fn parts(keys: &[u8; msg::KEYS]) -> (&[u8; msg::SEED], [&[u8; msg::VECTOR]; 2]) {
     let (seed, vectors) = keys.split_first_chunk().expect("a seed is first");
     let (r0, r1) = vectors.split_first_chunk().expect("a vector comes next");
     (seed, [r0, r1.try_into().expect("another vector is last")])
 }
 
-/// Returns the sender of a series of OTs, all of whose work is one answer: the message to the receiver and
-/// the two keys of each OT.
+/// Performs the whole work of the sender of a series. Returns the message to the receiver, and the two keys
+/// of each OT.
 ///
 /// # Errors
-/// [`Cheat::UnexpectedMessage`] if `keys` does not have whole OTs, [`Cheat::BaseOtVector`] if a vector in it
-/// is invalid.
+/// [`Cheat::UnexpectedMessage`] if `keys` has a wrong length, [`Cheat::BaseOtVector`] if a vector in it is
+/// invalid.
 pub fn answer(
     instance: &Instance,
     session: &[u8; 32],
@@ -182,17 +182,17 @@ pub fn answer(
     Ok((message, works.iter().enumerate().map(pair).collect()))
 }
 
-/// The receiver of a series of OTs, before it knows the sender's answer.
+/// The receiver of a series of OTs, before it receives the sender's answer.
 pub struct Receiver {
     secrets: Vec<ReceiverSecret>,
     message: Vec<u8>,
 }
 
-/// The receiver's part of one OT.
+/// The receiver's secrets of one OT.
 #[derive(Clone, ZeroizeOnDrop)]
 struct ReceiverSecret {
     choice: u8,
-    /// The seed of its key.
+    /// The seed of the decapsulation key.
     seed: [u8; 64],
 }
 
@@ -203,7 +203,7 @@ impl ReceiverSecret {
 }
 
 impl Receiver {
-    /// Draws the receiver's secrets for OTs with these choices, 0 or 1 each.
+    /// Draws the receiver's secrets for OTs with these choices (0 or 1).
     pub fn new(instance: &Instance, choices: &[u8], rng: &mut Rng, threads: usize) -> Self {
         struct Draw {
             secret: ReceiverSecret,
@@ -247,7 +247,7 @@ impl Receiver {
     /// Returns the chosen key of each OT.
     ///
     /// # Errors
-    /// [`Cheat::UnexpectedMessage`] if the answer does not fit this number of OTs.
+    /// [`Cheat::UnexpectedMessage`] if the answer has a wrong length.
     pub fn finish(
         self,
         instance: &Instance,
@@ -287,7 +287,7 @@ mod tests {
         Instance::new(&GREETINGS[1], Direction::GarblerSends)
     }
 
-    /// Runs one series by hand, with changes of both messages.
+    /// Runs one series, with changes of both messages.
     fn run(choices: &[u8], alter: impl Fn(&mut Vec<u8>, bool)) -> Result<(Vec<[Seed; 2]>, Vec<Seed>), Cheat> {
         let mut rng = Rng::replayable("test");
         let receiver = Receiver::new(&series(), choices, &mut rng, 2);
@@ -314,7 +314,8 @@ mod tests {
         }
     }
 
-    /// The chosen key is ML-KEM's own, the other is nobody's; neither shows which is which.
+    /// The receiver has ML-KEM's key for its choice, and cannot know the other key. The message does not
+    /// reveal the choice.
     #[test]
     fn one_of_the_keys_is_the_receivers() {
         let instance = series();
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn numbers_are_what_they_should_be() {
-        // Against wide arithmetic; the highest and the lowest, and each in its place.
+        // Compares with wide arithmetic: the largest and the smallest value, and a value in each place.
         let mut bits = [0; 16 * NUMBERS];
         Rng::replayable("test").fill(&mut bits[..16 * 700]);
         bits[16 * 700..16 * 701].fill(0xff);
@@ -350,7 +351,7 @@ mod tests {
         let all: std::collections::BTreeSet<_> = [(0, 0, 1), (1, 0, 1), (0, 1, 1), (0, 0, 2)]
             .map(|(i, j, other)| series().vector(i, j, &[1], &[other]).0)
             .into();
-        assert_eq!(all.len(), 4, "the oracle's answers depend on all that is hashed");
+        assert_eq!(all.len(), 4, "the oracle's answers depend on all inputs of the hash");
     }
 
     #[test]
@@ -382,14 +383,15 @@ mod tests {
                         bytes.resize(bytes.len().saturating_add_signed(change), 0);
                     }
                 });
-                // One OT less in the first message is as many as there are: the answer does not fit then.
+                // If the first message lacks one OT, its length is still valid for fewer OTs, and the answer
+                // has a wrong length.
                 assert_eq!(result.unwrap_err(), Cheat::UnexpectedMessage, "{change} {of_answer}");
             }
         }
     }
 
-    /// Altered, mixed up or foreign messages give keys that have nothing to do with each other. A bad
-    /// ciphertext spoils only its own key, and not even whether it was chosen shows.
+    /// Altered, exchanged or replayed messages give unrelated keys. An invalid ciphertext changes only its
+    /// own key, and the sender does not even learn whether this key was chosen.
     #[test]
     fn row_01_replayed_messages_and_bad_ciphertexts_give_unrelated_keys() {
         let choices = choices(16);
@@ -411,7 +413,7 @@ mod tests {
                 bytes[0] ^= 1;
             }
         });
-        assert_eq!(alike(&bad.unwrap()), 0, "the transcript is another one");
+        assert_eq!(alike(&bad.unwrap()), 0, "the transcripts differ");
         let mut rng = Rng::replayable("test");
         let receiver = Receiver::new(&series(), &choices, &mut rng, 1);
         for (instance, session) in [

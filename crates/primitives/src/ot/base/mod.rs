@@ -1,14 +1,14 @@
 //! Base OT: the endemic OT of Masny and Rindal (CCS 2019, eprint 2019/706), from discrete logarithms
 //! ([`curve`]) or from lattices ([`lattice`]).
 //!
-//! For each OT the receiver sends two keys of which it knows the secret of one: it draws the other at random
-//! and takes from its own the oracle's answer on that. "Endemic" means that a cheater may have a say in its
-//! own keys; an honest party's keys stay hidden, and nothing here needs more.
+//! For each OT, the receiver sends two keys and knows the secret of one. It draws the other key at random,
+//! and subtracts the oracle's answer on this key from its own key. "Endemic" means that a cheater may
+//! influence its own keys. An honest party's keys stay hidden, which is all that the protocols need.
 //!
-//! **Replay.** Greeting, session, direction, index and all that is sent enter the hashes. Messages of another
-//! session, reflected ones or ones in another order are valid, so nothing can be seen here: the peers end up
-//! with unrelated keys. The user of the keys sees it: the consistency check of the OT extension for the
-//! evaluator's, that of the commitments for the garbler's.
+//! **Replay.** The hashes include greeting, session, direction, index and all messages. Messages that are
+//! replayed from another session, reflected or reordered are valid here, but the parties end up with
+//! unrelated keys. The users of the keys detect this: for the evaluator, the consistency check of the OT
+//! extension, and for the garbler, the check of the commitments.
 
 pub mod curve;
 pub mod lattice;
@@ -22,16 +22,16 @@ pub use super::Direction;
 use super::{BASE_OT, Cheat};
 pub use shared::Instance;
 
-/// The keys of both series.
+/// The keys of the series in both directions.
 #[derive(Debug)]
 pub struct Keys {
-    /// For the OTs in which this party is the sender: both keys of each.
+    /// Both keys of each OT in which this party is the sender.
     pub sent: Vec<[Seed; 2]>,
-    /// For the OTs in which this party is the receiver: the chosen key of each.
+    /// The chosen key of each OT in which this party is the receiver.
     pub received: Vec<Seed>,
 }
 
-/// Both series at once, between the two messages.
+/// The state of the series in both directions, between the two messages.
 pub struct Begun {
     sends: Direction,
     receives: Instance,
@@ -39,25 +39,25 @@ pub struct Begun {
     threads: usize,
 }
 
-/// This party's half of both series.
+/// This party's part of both series.
 enum Halves {
     Curve {
         sender: curve::Sender,
         receiver: curve::Receiver,
     },
-    /// The sender begins when it answers.
+    /// With lattices, the sender has no state before it answers.
     Lattice {
         receiver: lattice::Receiver,
     },
 }
 
 impl Begun {
-    /// Sends this party's first message of both series: of the one that it sends in, and of the other, one OT
-    /// for each of `choices`. `greeting` is the digest of this party's own greeting. With `post_quantum` all
-    /// rests on lattices; a series without OTs has no messages then.
+    /// Sends this party's first message in both series. It has an OT for each of `choices` in the series in
+    /// which this party receives. `greeting` is the digest of this party's own greeting. With `post_quantum`
+    /// both series use lattices, and a series without OTs has no messages.
     ///
     /// # Errors
-    /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
+    /// [`Error::Resource`] if the system gives no randomness, [`Error::Io`] if the connection fails.
     pub fn send(
         channel: &mut Channel,
         sends: Direction,
@@ -83,13 +83,13 @@ impl Begun {
         Ok(Begun { sends, receives, halves, threads })
     }
 
-    /// Receives the peer's message, in which it chooses in `send` OTs. `theirs` is the digest of its
-    /// greeting, `session` the identifier of the session. With lattices it is answered, and the peer's answer
-    /// is received.
+    /// Receives the peer's first message, with its choices in `send` OTs. `theirs` is the digest of the
+    /// peer's greeting, `session` the identifier of the session. With lattices, it also sends its answer and
+    /// receives the peer's answer.
     ///
     /// # Errors
-    /// [`Error::Peer`] if a message has another length or contains an invalid point or vector, or the
-    /// identity; [`Error::Io`] if the connection fails; [`Error::Resource`] without randomness.
+    /// [`Error::Peer`] if a message has a wrong length or contains an invalid point or vector; [`Error::Io`]
+    /// if the connection fails; [`Error::Resource`] if the system gives no randomness.
     pub fn receive(
         self,
         channel: &mut Channel,
@@ -130,7 +130,7 @@ mod tests {
     use brickwork_wire::memory_pair;
 
     pub(super) const SESSION: [u8; 32] = [3; 32];
-    /// The greetings of the garbler and of the evaluator.
+    /// The digests of the greetings of the garbler and of the evaluator.
     pub(super) const GREETINGS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 
     fn garbler(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
@@ -141,7 +141,7 @@ mod tests {
     fn evaluator(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
         let begun = Begun::send(channel, Direction::EvaluatorSends, &GREETINGS[1], choices, lattice, 1)?;
         let keys = begun.receive(channel, &GREETINGS[0], &SESSION, send)?;
-        // The answer travels with the message that is sent next.
+        // The protocols send the answer together with their next message.
         channel.flush()?;
         Ok(keys)
     }
@@ -151,13 +151,13 @@ mod tests {
         (0..n).map(|_| rng.below(2) as u8).collect()
     }
 
-    /// Returns OTs whose key is the one of this choice.
+    /// Returns the number of OTs whose received key is the sender's key for this choice.
     pub(super) fn agreements(sent: &[[Seed; 2]], received: &[Seed], choices: &[u8]) -> usize {
         sent.iter().zip(received).zip(choices).filter(|((pair, key), c)| pair[**c as usize] == **key).count()
     }
 
-    /// Runs both series of a session, with this many OTs in each direction; also returns the messages of the
-    /// garbler and of the evaluator.
+    /// Runs both series of a session with these choices. Returns the bytes that the garbler and the evaluator
+    /// sent.
     fn both_ways(garblers: &[u8], evaluators: &[u8], lattice: bool) -> [u64; 2] {
         let (mut a, mut b) = memory_pair();
         let (garbled, evaluated) = std::thread::scope(|scope| {
@@ -189,7 +189,7 @@ mod tests {
         for (lattice, change) in [false, true].into_iter().flat_map(|lattice| {
             [-1_isize, 1, 32, -32, 64, -64, 1088, -2176, 2336].map(|change| (lattice, change))
         }) {
-            // The evaluator's first message; with lattices its answer, too.
+            // Alters the evaluator's first message, and with lattices also its answer.
             for bad in 0..1 + usize::from(lattice) {
                 let (mut a, mut b) = memory_pair();
                 let mut place = 0;

@@ -1,4 +1,5 @@
-//! The parts that both constructions share: the oracles' names, the keys' derivation, and threads.
+//! The parts that both constructions of base OTs share: the oracles' prefixes, the derivation of keys, and
+//! threads.
 
 use blake3::Hasher;
 use brickwork_base::random::{SEED_BYTES, Seed};
@@ -6,19 +7,19 @@ use zeroize::Zeroize;
 
 use crate::ot::Direction;
 
-/// The oracles of one series: everything hashed begins with its 32 bytes.
+/// The prefix of one series: every hash of the series begins with its 32 bytes.
 #[derive(Clone)]
 pub struct Instance(pub(super) [u8; 32]);
 
 impl Instance {
-    /// Makes the series of this direction to the receiver that greets so: the digest of its greeting.
+    /// Returns the prefix of the series in this direction, for a receiver whose greeting has this digest.
     pub fn new(receivers_greeting: &[u8; 32], direction: Direction) -> Self {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT instance");
         hasher.update(receivers_greeting).update(&[direction as u8]);
         Instance(*hasher.finalize().as_bytes())
     }
 
-    /// Returns `sent`: all that both parties sent, in one order.
+    /// Returns the transcript of all messages of both parties, in a fixed order.
     pub(super) fn transcript(&self, session: &[u8; 32], sent: &[&[u8]]) -> Transcript {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT transcript");
         hasher.update(session).update(&self.0);
@@ -29,11 +30,11 @@ impl Instance {
     }
 }
 
-/// A hash of the session, of the instance and of all that was sent in it.
+/// A hash of the session, of the series' prefix and of all messages.
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {
-    /// Returns `KDF` of a secret that both parties have.
+    /// Returns `KDF` of a secret that both parties know.
     pub(super) fn seed(&self, index: usize, slot: u8, shared: &[u8]) -> Seed {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT key");
         hasher.update(&self.0).update(&(index as u64).to_le_bytes()).update(&[slot]).update(shared);
@@ -44,8 +45,7 @@ impl Transcript {
     }
 }
 
-/// Calls `work` with each item and its index, on this many threads at most. The first error of any of them is
-/// returned.
+/// Calls `work` with each item and its index, on at most `threads` threads. Returns the first error.
 pub(super) fn in_parallel<T: Send, E: Send>(
     items: &mut [T],
     threads: usize,

@@ -1,15 +1,16 @@
-//! Both directions at once.
+//! PCG iterations in both directions at once.
 
 use brickwork_base::Error;
 use brickwork_wire::Channel;
 
 use super::{Receiver, Sender};
 
-/// Makes OTs both ways until this party has `count` choices left: the peer does the same. Both directions
-/// send at once. Then this many random bits exist without a message.
+/// Makes OTs in both directions until this party has `count` choices left; the peer does the same. Both
+/// directions share the flights. Afterwards, `count` random bits can be drawn without a message.
 ///
 /// # Errors
-/// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails; then no call succeeds any more.
+/// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails. After an error, every call
+/// fails.
 pub fn provide(
     channel: &mut Channel,
     sender: &mut Sender,
@@ -17,7 +18,7 @@ pub fn provide(
     count: usize,
 ) -> Result<(), Error> {
     while receiver.left() < count {
-        // The receivers' messages come first, or both would wait.
+        // Each party sends as receiver first. Otherwise both would wait.
         let macs = receiver.begin(channel, count)?;
         let keys = sender.begin(channel, count)?;
         let offered = sender.offer(channel, keys, |_| {})?;

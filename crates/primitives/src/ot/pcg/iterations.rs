@@ -1,4 +1,4 @@
-//! The parts of iterations that sender and receiver keep.
+//! The state of the iterations, which sender and receiver share.
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
@@ -6,32 +6,32 @@ use brickwork_kernels::Secrets;
 
 use super::{Cheat, Parameters, Pool};
 
-/// The iterations of a party: OTs that are kept for the next one, and those that are ready.
+/// The iterations of a party: the OTs reserved for the next iteration, and the OTs that are ready.
 pub(super) struct Iterations {
     pub parameters: Parameters,
-    /// OTs of the next iteration; none before the first one.
+    /// The OTs for the next iteration. Empty before the first iteration.
     pub reserve: Secrets<Label>,
     pool: Pool,
-    /// False from the beginning of an iteration until it is done, and its check has passed.
+    /// False from the beginning of an iteration until its check has passed.
     sound: bool,
 }
 
 impl Iterations {
-    /// Makes those that begin with OTs from outside.
+    /// Returns a state before the first iteration, which takes its OTs from another construction.
     pub fn new(parameters: Parameters) -> Self {
         Iterations { parameters, reserve: Secrets::default(), pool: Pool::default(), sound: true }
     }
 
-    /// Returns how many OTs are ready.
+    /// Returns the number of OTs that are ready.
     pub fn left(&self) -> usize {
         self.pool.left()
     }
 
-    /// Begins iterations towards `count` OTs: takes the OTs of each. `outside` makes those of the first one,
-    /// if nothing was made before.
+    /// Begins iterations until `count` OTs will be ready, and returns the OTs with which each begins.
+    /// `outside` makes the OTs of the very first iteration.
     ///
     /// # Errors
-    /// [`Cheat::PcgTrees`] if one before has not ended; those of `outside`.
+    /// [`Cheat::PcgTrees`] if an earlier iteration has not finished, and the errors of `outside`.
     pub fn begin(
         &mut self,
         count: usize,
@@ -52,19 +52,19 @@ impl Iterations {
         Ok(taken)
     }
 
-    /// Adds the results of the iterations in progress, and keeps the OTs for the next one.
+    /// Adds the OTs of the finished iterations, and reserves the OTs for the next one.
     pub fn end(&mut self, made: impl IntoIterator<Item = Secrets<Label>>) {
         made.into_iter().for_each(|labels| self.pool.put(labels));
         self.reserve = self.pool.take(self.parameters.reserve());
         self.sound = true;
     }
 
-    /// Writes the next OTs, of which there are enough.
+    /// Writes the next OTs. The caller has made sure that there are enough.
     pub fn draw(&mut self, to: &mut [Label]) {
         self.pool.draw(to);
     }
 
-    /// Forgets all of them: the next iteration begins with OTs from outside.
+    /// Forgets all OTs: the next iteration takes its OTs from another construction again.
     pub fn forget(&mut self) {
         (self.reserve, self.pool) = (Secrets::default(), Pool::default());
     }

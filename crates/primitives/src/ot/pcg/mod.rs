@@ -1,9 +1,9 @@
-//! Correlated OTs from a pseudorandom correlation generator: some OTs become many, at a fraction of a byte
-//! each. Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) over the correlated trees of Half-Tree (Guo, Yang,
-//! Wang, Zhang, Xie, Liu, Zhao, EUROCRYPT 2023).
+//! Correlated OTs from a pseudorandom correlation generator: a few OTs become many, at a fraction of a byte
+//! each. It is Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) with the correlated trees of Half-Tree (Guo,
+//! Yang, Wang, Zhang, Xie, Liu, Zhao, EUROCRYPT 2023).
 //!
-//! An *iteration* takes k + t·d + 128 OTs of the iteration before ([`Parameters`]; those of the first come
-//! from [`softspoken`](super::softspoken), K = 8) and makes n = t·2^d:
+//! An *iteration* uses k + t·d + 128 OTs of the iteration before ([`Parameters`]) and makes n = t·2^d. The
+//! first iteration uses OTs of [`softspoken`](super::softspoken) with K = 8.
 //!
 //! ```text
 //!   sender -> receiver     a word for each level of each tree but the first
@@ -11,38 +11,38 @@
 //!   sender -> receiver     a hash of V
 //! ```
 //!
-//! **Trees.** The sender grows t trees of d levels, each of which adds up to Δ on every level. For a level
-//! the receiver has an OT, key K and mac M = K ⊕ r·Δ. On the first level K is the left node, so M is the left
-//! node for r = 0 and the right one for r = 1. For the other levels the sender sends `c = K ⊕ (sum of the
-//! left nodes)`; `c ⊕ M` is the sum of the left nodes or of the right ones. So the receiver learns all nodes
-//! of a level but the one whose path takes the other child each time. On the last level it learns all leaves
-//! v except that of a path α, and there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α
-//! and 0 elsewhere: `w = v ⊕ e·Δ`, e with one 1 a tree. All last bits are written: 0 at the sender, e at the
-//! receiver.
+//! **Trees.** The sender grows t trees of d levels. The nodes of each level of a tree add up to Δ. For each
+//! level, there is an OT with the sender's key K and the receiver's mac M = K ⊕ r·Δ. On the first level K is
+//! the left node, so M is the left node for r = 0 and the right node for r = 1. For each other level, the
+//! sender sends `c = K ⊕ (sum of the left nodes)`, and `c ⊕ M` is the sum of the left nodes or of the right
+//! nodes. So the receiver learns all nodes of a level but one. The missing node is on the path that takes the
+//! unknown child on each level. On the last level it learns all leaves v but the leaf of this path α. There
+//! it has v_α ⊕ Δ, the sum of all others. So the leaves are OTs `w = v ⊕ e·Δ` whose choice e is 1 at α and 0
+//! elsewhere. Both parties overwrite the last bits: 0 at the sender, e at the receiver.
 //!
-//! Several iterations are made at once where enough OTs are left to begin them, so that crossings are few.
+//! If enough OTs are left, several iterations run at once to save flights.
 //!
-//! **Code.** With the keys and macs of k OTs whose choices are u, and a public sparse matrix A, the sender
-//! has `A·K ⊕ v`, the receiver `A·M ⊕ w`: OTs whose choices are `A·u ⊕ e`. That these look random is LPN with
-//! regular noise; [`lpn`](super::lpn) estimates how hard it is. A is drawn anew for each iteration by a hash
-//! of all that was sent.
+//! **Code.** k OTs have the keys K, the macs M and the choices u. With a public sparse matrix A, the sender
+//! computes `A·K ⊕ v`, and the receiver `A·M ⊕ w`. These are OTs with choices `A·u ⊕ e`. They look random by
+//! LPN with regular noise, whose hardness [`lpn`](super::lpn) estimates. A hash of all earlier messages
+//! determines a new A for each iteration.
 //!
 //! # The check
 //!
-//! A sender that sends other words makes trees that hang on α; whether the receiver notices would tell it α.
-//! So all trees are compared before a leaf is used: χ gives random elements a of trees and b of leaves in
-//! GF(2^128), and
+//! A sender that sends other words makes trees that depend on α. If the receiver then failed or not, the
+//! sender would learn something about α. So all trees are checked before a leaf is used. χ gives random
+//! elements a of trees and b of leaves in GF(2^128), and the check compares
 //!
 //! ```text
 //!   W = Σ a_i·b_j·w_ij ⊕ Σ X^l·M_l      x = Σ a_i·b_(α_i)      x* = Σ X^l·r_l      over 128 further OTs l
 //!   V = Σ a_i·b_j·v_ij ⊕ Σ X^l·K_l ⊕ x'·Δ
 //! ```
 //!
-//! are the same. The receiver draws χ when it has the words. It compares hashes: nothing that a wrong x'
-//! would bring a receiver is in the clear. docs/protocols/ot.md says how much either learns by cheating.
+//! The receiver draws χ after it has received the words. The sender sends only a hash of V, so that a wrong
+//! x' reveals nothing to the receiver. docs/protocols/ot.md says how much either party learns by cheating.
 //!
 //! The receiver's paths are secret: they steer no branch and no address
-//! ([`brickwork_kernels::complete_tree`]). It is public which bits of u a row of A adds.
+//! ([`brickwork_kernels::complete_tree`]). The positions of the ones in a row of A are public.
 
 mod both;
 mod iterations;
@@ -70,36 +70,34 @@ pub use sender::Sender;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Sender: a word for each level of each tree but the first.
+    /// From the sender: a word for each level of each tree but the first level.
     pub const CORRECTIONS: Tag = Tag(27);
-    /// Receiver: χ, x'.
+    /// From the receiver: χ and x'.
     pub const CHALLENGE: Tag = Tag(28);
-    /// Sender: the hash of V.
+    /// From the sender: the hash of V.
     pub const PROOF: Tag = Tag(29);
-    /// Receiver, if choices are given: their difference to the random ones, packed.
+    /// From the receiver, if choices are given: their differences to the random choices, packed.
     pub const DIFFERENCES: Tag = Tag(30);
 }
 
 cheats! {
-    /// Cheats of a sender in an iteration.
+    /// The ways in which a sender can cheat in an iteration.
     pub enum Cheat of "oblivious transfer" {
-        /// PCG (Yang et al. 2020, Guo et al. 2023): the trees that the receiver completed are not the
-        /// sender's.
+        /// PCG (Yang et al. 2020, Guo et al. 2023): the receiver's completed trees do not match the sender's.
         PcgTrees = "PCG: inconsistent trees",
     }
 }
 
-/// The key of an iteration: a hash of all that was sent before.
+/// The keys of an iteration, derived from a hash of all earlier messages.
 struct Keys {
-    /// The keys of the trees.
     trees: Vec<Aes128>,
-    /// The key of the code's positions.
+    /// The key that determines the positions of the ones in A.
     code: Aes128,
     proof: [u8; 32],
 }
 
 impl Keys {
-    /// Those of number `k` of the iterations that are made at once.
+    /// Returns the keys of iteration `k` among those that run at once.
     fn new(hashed: &[u8; 32], k: usize, parameters: &Parameters) -> Self {
         let hashed = [&hashed[..], &(k as u64).to_le_bytes()].concat();
         let mut keys = [0u128; 2];
@@ -114,7 +112,7 @@ impl Keys {
         Keys { trees, code: Aes128::new(keys[1]), proof }
     }
 
-    /// The hash that is compared.
+    /// Returns the hash that the parties compare.
     fn proof(&self, word: u128) -> [u8; 32] {
         *blake3::keyed_hash(&self.proof, &word.to_le_bytes()).as_bytes()
     }
@@ -131,14 +129,14 @@ impl Keys {
     }
 }
 
-/// The digest of an iteration's messages: keys of labels that are made of it depend on it.
+/// Returns the digest of an iteration's messages. Keys made from its labels depend on this digest.
 fn transcript(corrections: &[u128], challenge: &[u128; 2]) -> Seed {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 PCG transcript");
     hasher.update(bytemuck::cast_slice(corrections)).update(bytemuck::cast_slice(challenge));
     Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk().expect("32 bytes"))
 }
 
-/// The elements by which trees are checked: of each tree, and of each leaf of any.
+/// The elements of the check: one for each tree, and one for each leaf position.
 pub(crate) struct Elements {
     trees: Vec<u128>,
     leaves: Vec<u128>,
@@ -167,23 +165,23 @@ impl Elements {
     }
 }
 
-/// The sum of products in GF(2^128).
+/// Returns the sum of products in GF(2^128).
 fn product(words: &[u128], elements: &[u128]) -> u128 {
     let mut sum = [[0; 2]];
     hash_rows(&mut sum, words, elements);
     gf128_reduce(sum[0])
 }
 
-/// Σ X^l·word_l, of 128 words.
+/// Returns Σ X^l·word_l over 128 words.
 fn packed(words: &[Label]) -> u128 {
     let powers: [u128; CHECK] = std::array::from_fn(|l| 1 << l);
     product(bytemuck::cast_slice(words), &powers)
 }
 
-/// OTs that are checked and not used.
+/// OTs that are checked and not used yet.
 #[derive(Default)]
 struct Pool {
-    /// Iterations, the oldest first, and how many of each are used.
+    /// The iterations, oldest first, with the number of used OTs of each.
     made: VecDeque<(Secrets<Label>, usize)>,
 }
 
@@ -192,22 +190,22 @@ impl Pool {
         self.made.iter().map(|(labels, used)| labels.len() - used).sum()
     }
 
-    /// Takes all of an iteration.
+    /// Adds the OTs of an iteration.
     fn put(&mut self, labels: Secrets<Label>) {
         self.made.push_back((labels, 0));
     }
 
-    /// Takes the next ones out, of which there are enough.
+    /// Removes and returns the next OTs. The caller has made sure that there are enough.
     fn take(&mut self, count: usize) -> Secrets<Label> {
         let mut taken = Secrets::zeros(count);
         self.draw(&mut taken);
         taken
     }
 
-    /// Writes the next ones, of which there are enough.
+    /// Removes the next OTs and writes them to `to`. The caller has made sure that there are enough.
     fn draw(&mut self, mut to: &mut [Label]) {
         while !to.is_empty() {
-            let (labels, used) = self.made.front_mut().expect("as many were made");
+            let (labels, used) = self.made.front_mut().expect("enough OTs are left");
             let here = to.len().min(labels.len() - *used);
             let (now, rest) = to.split_at_mut(here);
             let from = &mut labels[*used..*used + here];

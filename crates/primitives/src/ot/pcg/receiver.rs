@@ -1,4 +1,4 @@
-//! The party that has the choices, and completes trees.
+//! The receiver of the PCG, which has the choices and completes trees.
 
 use crate::Labels;
 use brickwork_base::bits::pack;
@@ -16,32 +16,32 @@ use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed
 use crate::ot::cot::{CotReceiver, Series};
 use crate::ot::softspoken;
 
-/// The OTs that the first iteration takes.
+/// The construction of the first iteration's OTs.
 type Base = softspoken::Receiver<8>;
 
-/// The party that has the choices.
+/// The receiver of the PCG, which has the choices.
 pub struct Receiver {
     base: Base,
     pub(super) iterations: Iterations,
     rng: Rng,
 }
 
-/// An iteration whose trees are completed, and not checked.
+/// An iteration whose trees are completed but not checked.
 pub(crate) struct Completed {
     labels: Secrets<Label>,
-    /// The proof that the sender's is compared with.
+    /// The expected proof.
     proof: [u8; 32],
     sent: Seed,
 }
 
 impl Receiver {
-    /// Begins with these OTs to be stretched.
+    /// Makes a receiver whose first iteration uses OTs of `base`.
     pub(super) fn over(base: Base, parameters: Parameters) -> Result<Self, Error> {
         let rng = Rng::new("brickwork PCG receiver")?;
         Ok(Receiver { base, iterations: Iterations::new(parameters), rng })
     }
 
-    /// Returns how many OTs are left.
+    /// Returns the number of OTs that are left.
     pub(crate) fn left(&self) -> usize {
         self.iterations.left()
     }
@@ -60,7 +60,7 @@ impl Receiver {
     }
 
     /// Receives the corrections of the trees of all iterations, completes the trees, and sends the
-    /// challenges. `alter` may change these; honest parties do not.
+    /// challenges. `alter` may change the challenges; only tests do so.
     pub(crate) fn complete(
         &mut self,
         channel: &mut Channel,
@@ -107,8 +107,8 @@ impl Receiver {
         labels
     }
 
-    /// Receives the sender's answers, and compares them, all in one go. If one is another, all that was made
-    /// is erased.
+    /// Receives the sender's proofs, and compares all of them at once. If one differs, all OTs of the
+    /// iterations are erased.
     pub(crate) fn verify(&mut self, channel: &mut Channel, completed: Vec<Completed>) -> Result<(), Error> {
         let mut same = Choice::from(1);
         for Completed { proof, .. } in &completed {
@@ -127,7 +127,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Makes iterations until there are this many OTs.
+    /// Runs iterations until `count` OTs are left.
     fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
         while self.iterations.left() < count {
             let reserves = self.begin(channel, count)?;
@@ -138,20 +138,20 @@ impl Receiver {
     }
 }
 
-/// Returns the path of the leaf that is not known, by the macs of a tree's OTs: where the choice is 0 the
-/// left child is known.
+/// Returns the path of the unknown leaf, from the macs of a tree's OTs. On each level, choice 0 reveals the
+/// left child.
 pub(super) fn path(macs: &[Label]) -> usize {
     macs.iter().enumerate().fold(0, |path, (level, mac)| path | usize::from(mac.colour() ^ 1) << level)
 }
 
-/// x: the sum of a_i·b_j over all errors, which are the last bits.
+/// Returns x, the sum of a_i·b_j over all errors. The errors are the last bits of the labels.
 fn errors(elements: &Elements, labels: &[Label]) -> u128 {
     let trees = labels.chunks_exact(elements.leaves.len());
     let at = trees.map(|tree| sum_where(Kernel::best(), bytemuck::cast_slice(tree), &elements.leaves));
     elements.combine_trees(&Zeroizing::new(at.collect::<Vec<u128>>()))
 }
 
-/// x*: the choices of the check's OTs.
+/// Returns x*, which is made of the choices of the check's OTs.
 fn hidden(macs: &[Label]) -> u128 {
     macs.iter().enumerate().fold(0, |bits, (l, mac)| bits | u128::from(mac.colour()) << l)
 }
@@ -165,7 +165,7 @@ impl CotReceiver for Receiver {
         Receiver::over(Base::set_up(channel, series, seeds)?, PARAMETERS)
     }
 
-    /// No stretched OTs are kept: each entry begins freshly.
+    /// A stock keeps no OTs of an iteration, so each entry begins with a first iteration.
     fn restored(series: &Series, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
         Receiver::over(Base::restored(series, keys)?, PARAMETERS)
@@ -175,13 +175,13 @@ impl CotReceiver for Receiver {
         self.base.keys_behind()
     }
 
-    /// The unused rest of an entry is lost.
+    /// Unused OTs of the previous entry are lost.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.iterations.forget();
         self.base.enter(ranges)
     }
 
-    /// Makes random OTs, and sends the differences to the given choices.
+    /// Draws random OTs, and sends the differences between the given and the random choices.
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         let mut labels = Secrets::zeros(choices.len());
         self.provide(channel, labels.len())?;
@@ -192,7 +192,7 @@ impl CotReceiver for Receiver {
         Ok(labels)
     }
 
-    /// The choices are those of the iterations, so `rng` is not used.
+    /// The choices come from the iterations, so `rng` is not used.
     fn random(
         &mut self,
         channel: &mut Channel,

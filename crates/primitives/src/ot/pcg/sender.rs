@@ -1,4 +1,4 @@
-//! The party that chooses the offset, and grows trees.
+//! The sender of the PCG, which chooses the offset and grows trees.
 
 use crate::Labels;
 use brickwork_base::bits::unpack;
@@ -14,16 +14,16 @@ use super::{Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed, produ
 use crate::ot::cot::{CotSender, Series};
 use crate::ot::softspoken;
 
-/// The OTs that the first iteration takes.
+/// The construction of the first iteration's OTs.
 type Base = softspoken::Sender<8>;
 
-/// The party that chooses the offset.
+/// The sender of the PCG, which chooses the offset.
 pub struct Sender {
     base: Base,
     pub(super) iterations: Iterations,
 }
 
-/// An iteration whose trees are grown.
+/// An iteration whose trees are grown but not checked.
 pub(crate) struct Offered {
     reserve: Secrets<Label>,
     leaves: Secrets<Label>,
@@ -32,13 +32,12 @@ pub(crate) struct Offered {
 }
 
 impl Sender {
-    /// Begins with these OTs to be stretched.
+    /// Makes a sender whose first iteration uses OTs of `base`.
     pub(super) fn over(base: Base, parameters: Parameters) -> Self {
         Sender { base, iterations: Iterations::new(parameters) }
     }
 
-    /// Begins iterations towards `count` OTs: takes the OTs of each, which come from outside if nothing was
-    /// made before.
+    /// Begins iterations towards `count` OTs, and returns the OTs with which each begins.
     pub(crate) fn begin(
         &mut self,
         channel: &mut Channel,
@@ -48,8 +47,8 @@ impl Sender {
         iterations.begin(count, |reserve| base.random_bits(channel, reserve))
     }
 
-    /// Grows the trees of all iterations, and sends their corrections. `alter` may change these; honest
-    /// parties do not.
+    /// Grows the trees of all iterations, and sends their corrections. `alter` may change the corrections;
+    /// only tests do so.
     pub(crate) fn offer(
         &mut self,
         channel: &mut Channel,
@@ -79,7 +78,7 @@ impl Sender {
         let mut lefts = vec![0; depth];
         for (key, ((leaves, corrections), levels)) in keys.trees.iter().zip(of_trees) {
             stop::look();
-            // On the first level the receiver already has its part.
+            // The receiver's mac already is a node of the first level.
             let left = levels[0].bits();
             let leaves = bytemuck::cast_slice_mut(leaves);
             grow_tree(Kernel::best(), key, [left, left ^ delta], leaves, &mut lefts);
@@ -90,8 +89,8 @@ impl Sender {
         Offered { reserve, leaves, corrections, keys }
     }
 
-    /// Receives the challenges, and answers them; V is altered before: honest parties leave it alone. Then
-    /// the iterations are done.
+    /// Receives the challenges and answers them, which completes the iterations. `alter` changes V; only
+    /// tests do so.
     pub(crate) fn answer(
         &mut self,
         channel: &mut Channel,
@@ -120,7 +119,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Makes iterations until there are this many OTs.
+    /// Runs iterations until `count` OTs are left.
     fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
         while self.iterations.left() < count {
             let reserves = self.begin(channel, count)?;
@@ -134,7 +133,8 @@ impl Sender {
 impl CotSender for Sender {
     const KEYS: usize = Base::KEYS;
 
-    /// The error of the first OTs; that of the check of an iteration is [`check_log2`](super::check_log2).
+    /// The error of the first OTs. An iteration's check has the error [`check_log2`](super::check_log2) in
+    /// addition.
     const CHECK_LOG2: f64 = Base::CHECK_LOG2;
 
     /// Rounds: half of one.
@@ -143,7 +143,7 @@ impl CotSender for Sender {
         Ok(Sender::over(Base::set_up(channel, series, offset, seeds)?, PARAMETERS))
     }
 
-    /// No stretched OTs are kept: each entry begins freshly.
+    /// A stock keeps no OTs of an iteration, so each entry begins with a first iteration.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
         Ok(Sender::over(Base::restored(series, offset, keys)?, PARAMETERS))
@@ -157,7 +157,7 @@ impl CotSender for Sender {
         self.base.offset()
     }
 
-    /// The unused rest of an entry is lost.
+    /// Unused OTs of the previous entry are lost.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.iterations.forget();
         self.base.enter(ranges)

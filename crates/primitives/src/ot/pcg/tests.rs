@@ -1,4 +1,4 @@
-//! Iterations with small trees: the results of honest parties, and the actions of cheaters.
+//! Iterations with small trees: the results of honest parties, and attacks.
 
 use brickwork_base::Error;
 use brickwork_base::label::Delta;
@@ -9,10 +9,10 @@ use super::*;
 use crate::ot::cot::{CotReceiver as _, CotSender as _, Series};
 use crate::ot::{self, BASE_OTS, Direction, softspoken};
 
-/// So small that everything is tried out; nobody would run it.
+/// Parameters so small that the tests can try every path. They are insecure.
 const SMALL: Parameters = Parameters { depth: 4, trees: 48, dimension: 64 };
 
-/// Both ends of a series, whose first OTs are made.
+/// Both ends of a series that has made its first OTs.
 struct Ends {
     sender: Sender,
     receiver: Receiver,
@@ -35,13 +35,13 @@ fn ends(rng: &mut Rng, parameters: Parameters) -> Ends {
     Ends { sender, receiver, left, right, delta }
 }
 
-/// The messages that a cheating sender alters, and V by its knowledge of the iteration.
+/// Functions by which a cheating sender alters its corrections, and V by its knowledge of the iteration.
 type Offers<'a> = &'a mut dyn FnMut(&mut [u128]);
 type Answers<'a> = &'a mut dyn FnMut(&Elements, u128) -> u128;
 
 impl Ends {
-    /// Runs one round of iterations towards this many OTs, with both ends in this thread: each message is
-    /// sent before it is read.
+    /// Runs iterations towards `count` OTs, with both ends in this thread. Each message is sent before the
+    /// other end reads it.
     fn round(
         &mut self,
         count: usize,
@@ -62,7 +62,7 @@ impl Ends {
         self.round(count, &mut |_| {}, &mut |_| {}, &mut |_, v| v).unwrap();
     }
 
-    /// Draws this many at both ends.
+    /// Draws `count` OTs at both ends.
     fn draw(&mut self, count: usize) -> [Vec<Label>; 2] {
         let (mut keys, mut macs) = (vec![Label::ZERO; count], vec![Label::ZERO; count]);
         self.sender.random_bits(&mut self.left, &mut keys).unwrap();
@@ -82,8 +82,8 @@ fn refused(result: Result<(), Error>) -> bool {
     }
 }
 
-/// Over rounds of one and of several iterations: M = K ⊕ r·Δ, K ends in 0, M in r, no word occurs twice; and
-/// the numbers are those of the parameters.
+/// Checks rounds of one and of several iterations: M = K ⊕ r·Δ, K ends in 0, M ends in r, no label occurs
+/// twice, and the numbers of OTs match the parameters.
 #[test]
 fn iterations_give_what_was_said() {
     let mut ends = ends(&mut Rng::replayable("test"), Parameters { depth: 6, ..SMALL });
@@ -92,7 +92,7 @@ fn iterations_give_what_was_said() {
     ends.honest_round(1);
     assert_eq!(ends.receiver.left(), yields);
     ends.honest_round(100 * yields);
-    // As many more as could begin at once.
+    // Requests more OTs than iterations can run at once.
     let more = 1 + yields / ends.sender.iterations.parameters.reserve();
     assert!(more > 2);
     assert_eq!(ends.receiver.left(), (1 + more) * yields);
@@ -104,13 +104,13 @@ fn iterations_give_what_was_said() {
     let mut seen = std::collections::HashSet::new();
     for (key, mac) in keys.iter().zip(&macs) {
         assert!(key.colour() == 0 && *mac == *key ^ ends.delta.times(mac.colour()));
-        assert!(seen.insert(key.bits()), "a key came twice");
+        assert!(seen.insert(key.bits()), "a key occurs twice");
     }
     let ones = macs.iter().filter(|mac| mac.colour() == 1).count();
     assert!(ones.abs_diff(count / 2) < 5 * count.isqrt());
 }
 
-/// Both ways at once, over one line, with the parameters of honest runs.
+/// Runs both directions at once over one connection, with the parameters of honest runs.
 #[test]
 fn both_directions_are_made_at_once() {
     let (left, right) = memory_pair();
@@ -132,7 +132,7 @@ fn both_directions_are_made_at_once() {
         let (mut keys, mut macs) = (vec![Label::ZERO; count], vec![Label::ZERO; count]);
         sender.random_bits(&mut channel, &mut keys).unwrap();
         receiver.random_bits(&mut channel, &mut Rng::replayable("none"), &mut macs).unwrap();
-        assert_eq!((channel.sent_bytes(), channel.received_bytes()), before, "nothing is left to be said");
+        assert_eq!((channel.sent_bytes(), channel.received_bytes()), before, "no message is left");
         (own.0, keys, macs)
     };
     let [(g, g_keys, g_macs), (e, e_keys, e_macs)] = std::thread::scope(|scope| {
@@ -145,8 +145,8 @@ fn both_directions_are_made_at_once() {
     }
 }
 
-/// The view of a tree by a receiver that takes this path, of the messages of a sender that knows everything:
-/// its leaves without the part that the offset is for. They are the sender's if nothing was altered.
+/// Returns the leaves of a tree that a receiver with this path computes from these corrections, without the
+/// offset in the unknown leaf. They equal the sender's leaves if nothing was altered.
 fn view(
     ends: &Ends,
     keys: &Keys,
@@ -169,9 +169,9 @@ fn view(
     leaves
 }
 
-/// A sender that changes a word of a level names the paths for which its trees look right: it passes exactly
-/// if the receiver's path is one of them. That is one path except for its last bit, on any level: two
-/// adjacent leaves have the same error, whichever of them is unknown.
+/// A sender that changes a word of a level guesses the path, and passes exactly if the receiver's path gives
+/// the guessed errors. On any level, two paths give the same errors: they differ only in the last bit, so
+/// their unknown leaves are adjacent.
 #[test]
 fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     let depth = SMALL.depth;
@@ -184,7 +184,7 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
             }
             let mut ends = ends(&mut rng, SMALL);
             let (tree, named) = (trial % SMALL.trees, trial * 7 % (1 << depth));
-            // Everything that the sender knows.
+            // The test knows everything that the sender knows.
             let macs = ends.receiver.begin(&mut ends.right, 1).unwrap();
             let reserve = ends.sender.begin(&mut ends.left, 1).unwrap();
             let levels = reserve[0][SMALL.dimension + tree * depth..][..depth].to_vec();
@@ -225,8 +225,8 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     }
 }
 
-/// An alteration without an answer that fits is found out, in words of any level and in the proof. Nothing of
-/// the iteration is left, and both refuse to go on with it.
+/// An altered message without a matching answer is detected, in words of any level and in the proof. Nothing
+/// of the iteration is left, and both parties refuse all further calls.
 #[test]
 fn row_02_altered_messages_are_found_out_and_end_the_series() {
     let words = SMALL.depth - 1;
@@ -235,7 +235,7 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
             let mut ends = ends(&mut Rng::replayable("test"), SMALL);
             let altered = ends.round(1, &mut |words| words[place] ^= 1 << bit, &mut |_| {}, &mut |_, v| v);
             if place % words == words - 1 && bit == 0 {
-                // The receiver writes the last bits of leaves itself.
+                // The receiver overwrites the last bits of leaves, so this change has no effect.
                 altered.unwrap();
                 let [keys, macs] = ends.draw(ends.receiver.left());
                 let holds = |(key, mac): (&Label, &Label)| *mac == *key ^ ends.delta.times(mac.colour());
@@ -253,7 +253,7 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
     assert!(refused(ends.round(1, &mut |_| {}, &mut |_| {}, &mut |_, v| v ^ 1 << 127)));
 }
 
-/// Among iterations that are made together each one is checked.
+/// Each of several iterations that run at once is checked.
 #[test]
 fn row_02_the_second_of_several_iterations_is_checked_too() {
     for bad in 0..2 {
@@ -272,8 +272,8 @@ fn row_02_the_second_of_several_iterations_is_checked_too() {
     }
 }
 
-/// A receiver that answers with another x' has another W than the sender's V, by the difference times Δ: it
-/// would have to know Δ to produce the right hash. It finds itself out.
+/// If a receiver answers with another x', its W differs from the sender's V by the difference times Δ. It
+/// would have to know Δ to compute the expected hash, so its own check fails.
 #[test]
 fn row_02_a_receiver_that_lies_about_its_errors_learns_a_hash_of_the_offset() {
     let mut ends = ends(&mut Rng::replayable("test"), SMALL);
@@ -284,7 +284,7 @@ fn row_02_a_receiver_that_lies_about_its_errors_learns_a_hash_of_the_offset() {
         v
     };
     assert!(refused(ends.round(1, &mut |_| {}, &mut lie, &mut answer)));
-    // The same again, where the sender takes the lie back: only the offset tells how.
+    // Runs the same again with a sender that corrects V for the lie, which requires the offset.
     let mut ends = another();
     let delta = ends.delta;
     let mut take_back = |_: &Elements, v: u128| {
@@ -299,7 +299,7 @@ fn another() -> Ends {
     ends(&mut Rng::replayable("test"), SMALL)
 }
 
-/// A receiver whose first OTs are inconsistent is found out before the sender says anything.
+/// A receiver whose first OTs are inconsistent is detected before the sender sends anything.
 #[test]
 fn row_02_inconsistent_first_ots_are_found_out_before_a_tree_is_sent() {
     let mut ends = ends(&mut Rng::replayable("test"), SMALL);
@@ -320,7 +320,7 @@ fn row_02_inconsistent_first_ots_are_found_out_before_a_tree_is_sent() {
     assert!(refused(ends.sender.random_bits(&mut ends.left, &mut labels)));
 }
 
-/// Messages of another length, or out of their place.
+/// Messages of wrong length are refused.
 #[test]
 fn row_18_malformed_messages_are_refused() {
     for cut in [msg::CORRECTIONS, msg::CHALLENGE, msg::PROOF] {
@@ -339,7 +339,8 @@ fn row_18_malformed_messages_are_refused() {
     }
 }
 
-/// A party that enters another range forgets the outcome of the one before, and begins from outside again.
+/// A party that enters another range forgets all OTs of the previous one, and begins with a first iteration
+/// again.
 #[test]
 fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     let mut ends = ends(&mut Rng::replayable("test"), SMALL);
@@ -359,7 +360,7 @@ fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     assert!(keys.iter().zip(&macs).all(|(key, mac)| *mac == *key ^ ends.delta.times(mac.colour())));
 }
 
-/// An instance that is too easy is refused, and the one of honest runs is not.
+/// Refuses an instance that is too easy, and accepts the parameters of honest runs.
 #[test]
 fn easy_instances_are_refused() {
     PARAMETERS.checked(lpn_bits()).unwrap();
