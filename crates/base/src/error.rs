@@ -16,7 +16,7 @@ pub enum Error {
     /// The peers do not agree on version, parameters or program.
     #[error("the peers do not agree: {0}")]
     Mismatch(String),
-    /// The peer refused in its first message: no run has begun, and nothing that depends on a secret was
+    /// The peer refused in its first message. No run has begun, and nothing that depends on a secret was
     /// sent.
     #[error("the peers do not agree: the peer refuses: {0}")]
     Refused(String),
@@ -96,12 +96,12 @@ impl std::fmt::Display for Strangers {
 pub struct Standing {
     /// The phase that was running, by the name that reports give it.
     pub phase: &'static str,
-    /// Says that this party's input had left: the peer cannot read it, but can compute with it.
+    /// True if this party's input was sent: the peer cannot read it, but can compute with it.
     pub input_left: bool,
-    /// Says that the peer may have its outputs.
+    /// True if the peer may have its outputs.
     pub peer_may_have_outputs: bool,
-    /// Says that the peer could already see, before this party, that a check would fail. This cannot be
-    /// distinguished from an accident, so another run gives a cheater another attempt.
+    /// True if the peer could already see, before this party, that a check would fail. Then a cheater's abort
+    /// cannot be distinguished from an accident, so another run gives a cheater another attempt.
     pub deniable: bool,
 }
 
@@ -134,8 +134,8 @@ impl From<Strangers> for Error {
 }
 
 impl Error {
-    /// Adds to the end of the connection how far the run had come. A stop that this party requested, and
-    /// other errors, stay unchanged.
+    /// Adds the progress of the run to the error of a connection that ended. A stop that this party
+    /// requested, and other errors, stay unchanged.
     #[must_use]
     pub fn at(self, standing: Standing) -> Self {
         match self {
@@ -148,7 +148,7 @@ impl Error {
         }
     }
 
-    /// Returns how far the run had come, if it is the end of a run's connection.
+    /// Returns the progress of the run, if the error is the end of a run's connection.
     pub fn standing(&self) -> Option<Standing> {
         match self {
             Error::Io(why) => why.get_ref()?.downcast_ref().map(|broken: &Broken| broken.standing),
@@ -156,8 +156,8 @@ impl Error {
         }
     }
 
-    /// Returns whether the peer may have ended the connection to hide its cheat. Then another run adds its
-    /// risk to that of this one.
+    /// Returns whether the peer may have ended the connection to hide its cheat. Then the risk of another run
+    /// is added to that of this one.
     pub fn is_deniable(&self) -> bool {
         self.standing().is_some_and(|standing| standing.deniable)
     }
@@ -208,7 +208,7 @@ impl std::fmt::Debug for Cheat {
 
 impl std::error::Error for Cheat {}
 
-/// The text of a check: a sentence, or a check of another part that this part shares.
+/// The text of a check: a sentence of its own, or a check that a lower part defines.
 pub trait Says {
     /// Returns the check with this name in this part.
     fn cheat(self, part: &'static str, check: &'static str) -> Cheat;
@@ -239,7 +239,7 @@ macro_rules! cheats {
             /// All checks.
             pub const ALL: &'static [$name] = &[$($name::$check),*];
 
-            /// Returns the variant for a check, if it is one of these.
+            /// Returns the variant of a check, if it belongs to this enum.
             pub fn of(cheat: $crate::Cheat) -> Option<Self> {
                 Self::ALL.iter().copied().find(|&check| cheat == check)
             }

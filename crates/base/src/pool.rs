@@ -5,8 +5,8 @@
 //! A thread [enters](Pool::enter) a pool, like an asynchronous runtime: then all its calls of [`compute`] run
 //! in that pool. A session that starts within a pool runs on that pool.
 //!
-//! Threads of a pool learn of a request to stop ([`crate::stop`]) from the thread for which they work, and
-//! check it between two tasks.
+//! Threads of a pool check between two tasks whether the thread for which they work was asked to stop
+//! ([`crate::stop`]).
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -72,13 +72,13 @@ impl Pool {
 }
 
 /// Calls `work` on the pool that this thread has entered, and waits for it. `work` may wait only for threads
-/// of the pool. On a thread of a pool, or without a pool, it is called directly.
+/// of the pool. On a thread of a pool, or without a pool, `work` is called directly.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     stop::look();
     let Some(pool) = Pool::entered() else { return work() };
     let (mut work, mut made) = (Some(stop::carried(work)), None);
     install(&pool, &mut || made = work.take().map(|work| work()));
-    made.expect("it was called")
+    made.expect("`work` was called")
 }
 
 /// Calls `work` on the pool's threads, and waits for it. Rayon's generic code is instantiated only for this
@@ -88,8 +88,8 @@ fn install(pool: &Pool, work: &mut (dyn FnMut() + Send)) {
 }
 
 /// Calls `work` for each of the tasks, with the task's number and a workspace that consecutive tasks share.
-/// Returns the results in the order of the tasks. A thread that has entered a pool takes part in the work,
-/// together with all threads of the pool except one: most of this work is shorter than waking a thread.
+/// Returns the results in the order of the tasks. A thread that has entered a pool works together with all
+/// threads of the pool except one, because most of this work is shorter than waking a thread.
 pub fn map<T: Send, R, U: Send>(
     tasks: Vec<T>,
     room_of: impl Fn() -> R + Send + Sync,
@@ -98,7 +98,7 @@ pub fn map<T: Send, R, U: Send>(
     let helpers = threads().min(tasks.len()).saturating_sub(1);
     let mut made: Vec<Option<U>> = tasks.iter().map(|_| None).collect();
     let left = Mutex::new(tasks.into_iter().zip(&mut made).enumerate());
-    let next = || left.lock().expect("a task is taken").next();
+    let next = || left.lock().expect("no thread panicked with the lock").next();
     with_helpers(helpers, &|| {
         let mut room = None;
         while let Some((i, (task, made))) = next() {
@@ -106,10 +106,10 @@ pub fn map<T: Send, R, U: Send>(
             *made = Some(work(room.get_or_insert_with(&room_of), i, task));
         }
     });
-    made.into_iter().map(|made| made.expect("each task is taken")).collect()
+    made.into_iter().map(|made| made.expect("each task is done")).collect()
 }
 
-/// Calls `work` on this thread and on this many others, and waits for all. A thread of a pool uses other
+/// Calls `work` on this thread and on `helpers` others, and waits for all. A thread of a pool uses other
 /// threads of that pool, and does other work of the pool while it waits.
 fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
     fn all<'scope>(scope: &Scope<'scope>, helpers: usize, work: &'scope (dyn Fn() + Sync)) {
@@ -140,7 +140,7 @@ pub fn sum<A: Send>(
     };
     let run = |k: usize| (k * count / runs..(k + 1) * count / runs).fold(zero(), &work);
     let sums = map((0..runs).collect(), || (), |(), _, k| run(k));
-    sums.into_iter().reduce(add).expect("there is a run")
+    sums.into_iter().reduce(add).expect("at least one run")
 }
 
 /// Returns the number of threads for [`compute`].
@@ -167,7 +167,7 @@ pub fn beside<H, W: Send>(here: impl FnOnce() -> H, work: impl FnOnce() -> W + S
     let (mut work, mut made) = (Some(stop::carried(work)), None);
     both(&mut || said = here.take().map(|here| here()), &mut || made = work.take().map(|work| work()));
     // A scope ends when all spawned work is complete.
-    (said.expect("it was called"), made.expect("it was called"))
+    (said.expect("`here` was called"), made.expect("`work` was called"))
 }
 
 /// Calls `here` on this thread while `work` is computed, like [`beside`].
@@ -209,8 +209,8 @@ mod tests {
         assert!(Pool::entered().is_none());
     }
 
-    /// With a pool of one thread, the thread that communicates can wait for the one that computes. This would
-    /// block forever if communication had to come first.
+    /// With a pool of one thread, the thread that communicates can wait for the one that computes. If
+    /// communication had to come first, the test would block forever.
     #[test]
     fn one_thread_computes_while_another_talks() {
         let (tell, told) = std::sync::mpsc::channel();
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!(places(1), [(None, 0)]);
             let many = places(9);
             assert!(many.iter().enumerate().all(|(i, &(_, made))| made == 2 * i));
-            // Two tasks that wait for each other: neither the pool nor this thread gets both.
+            // Two tasks wait for each other, so two threads must run them.
             let meet = std::sync::Barrier::new(2);
             let both = map(vec![(); 2], || (), |_, _, ()| _ = meet.wait());
             assert_eq!(both.len(), 2);
@@ -253,7 +253,8 @@ mod tests {
             &|work| _ = two.enter(|| beside(|| (), || sums(work))),
             &|work| {
                 let tasks = vec![(); 1 << 20];
-                // One thread of a pool gives them to others, which have entered nothing by themselves.
+                // One thread of a pool distributes the tasks to other threads, which have entered no stop by
+                // themselves.
                 two.enter(|| compute(|| map(tasks, || (), |(), i, ()| work(i))));
             },
         ];

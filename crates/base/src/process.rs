@@ -1,7 +1,7 @@
-//! The process to which a value belongs that must be used only once: a key that numbers its records, labels,
-//! stock. A forked process has a copy of everything, including the state of every generator. A second use of
-//! such a value breaks security. Therefore such a value records its process ([`Process`]), and a copy in
-//! another process is neither used nor dropped ([`Owned`]).
+//! Values that must be used only once, and their processes. Such a value is a key that numbers its records,
+//! labels, or stock. A forked process has a copy of everything, including the state of every generator. Using
+//! such a value twice breaks security. Therefore it records its process ([`Process`]), and a copy in another
+//! process is neither used nor dropped ([`Owned`]).
 //!
 //! A process and its forks are distinguished by their process numbers. A fork in a namespace of its own can
 //! have the same number, so a caller that notices a fork reports it ([`forked`]).
@@ -36,10 +36,10 @@ impl Process {
         *self == Process::here()
     }
 
-    /// Returns an error in a fork of this process.
+    /// Checks that this is still the process of the value.
     ///
     /// # Errors
-    /// [`Error::Usage`] there.
+    /// [`Error::Usage`] in a fork.
     pub fn check(&self) -> Result<(), Error> {
         match self.is_here() {
             true => Ok(()),
@@ -53,7 +53,7 @@ impl Process {
 #[derive(Debug)]
 pub struct Owned<T> {
     process: Process,
-    /// None after it was dropped.
+    /// `None` after the value was dropped.
     inner: Option<T>,
 }
 
@@ -63,7 +63,7 @@ impl<T> Owned<T> {
         Owned { process: Process::here(), inner: Some(inner) }
     }
 
-    /// Returns the process to which it belongs.
+    /// Returns the process to which the value belongs.
     pub fn process(&self) -> Process {
         self.process
     }
@@ -74,7 +74,7 @@ impl<T> Owned<T> {
     /// [`Error::Usage`] in a fork.
     pub fn get(&self) -> Result<&T, Error> {
         self.process.check()?;
-        Ok(self.inner.as_ref().expect("it is there until it is dropped"))
+        Ok(self.inner.as_ref().expect("the value exists until it is dropped"))
     }
 
     /// Returns the value, only in the process that made it.
@@ -83,7 +83,7 @@ impl<T> Owned<T> {
     /// [`Error::Usage`] in a fork.
     pub fn get_mut(&mut self) -> Result<&mut T, Error> {
         self.process.check()?;
-        Ok(self.inner.as_mut().expect("it is there until it is dropped"))
+        Ok(self.inner.as_mut().expect("the value exists until it is dropped"))
     }
 }
 
@@ -113,8 +113,8 @@ mod tests {
         }
     }
 
-    /// A value from before a fork is neither returned nor dropped in the child; one that is made there is.
-    /// (The tests of the Python package check a real fork.)
+    /// A value from before a fork is neither returned nor dropped in the child; a value that the child made
+    /// is. (The tests of the Python package check a real fork.)
     #[test]
     fn row_26_a_fork_has_nothing_of_its_process() {
         let dropped = AtomicU32::new(0);

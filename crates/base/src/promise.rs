@@ -51,35 +51,36 @@ pub struct Promise {
     /// The requested statistical security s; 0 for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub statistical_bits: u32,
-    /// The cheater of the bound; `either` for protocols without such security.
+    /// The cheater whose success the bound limits; `either` for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_either")]
     pub cheater: Cheater,
     /// Base-2 logarithm of the probability that a cheater succeeds, for all checks of the run together. It is
     /// 0, which means certainty, for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_certain")]
     pub bound_log2: f64,
-    /// The same for all programs together that take from the same part of a stock. It may exceed -s if much
-    /// was made in that part.
+    /// The bound for all programs together that use the same part of a stock. It may exceed -s if much was
+    /// made in that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_bound_log2: Option<f64>,
-    /// Computational security in bits: kappa minus the loss by all uses in this run.
+    /// The computational security in bits: kappa minus the loss by all uses in this run.
     pub computational_bits: f64,
     /// The remaining probability of each check; the bound of the run is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Spent>,
-    /// A warning that everybody who runs the protocol must read.
+    /// A warning for everybody who runs the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<Cow<'static, str>>,
     /// The commitments to labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commitments: Option<Commitments>,
-    /// The cut-and-choose of each kind of item; for a program from stock, of each batch that it took from.
+    /// The cut-and-choose of each kind of item; for a program from stock, of each batch that the program
+    /// uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Batch>,
     /// The triples that authenticate AND gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triples: Option<Triples>,
-    /// How components are linked.
+    /// The way in which components are linked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linking: Option<Linking>,
 }
@@ -87,26 +88,25 @@ pub struct Promise {
 /// A commitment scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commitments {
-    /// Its name.
+    /// The name of the scheme.
     pub scheme: Cow<'static, str>,
-    /// Its code: length, dimension, distance.
+    /// The scheme's code: length, dimension, distance.
     pub code: [usize; 3],
 }
 
 /// Cut-and-choose of one kind of item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// The kind of item.
     pub kind: ItemKind,
-    /// Its name: that of a component, or of the kind.
+    /// The name of the component, or of the kind.
     pub name: Cow<'static, str>,
-    /// Buckets: slots of a program, or wires.
+    /// The number of buckets: slots of a program, or wires.
     pub slots: u64,
-    /// B: the items in a bucket.
+    /// B, the number of items in a bucket.
     pub bucket_size: u64,
-    /// L: the number of items that were made.
+    /// L, the number of items that were made.
     pub copies: u64,
-    /// c: the number of items that were opened and checked.
+    /// c, the number of items that were opened and checked.
     pub opened: u64,
 }
 
@@ -118,22 +118,22 @@ pub enum ItemKind {
     Component,
     /// Single AND gates.
     Gate,
-    /// Gadgets that accept the two labels of a wire between slots.
+    /// Authenticators that accept the two labels of a wire between slots.
     KeyAuthenticator,
-    /// Gadgets that accept the two labels of a wire between AND gates.
+    /// Authenticators that accept the two labels of a wire between AND gates.
     WireAuthenticator,
-    /// Gadgets that accept the two labels of a wire of an input.
+    /// Authenticators that accept the two labels of an input wire.
     InputAuthenticator,
 }
 
 /// Triples for AND gates, made from leaky AND triples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Triples {
-    /// Triples that the program uses: one per AND gate.
+    /// The number of triples that the program uses: one per AND gate.
     pub used: u64,
-    /// Leaky ANDs from which they are made.
+    /// The number of leaky ANDs from which they are made.
     pub leaky_ands: u64,
-    /// Leaky ANDs in the smallest bucket.
+    /// The number of leaky ANDs in the smallest bucket.
     pub bucket_size: u64,
     /// The correlated OTs of the masks, by their name for users.
     pub cot: Cow<'static, str>,
@@ -142,10 +142,10 @@ pub struct Triples {
     pub lpn_bits: Option<f64>,
 }
 
-/// How components are linked.
+/// The way in which components are linked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Linking {
-    /// Its name.
+    /// The name of the way.
     pub name: Cow<'static, str>,
     /// The part that is garbled ahead of time, in words.
     pub garbled: Cow<'static, str>,
@@ -156,7 +156,7 @@ pub struct Linking {
 pub struct Spent {
     /// The check, in words.
     pub check: String,
-    /// Base-2 logarithm of the bound on a cheater's success in it.
+    /// The base-2 logarithm of the bound on a cheater's success in this check.
     pub bound_log2: f64,
 }
 
@@ -282,7 +282,7 @@ mod tests {
         assert!(text.contains("SEMI-HONEST ONLY") && text.contains("111-bit") && !text.contains("2^-"));
     }
 
-    /// Bounds for people are rounded up, and every parameter has its line.
+    /// Displayed bounds are rounded up, and every parameter has a line.
     #[test]
     fn parameters_are_said() {
         let batch = Batch {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A number of events per time span, for log lines that another party can cause. A span begins with its first
+/// A limit of events per time span, for log lines that another party can cause. A span begins with its first
 /// event.
 #[derive(Debug)]
 pub struct Quota {
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(passed, 2);
         assert_eq!(quota.left_out(start + span / 2), None, "the span is not over");
         assert_eq!(quota.left_out(start + span), Some(998));
-        assert_eq!(quota.left_out(start + span), None, "it is told once");
+        assert_eq!(quota.left_out(start + span), None, "the count is reported once");
         assert!(quota.takes(start + span) && quota.takes(start + span) && !quota.takes(start + span));
         // Nobody has asked for the count yet, so no new span begins.
         assert!(!quota.takes(start + 3 * span));

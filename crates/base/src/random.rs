@@ -66,11 +66,10 @@ impl Rng {
         Self::seeded_by(domain, getrandom::fill)
     }
 
-    /// Makes a replayable generator for tests of this crate; other crates use
-    /// `brickwork_testing::Replayable`.
+    /// Makes a replayable generator for this crate's tests. Other crates use `brickwork_testing::Replayable`.
     ///
     /// # Panics
-    /// If it is called on another thread than the test's own.
+    /// If it is called on another thread than that of the test.
     #[cfg(test)]
     pub(crate) fn replayable(domain: &'static str) -> Self {
         Self::expand(&Seed::from_bytes(brickwork_testing::seed()), domain)
@@ -141,7 +140,7 @@ impl Rng {
     /// # Panics
     /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "there is no number below 0");
+        assert!(bound > 0, "a bound above 0");
         // 2^64 mod bound is the number of low parts that are rejected, so that every result has equally many
         // draws.
         let surplus = bound.wrapping_neg() % bound;
@@ -185,7 +184,8 @@ mod tests {
         let mut rng = Rng::replayable("test");
         let mut counts = [0u32; 3];
         (0..9000).for_each(|_| counts[(rng.below(3 << 62) % 3) as usize] += 1);
-        // 3000 of each are expected, up to about 45 more or less; without rejection it would be 4500.
+        // 3000 of each are expected, with a standard deviation of about 45; without rejection, one count
+        // would be 4500.
         assert!(counts.iter().all(|count| count.abs_diff(3000) < 450), "{counts:?}");
     }
 
@@ -217,12 +217,12 @@ mod tests {
             for _ in 0..draws {
                 counts[rng.below(bound) as usize] += 1;
             }
-            // 20 000 expected in each cell: six standard deviations are 849.
+            // 20 000 are expected in each cell, and 849 is six standard deviations.
             assert!(counts.iter().all(|&count| count.abs_diff(20_000) < 849), "{bound}: {counts:?}");
         }
     }
 
-    /// The draws of a test are in sequence and on its own thread, because the order on other threads would
+    /// The draws of a test are in sequence and on its own thread, because their order on other threads would
     /// vary.
     #[test]
     fn replayable_draws_are_fresh() {

@@ -28,12 +28,12 @@ impl Security {
         Security { bits, shares: 1 }
     }
 
-    /// Returns one of `shares` equal parts of it; `None` if there are none, or too many.
+    /// Returns one of `shares` equal parts of a promise; `None` if `shares` is 0 or too large.
     pub fn shared(bits: u32, shares: u32) -> Option<Self> {
         (1..=Self::MAX_SHARES).contains(&shares).then_some(Security { bits, shares })
     }
 
-    /// Returns s of the whole promise.
+    /// Returns s, for the whole promise.
     pub const fn bits(self) -> u32 {
         self.bits
     }
@@ -46,7 +46,7 @@ impl Security {
     /// Returns s, for a protocol whose sessions always have a whole promise.
     ///
     /// # Errors
-    /// [`Error::Usage`] if this is a share.
+    /// [`Error::Usage`] if this is a part of a promise.
     pub fn whole(self) -> Result<u32, Error> {
         match self.is_share() {
             false => Ok(self.bits),
@@ -69,8 +69,8 @@ impl Security {
         (128.0 + self.log2()).exp2() as u128
     }
 
-    /// Returns the level in bits for codes and checks that cost almost nothing: the lowest level that is
-    /// within this part. For a whole promise it is s itself.
+    /// Returns the level in bits for codes and checks that cost almost nothing: the lowest level that fits
+    /// into this part. For a whole promise it is s itself.
     pub fn level(self) -> u32 {
         if !self.is_share() {
             return self.bits;
@@ -79,7 +79,7 @@ impl Security {
         LEVELS.into_iter().find(|level| *level >= least).unwrap_or(least)
     }
 
-    /// Returns the value of the command's flag for it.
+    /// Returns the command's flag that requests this security.
     pub fn flag(self) -> String {
         match self.shares {
             1 => format!("--security {}", self.bits),
@@ -104,7 +104,7 @@ impl fmt::Display for Security {
 }
 
 /// Writes `2^log2` with two decimals of the exponent, rounded up, so that the displayed bound is never below
-/// the true one. Every bound for people is written by this function.
+/// the true one. Every displayed bound is written by this function.
 pub fn at_most(log2: f64) -> String {
     if log2 == f64::NEG_INFINITY {
         return "0".into();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(Security::from(64), Security::shared(64, 1).unwrap());
     }
 
-    /// The level for a part is within the part: so is a code with as many bits.
+    /// The level of a part, used as a number of bits, is within the part.
     #[test]
     fn the_level_covers_the_share() {
         for shares in 1..5000 {

@@ -1,14 +1,14 @@
 //! Requests to stop the work of a thread. A thread [enters](Stop::enter) a stop, as it enters a pool
-//! ([`crate::pool`]), and looks regularly whether another thread has [requested](Stop::ask) it. A thread that
-//! waits for the peer [checks](check) between two slices of waiting, and one that computes [looks](look)
-//! between two tasks.
+//! ([`crate::pool`]), and regularly checks whether another thread has [requested](Stop::ask) it. A thread
+//! that waits for the peer calls [`check`] between two slices of waiting, and a thread that computes calls
+//! [`look`] between two tasks.
 //!
 //! Computing code returns values and no errors, so it ends by unwinding, like a panic but without a message.
-//! The unwinding ends at [`Stop::run`], with which a caller allows that it is stopped. All values on the way
-//! are dropped. Some secrets are erased by a later line and not by a destructor. Therefore the requesting
-//! thread lets the allocator erase freed memory meanwhile (`brickwork_kernels::Erasing`). Helping threads
-//! take the stop along ([`carried`]), and pools do so by themselves. Nothing that was burned or made durable
-//! is undone. The peer sees a closed connection, as after any other end.
+//! The unwinding ends at [`Stop::run`], which returns an error. All values on the way are dropped. Some
+//! secrets are erased by an explicit line and not by a destructor. Therefore the requesting thread makes the
+//! allocator erase freed memory meanwhile (`brickwork_kernels::Erasing`). Helping threads enter the same stop
+//! ([`carried`]), and pools do so by themselves. Burned items and durable changes stay. The peer sees a
+//! closed connection, as after any other end.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -43,7 +43,7 @@ impl From<Stopped> for io::Error {
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
-    /// True if a caller catches the unwinding of computations.
+    /// True if a caller catches the unwinding of a computation.
     caught: bool,
 }
 
@@ -53,8 +53,8 @@ impl Stop {
         Stop::default()
     }
 
-    /// Requests all threads that have entered this to stop. A thread that waits for a peer ends within a
-    /// tenth of a second, and one that computes ends after its current task.
+    /// Requests all threads that have entered this stop to end. A waiting thread ends within a tenth of a
+    /// second, and a computing thread after its current task.
     pub fn ask(&self) {
         self.asked.store(true, Ordering::Release);
     }
@@ -65,7 +65,7 @@ impl Stop {
     }
 
     /// Calls `work` on this thread; waiting in it ends when the stop is requested. Computations continue,
-    /// unless [`Stop::run`] was called around this.
+    /// unless [`Stop::run`] is among the callers.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Restores the stop that was entered before, also when `work` panics.
         struct Back(Option<Stop>);
@@ -81,11 +81,12 @@ impl Stop {
     /// Calls `work` on this thread; waiting and computing in it end when the stop is requested.
     ///
     /// # Errors
-    /// [`Stopped`] if the request ended a computation. Its values are dropped. If it ended a wait, `work`
-    /// returns its own error.
+    /// [`Stopped`] if the request ended a computation. Its values are dropped. If the request ended a wait,
+    /// `work` returns its own error.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
         let caught = Stop { caught: true, ..self.clone() };
-        // State that `work` shares with other threads is under locks, so it is valid as after a panic.
+        // Locks protect the state that `work` shares with other threads, so the state is valid as after a
+        // panic.
         match catch_unwind(AssertUnwindSafe(|| caught.enter(work))) {
             Ok(done) => Ok(done),
             Err(payload) if payload.is::<Stopped>() => Err(Stopped),
@@ -105,19 +106,19 @@ pub fn check() -> io::Result<()> {
     }
 }
 
-/// Looks for a request to stop, between two tasks of a computation. If there is one, this does not return,
-/// but unwinds up to [`Stop::run`].
+/// Checks for a request to stop, between two tasks of a computation. If there is a request, this does not
+/// return, but unwinds up to [`Stop::run`].
 pub fn look() {
     let ends = |stop: &Stop| stop.caught && stop.is_asked();
-    // A destructor that runs during the unwinding may compute, too.
+    // A destructor that runs during the unwinding may compute too, and must not unwind again.
     if ENTERED.with_borrow(|stop| stop.as_ref().is_some_and(ends)) && !thread::panicking() {
         resume_unwind(Box::new(Stopped));
     }
 }
 
-/// Passes the items on and [looks](look) regularly: for loops over many gates or wires.
+/// Passes the items on and calls [`look`] regularly, for loops over many gates or wires.
 pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    /// For the cheapest items, this is some microseconds.
+    /// For the cheapest items, this many take some microseconds.
     const EVERY: usize = 1 << 12;
     items.into_iter().enumerate().map(|(place, item)| {
         if place.is_multiple_of(EVERY) {
@@ -127,7 +128,7 @@ pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T>
     })
 }
 
-/// The stop that a thread has entered, for other threads that help it.
+/// The stop of a thread, for other threads that help it.
 #[derive(Clone, Debug)]
 pub struct Carried(Option<Stop>);
 
@@ -137,7 +138,7 @@ pub fn carry() -> Carried {
 }
 
 impl Carried {
-    /// Calls `work` on this thread with that stop.
+    /// Calls `work` on this thread with the carried stop.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(stop) => stop.enter(work),
@@ -184,20 +185,20 @@ mod tests {
             // Nobody catches the unwinding here.
             look();
             std::thread::scope(|scope| {
-                scope.spawn(|| assert!(check().is_ok(), "a thread that has not entered it"));
+                scope.spawn(|| assert!(check().is_ok(), "a thread that has not entered the stop"));
             });
         });
         assert!(check().is_ok() && mine.is_asked());
     }
 
-    /// A stopped computation ends at its next check, on this thread and on those that help it, and its values
-    /// are dropped.
+    /// A stopped computation ends at its next check, on this thread and on the threads that help it. Its
+    /// values are dropped.
     #[test]
     fn what_computes_stops_between_two_tasks() {
         struct Held<'a>(&'a AtomicBool);
         impl Drop for Held<'_> {
             fn drop(&mut self) {
-                // A destructor may compute, too, and is not stopped.
+                // A destructor may compute too, and is not stopped.
                 look();
                 self.0.store(true, Ordering::Relaxed);
             }

@@ -19,7 +19,7 @@ pub enum Detection {
 pub struct Rule {
     /// The probability that an opened bad copy is detected.
     pub detection: Detection,
-    /// Whether the majority of a bucket must be good. If not, one good copy is enough.
+    /// True if the majority of a bucket must be good. If not, one good copy is enough.
     pub majority: bool,
 }
 

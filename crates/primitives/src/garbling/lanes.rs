@@ -12,8 +12,8 @@ use brickwork_base::label::{Delta, Label};
 pub(super) trait Lockstep:
     Scheme<Offset = Delta, Wire = Label, Active = Label, Schedule = Schedule, Keys = GarblingKeys>
 {
-    /// Bytes of the table of an AND gate. Other gates have no table, and each key serves at most
-    /// [`MAX_CALLS`] calls.
+    /// Bytes of the table of an AND gate. Other gates have no table. A gate needs at most
+    /// [`CALLS_PER_GATE`] calls of the hash.
     const AND_BYTES: usize = {
         assert!(Self::TABLE_BYTES.xor == 0 && Self::TABLE_BYTES.inv == 0);
         assert!(Self::HASH.calls_per_and <= CALLS_PER_GATE);

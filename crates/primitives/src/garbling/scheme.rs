@@ -57,7 +57,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     const LABEL_BYTES: usize;
     /// The meaning of the lowest bit of a label.
     const COLOURS: Colours;
-    /// Whether the scheme hides the wires' bits from the evaluator. A scheme that does not is useful only if
+    /// True if the scheme hides the wires' bits from the evaluator. A scheme that does not is useful only if
     /// the evaluator knows all bits.
     const PRIVATE: bool;
     /// The use of the hash.
