@@ -33,15 +33,15 @@ pub const OPENED_AUTHENTICATORS: Tag = Tag(56);
 /// G: the solderings from the outputs of all chosen copies to their authenticators.
 pub const OUTPUT_SOLDERINGS: Tag = Tag(57);
 
-/// G: solderings between slots, from inputs, and to outputs.
+/// G: the solderings from wires of the program to slots, and to the authenticators of sealed outputs.
 pub const SOLDERINGS: Tag = Tag(58);
-/// E: its OT labels and choice bits of the items that bind Δ_ot to its commitment.
+/// E: a seed, and the sums of OT labels and choice bits that bind the OTs to their commitments.
 pub const OT_BINDING: Tag = Tag(59);
 
-/// E: its input bits, masked with its OT choices.
+/// E: its input bits, masked with the choice bits of its OTs.
 pub const MASKED_INPUT: Tag = Tag(60);
-/// G: labels of its own input, openings for E's input, indicator bits of E's outputs.
+/// G: the labels of its own input, the openings for E's input, the indicator bits of E's outputs.
 pub const INPUT_LABELS: Tag = Tag(61);
 
-/// E: colours of the labels of G's outputs and a hash over the labels.
+/// E: the colours of the labels of G's outputs, and a hash of these labels.
 pub const OUTPUT_LABELS: Tag = Tag(62);

@@ -1,22 +1,22 @@
-//! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will
-//! use.
+//! OTs for the evaluator's inputs: they are bound to the garbler's commitments, and each comes with the
+//! committed wire of an input.
 //!
 //! ```text
-//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
-//!   garbler -> evaluator    commitments to its OT labels R, and to the wires; proven to be commitments
-//!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
+//!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and masking OTs
+//!   garbler -> evaluator    commitments to its OT labels R, and to the wires; a proof that they are valid
+//!   evaluator -> garbler    a seed; for each random combination of the OTs its label and choice bit
 //! ```
 //!
-//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/concepts/security.md, section 7). If the garbler's
-//! commitment did not match E's OT, E's label would be wrong for one of the two bits. Then E's abort would
-//! reveal its input. E draws random sets of the OTs, after the commitments. To each set it adds one more OT
-//! that is in no other set and that masks the choice bit. E reveals the sums of the labels and of the choice
-//! bits, and claims that the sum of the `C_R`, with b·D_ot, opens to it. An OT that does not match its
-//! commitment spoils each sum with probability 1/2, and so does a different offset. So E's abort does not
-//! depend on its choices. G checks E's labels of all sums before it answers for any: an E that claims the
-//! other bit would get Δ_ot from the opening. G commits before it sees the seed.
+//! PreProcessOTINIT, for all OTs at once (DEVIATION, docs/concepts/security.md, section 7). If a commitment
+//! did not match its OT, E's label would be wrong for one of the two bits, and E's abort would reveal its
+//! input. So after the commitments E draws random sets of OTs. To each set it adds a masking OT that is in no
+//! other set and hides the choice bits. E reveals the sum of the labels and the sum b of the choice bits of
+//! each set, and claims that the sum of the `C_R`, with b·D_ot, opens to the sum of labels. An OT that does
+//! not match its commitment spoils each sum with probability 1/2, and so does a different offset. So E's
+//! abort does not depend on its choices. G checks the labels of all sums before it answers for any sum: an E
+//! that claims the other bit would get Δ_ot from the opening. G commits before it sees the seed.
 //!
-//! The claims are proven together with the next other claims.
+//! The next proof of other claims also covers these claims.
 
 use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::party::EvaluatorCore;
@@ -32,13 +32,13 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Metered;
 
-/// The garbler's labels of fresh OTs. The masking OTs come last.
+/// The garbler's labels of fresh OTs; the masking OTs come last.
 pub(super) struct GarblerRandomCots {
     labels: Labels,
     binding: usize,
 }
 
-/// The garbler's OTs, with commitments.
+/// The garbler's OTs, after it has committed to their labels.
 pub(super) struct GarblerCommittedOts {
     at: Places,
     committed: Row,
@@ -75,7 +75,7 @@ impl GarblerCommittedOts {
         [&self.committed, &self.wires].map(New::from)
     }
 
-    /// Receives E's sums and checks all of them: nothing may be opened before that.
+    /// Receives E's sums and checks all of them, before G opens anything.
     pub fn receive_revealed<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -92,21 +92,22 @@ impl GarblerCommittedOts {
     }
 }
 
-/// The evaluator's choices and labels of fresh OTs. The masking OTs come last.
+/// The evaluator's choices and labels of fresh OTs; the masking OTs come last.
 pub(super) struct EvaluatorRandomCots {
     choices: Secrets<u8>,
     labels: Labels,
     binding: usize,
 }
 
-/// The evaluator's OTs, with the garbler's commitments. `C` is [`Pending`] or, after the proof, [`Shares`].
+/// The evaluator's OTs and the commitments to their labels. `C` is [`Pending`] or, after the proof,
+/// [`Shares`].
 pub(super) struct EvaluatorCommittedOts<C> {
     committed: C,
     wires: C,
     cots: EvaluatorRandomCots,
 }
 
-/// Sends the rows for `count` OTs with random choices and `binding` masking OTs.
+/// Sends the rows for `count` OTs with random choices, and for `binding` masking OTs.
 pub(super) fn evaluator_random_cots(
     run: &mut Metered,
     cot: &mut impl CotReceiver,

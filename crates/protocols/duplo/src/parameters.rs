@@ -1,4 +1,4 @@
-//! The parameters of a session, and the probability of everything that may fail.
+//! The parameters of a session, and the bound on the probability that any check fails.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -20,13 +20,13 @@ use brickwork_session::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
 use brickwork_session::{self as session, Batch, Cheater, ItemKind, Promise, Spent};
 use brickwork_stock::GivenUp;
 
-/// The number of bits by which cheap checks exceed s.
+/// A check that costs little leaves at most 2^-(s + this margin).
 const MARGIN: u32 = 8;
 
-/// Combinations of a batched check; a false claim passes each with probability 1/2.
+/// The number of combinations in a batched check. A false claim passes each with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
-/// Cuts with more copies are not considered.
+/// The search considers no cut with more copies.
 const MOST_COPIES: u64 = 1 << 31;
 
 const NO_BUCKETING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
@@ -34,26 +34,26 @@ const NO_BUCKETING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 pub(super) const KEY_AUTHENTICATORS: &str = "key authenticators";
 pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 
-/// The proofs of a run: one of all commitments, one of all openings and solderings, and one of inputs and
-/// outputs. The soundness error of a proof is bounded in docs/concepts/security.md.
+/// The number of proofs in a run: of all commitments, of all openings and solderings, of inputs and outputs.
+/// docs/concepts/security.md bounds the soundness error of a proof.
 const PROOFS: f64 = 3.0;
 
-/// The largest number of proofs of a session with stock, and also of OT extensions and of batches of OTs. Its
-/// log has less than half as many entries, and each entry has at most two proofs and one of the others.
+/// The most proofs of a session with stock, and also the most OT extensions and batches of OTs. The log has
+/// less than half as many entries, and each entry has at most two proofs and one OT extension or batch.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
-/// Combinations that bind the OTs of a run to their commitments.
+/// Returns the number of combinations that bind the OTs of a run to their commitments.
 pub(super) fn ot_binding(security: Security) -> usize {
     (security.level() + MARGIN) as usize
 }
 
-/// Combinations that bind each batch of OTs of a session with stock. With any number of batches and attempts,
-/// the session uses no larger part of the budget than a run.
+/// Returns the number of combinations that bind each batch of OTs of a session with stock. It is large enough
+/// that all batches and attempts of the session take no larger part of the budget than a run.
 pub(super) fn stock_ot_binding(security: Security) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
-/// Returns the budget for everything that may fail in a session besides the batches.
+/// Returns the budget with all checks of a session except cut-and-choose.
 fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Error> {
     let level = level(security)?;
     Ok(Budget::new(security)
@@ -63,15 +63,15 @@ fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Er
         .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
-/// Returns the bound of one attempt at a cut-and-choose. Computing it takes a while and many programs use the
-/// same one, so it is cached.
+/// Returns the bound of one attempt at a cut-and-choose. It is cached, because it takes long to compute and
+/// many programs need the same bound.
 pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
     static KNOWN: LazyLock<KnownBounds<(BatchKind, Bucketing)>> = LazyLock::new(KnownBounds::default);
     KNOWN.of((kind, bucketing), |(kind, bucketing)| bucketing.bound(kind.rule()))
 }
 
-/// Returns the bound over batches of a stock. It counts each batch completely and once, all given-up steps of
-/// its session, and all other checks of that session.
+/// Returns the bound over batches of stock: each batch counts once and completely, with the given-up steps
+/// and all other checks of the session.
 pub(super) fn bound_of_origins<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
     security: Security,
@@ -88,7 +88,7 @@ pub(super) fn bound_of_origins<'a>(
     Ok(spent + Upper::fixed(given_up))
 }
 
-/// Returns the terms of the sum [`bound_of_origins`].
+/// Returns the terms of the sum that [`bound_of_origins`] computes.
 fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result<Vec<Spent>, Error> {
     let mut budget = spent_on_checks(&checks(security, STOCK_PROOFS, STOCK_PROOFS)?);
     let (mut seen, mut given_up) = (HashSet::new(), 0);
@@ -105,20 +105,20 @@ fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result
     Ok(budget)
 }
 
-/// Returns the remaining probability of the checks of a budget.
+/// Lists the parts that the checks of a budget take.
 fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
 }
 
-/// Returns the remaining probability of a batch's cut-and-choose; none if there is no choice.
+/// Returns the part that a batch's cut-and-choose takes; `None` if the batch has no slots.
 fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<Spent> {
     let check = format!("cut-and-choose of {name}");
     (bucketing.slots > 0).then(|| Spent { check, bound_log2: known_bound(kind, bucketing).log2() })
 }
 
-/// Returns the base-2 logarithm of a part of the probability that the fixed checks of a session with stock
-/// leave of 2^-s.
+/// Returns the base-2 logarithm of a share of the probability that is left of 2^-s after the fixed checks of
+/// a session with stock.
 fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
@@ -126,30 +126,30 @@ fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     Ok((rest * share).log2() + security.log2())
 }
 
-/// Returns whether an epoch with these given-up steps has room for another step.
+/// Returns whether another step may begin in an epoch with these given-up steps.
 pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
-/// Returns the risk of an epoch outside its batches, in units of 2^-128.
+/// Returns the risk of an epoch apart from its batches, in units of 2^-128.
 pub(super) fn fixed(security: Security) -> Result<u128, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     Ok(checks.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }
 
-/// Returns a garbler's gain from each setup or step that it breaks off before the challenge, in units of
-/// 2^-128. It may see that its false claims pass their combinations, or that a different offset of the OTs
-/// does not change their sums.
+/// Returns the risk of a setup or step that a garbler breaks off before the challenge, in units of 2^-128: it
+/// may have seen that false claims pass their combinations, or that a wrong OT offset does not change the
+/// sums.
 pub(super) fn early_risk(security: Security) -> Result<u128, Error> {
     let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
-/// Returns the promise of a program from stock: the bound over the batches that it takes from, and those on
-/// which its kept values depend. Each batch counts completely.
+/// Returns the promise of a program from stock: the bound over the batches that it takes from, and the
+/// batches that its kept values depend on. Each batch counts completely.
 ///
 /// # Errors
-/// [`Error::Stock`] if together they exceed the budget.
+/// [`Error::Stock`] if all these batches together exceed the budget.
 pub(super) fn promise_of_origins(
     origins: &[(String, Origin)],
     carried: &[(String, Origin)],
@@ -178,7 +178,7 @@ pub(super) fn promise_of_origins(
     Ok(parameters.promise_of(batches.collect(), budget_of_origins(&all, security)?))
 }
 
-/// Returns the kind of item of such a batch, for promises.
+/// Returns the kind of item for promises.
 fn item(kind: BatchKind) -> ItemKind {
     match kind {
         BatchKind::Component => ItemKind::Component,
@@ -190,26 +190,27 @@ fn item(kind: BatchKind) -> ItemKind {
 /// The parameters that both parties must agree on besides the program.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// The name of the program's cut into components, for the evaluator, which makes it from its own file. It
-    /// is empty for the cut that both parties have.
+    /// The name of the program's cut into components. The evaluator makes this cut from its own file. The
+    /// empty name means the cut that both parties have.
     pub decomposition: String,
     /// The statistical security.
     pub security: Security,
-    /// Cut-and-choose of each component of the program, in order; without slots if it is not used.
+    /// The cut-and-choose of each component of the program, in order; without slots if the component is not
+    /// used.
     pub components: Vec<Bucketing>,
     /// The cut-and-choose of the plain key authenticators.
     pub plain: Bucketing,
-    /// The cut-and-choose of the self-authenticating ones.
+    /// The cut-and-choose of the input authenticators.
     pub input: Bucketing,
-    /// Combinations that bind the OTs to their commitments.
+    /// The number of combinations that bind the OTs to their commitments.
     pub ot_binding: usize,
-    /// Base-2 logarithm of the bound for everything together.
+    /// The base-2 logarithm of the bound for everything together.
     pub bound_log2: f64,
 }
 
 impl Parameters {
-    /// Returns other cuts of the dominant component, within the same bound: for each bucket size the fewest
-    /// opened copies. The first is the one with the fewest copies.
+    /// Returns other cuts of the dominant component within the same bound: for each bucket size the cut with
+    /// fewest opened copies. The first cut has the fewest copies in all.
     ///
     /// # Errors
     /// [`Error::Resource`] if the program is too large for a session.
@@ -244,7 +245,7 @@ impl Parameters {
     }
 
     /// Returns the bytes that the evaluator receives and keeps about copies and authenticators: hashes of
-    /// labels, delta differences, solderings, openings. `circuits` are the components' circuits.
+    /// labels, delta differences, solderings, openings. `circuits` are the circuits of the components.
     pub fn openings_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
         let pairs = |bucketing: &Bucketing| bucketing.kept() - u64::from(bucketing.slots);
         let of_copies = circuits.zip(&self.components).map(|(circuit, bucketing)| {
@@ -274,7 +275,7 @@ impl Parameters {
     /// prices](Prices::STANDARD).
     ///
     /// # Errors
-    /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] if the program is too large.
+    /// [`Error::Usage`] if no level has this security, [`Error::Resource`] if the program is too large.
     pub fn choose(program: &Program, security: impl Into<Security>) -> Result<Self, Error> {
         Self::choose_at(program, security, &Prices::STANDARD)
     }
@@ -298,8 +299,8 @@ impl Parameters {
         Parameters { decomposition: name.to_owned(), ..self }
     }
 
-    /// Returns the garbler's proposal: for each batch B and c, 4 bytes each; components in order, plain
-    /// authenticators, input ones.
+    /// Returns the garbler's proposal: B and c of each batch, 4 bytes each. Components come first, in order,
+    /// then plain and input authenticators.
     pub(super) fn proposal(&self) -> Vec<u8> {
         let bucketings = self.components.iter().chain([&self.plain, &self.input]);
         bucketings
@@ -313,11 +314,11 @@ impl Parameters {
         8 * (program.components().len() + 2)
     }
 
-    /// Returns the proposed parameters with their exact bound, independent of the prices by which the garbler
-    /// chose them.
+    /// Decodes proposed parameters and computes their exact bound, which does not depend on the garbler's
+    /// prices.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they are not valid for this program, or exceed 2^-s.
+    /// [`Error::Mismatch`] if the parameters are not valid for this program, or exceed 2^-s.
     pub(super) fn proposed(
         program: &Program,
         security: impl Into<Security>,
@@ -349,15 +350,15 @@ impl Parameters {
         Ok(Self::of_bucketings(security, bucketings, allocation.total.log2()))
     }
 
-    /// Returns the same cuts with their exact bound, after some were replaced.
+    /// Returns the same cuts with their exact bound, for parameters in which some cuts were replaced.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they are not valid for this program, or exceed 2^-s.
+    /// [`Error::Mismatch`] if the parameters are not valid for this program, or exceed 2^-s.
     pub fn bounded(&self, program: &Program) -> Result<Self, Error> {
         Ok(Self::proposed(program, self.security, &self.proposal())?.of_decomposition(&self.decomposition))
     }
 
-    /// Makes the parameters from `bucketings` of the components, then of plain and of input authenticators.
+    /// Makes the parameters from the cuts of the components, then of plain and of input authenticators.
     pub(super) fn of_bucketings(security: Security, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
         let (input, plain) =
             (bucketings.pop().unwrap_or(NO_BUCKETING), bucketings.pop().unwrap_or(NO_BUCKETING));
@@ -372,14 +373,14 @@ impl Parameters {
         }
     }
 
-    /// Makes the parameters for stock, whose batches use only a part of the budget, because one program may
-    /// use several batches.
+    /// Makes the parameters for stock. Its batches take only a part of the budget, because one program may
+    /// take from several batches.
     pub(super) fn for_stock(request: &Request, security: Security) -> Result<Self, Error> {
         Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
     }
 
-    /// Does the same as [`Parameters::for_stock`], for several requests that together use one part. A session
-    /// with a part of a promise is filled once, so its stock may use all of that part.
+    /// Does the same as [`Parameters::for_stock`], for several requests that share one part of the budget. A
+    /// session with a share of a promise is filled only once, so its stock may take the whole share.
     pub(super) fn for_steps(requests: &[Request], security: Security) -> Result<Vec<Self>, Error> {
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
         let budget = match security.is_share() {
@@ -391,8 +392,8 @@ impl Parameters {
         Self::of_requests(requests, security, budget, &Prices::STANDARD)
     }
 
-    /// Returns the bound on a cheating garbler's success in the batches of a step with these parameters, in
-    /// units of 2^-128.
+    /// Returns the bound on the probability that a garbler cheats in the batches of a step, in units of
+    /// 2^-128.
     pub(super) fn risk(&self) -> u128 {
         let components = self.components.iter().map(|&bucketing| (BatchKind::Component, bucketing));
         let authenticators =
@@ -434,7 +435,7 @@ impl Parameters {
         let mut bucketings = allocation.batches.iter().map(|(bucketing, _)| *bucketing);
         let mut bucketing = |spec: &BatchSpec| match spec.slots {
             0 => NO_BUCKETING,
-            _ => bucketings.next().expect("one for each batch in use"),
+            _ => bucketings.next().expect("one bucketing for each batch in use"),
         };
         let of_request = |specs: &Vec<BatchSpec>| {
             Self::of_bucketings(security, specs.iter().map(&mut bucketing).collect(), allocation.total.log2())
@@ -490,14 +491,14 @@ impl Parameters {
     }
 }
 
-/// The cost of an item of a batch, or of a gate of it, in nanoseconds.
+/// The cost of an item of a batch, or of one of its gates, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemCost {
-    /// The cost of making it.
+    /// The cost of making the item.
     pub made: f64,
-    /// The additional cost if it is opened.
+    /// The additional cost if the item is opened.
     pub opened: f64,
-    /// The additional cost if it is chosen and used.
+    /// The additional cost if the item is chosen and used.
     pub chosen: f64,
 }
 
@@ -509,28 +510,28 @@ impl ItemCost {
     }
 }
 
-/// Prices in nanoseconds, for both parties' work together. They determine the cheapest parameters. The bound
-/// is exact for any prices. An opened copy costs work but almost no traffic.
+/// Prices in nanoseconds, for the work of both parties together. The cheapest parameters follow from them;
+/// the bound is exact for any prices. An opened copy costs work but almost no traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Prices {
-    /// A byte, sent and received.
+    /// The price of sending and receiving a byte.
     pub byte: f64,
-    /// An AND gate of a copy.
+    /// The price of an AND gate of a copy.
     pub and: ItemCost,
-    /// Another gate of a copy.
+    /// The price of another gate of a copy.
     pub other: ItemCost,
-    /// A label, hashed for an authenticator.
+    /// The price of hashing a label for an authenticator.
     pub hash_label: f64,
-    /// A commitment to a random value.
+    /// The price of a commitment to a random value.
     pub commit_random: f64,
-    /// A commitment to a chosen value.
+    /// The price of a commitment to a chosen value.
     pub commit_chosen: f64,
-    /// A claim about commitments.
+    /// The price of a claim about commitments.
     pub claim: f64,
 }
 
 impl Prices {
-    /// Estimates, the same on every machine: work of gates and hashing, and a link of some 2.5 Gbit/s.
+    /// Fixed estimates for every machine: the work of gates and hashing, and a link of some 2.5 Gbit/s.
     pub const STANDARD: Prices = Prices {
         byte: 3.0,
         and: ItemCost { made: 12.0, opened: 12.0, chosen: 28.0 },
@@ -538,7 +539,6 @@ impl Prices {
         ..Prices::FREE
     };
 
-    /// All prices are zero.
     pub const FREE: Prices = Prices {
         byte: 0.0,
         and: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },
@@ -597,11 +597,11 @@ impl Prices {
     }
 }
 
-/// kappa = 128, minus the 15 bits for hash calls under one key, and minus one bit each for the indicator and
-/// the colour: design decision 2.
+/// kappa = 128, minus 15 bits for the hash calls under one key, and minus one bit each for the indicator and
+/// the colour (design decision 2).
 const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// Returns the batches of a request: components in order, plain authenticators, input ones.
+/// Returns the batches of a request: components in order, then plain and input authenticators.
 fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
     let components = request.components.iter().map(|(_, slots)| (BatchKind::Component, *slots));
     let authenticators = [
@@ -621,9 +621,8 @@ fn spec(kind: BatchKind, slots: usize) -> Result<BatchSpec, Error> {
 mod tests {
     use super::*;
 
-    /// The risk of a session besides its batches, as docs/concepts/security.md gives it (sections 3, 7 and
-    /// 11): with the code of length 275 and distance 42, three proofs in a run and 2^20 in a session with
-    /// stock.
+    /// The risk of a session apart from its batches, as in docs/concepts/security.md (sections 3, 7 and 11).
+    /// The code has length 275 and distance 42. A run has three proofs, a session with stock 2^20.
     #[test]
     fn row_28_each_check_has_its_part_of_the_budget() {
         let spent = |proofs, extensions| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! The parties of a session: their state between the phases, and the threads that compute for it.
+//! The state of each party between the phases of a session, and the threads that compute for the session.
 
 use zeroize::Zeroizing;
 
@@ -19,7 +19,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_session::{Metered, SessionId};
 use brickwork_stock::Writers;
 
-/// The garbler's items for a program, taken from the stock.
+/// The garbler's items for a program.
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
 /// The garbler of a session, between two programs.
@@ -35,29 +35,28 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
     pub(super) ot: Committed,
     pub(super) rng: Rng,
     pub(super) hooks: Hooks,
-    /// The number of committed values that are computed again at the same time, to bring them into another
-    /// order.
+    /// The number of committed values that are recomputed at a time to sort them.
     pub(super) window: usize,
-    /// Combinations that bind each batch of OTs.
+    /// The number of combinations that bind each batch of OTs.
     pub(super) binding: usize,
     pub(super) counters: Counters,
-    /// True if an input has been used: after that no stock may be added.
+    /// True after the session's first input: stock may then no longer be added.
     pub(super) used: bool,
     pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts>,
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// Returns the offset of all plain authenticators.
+    /// Returns Δ_ka, the offset of all plain authenticators.
     pub(super) fn delta_ka(&self) -> Delta {
         Delta::new(self.ka.values[0].bits())
     }
 }
 
-/// The evaluator's items for a program, taken from the stock.
+/// The evaluator's items for a program.
 pub(super) type EvaluatorMaterial =
     ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
-/// The evaluator's state of a session before anything is proven.
+/// The evaluator's state in a session before the first proof.
 pub(super) struct EvaluatorCore<C: commit::Scheme> {
     pub run: Metered,
     pub pool: Pool,
@@ -67,13 +66,13 @@ pub(super) struct EvaluatorCore<C: commit::Scheme> {
     pub cot: CotReceiver,
     pub rng: Rng,
     pub hooks: Hooks,
-    /// Bytes of tables that may still be kept in memory.
+    /// The bytes of tables that may still be kept in memory.
     pub table_memory: u64,
-    /// Bytes of openings of copies and authenticators from one step that may be kept in memory.
+    /// The most bytes of openings of copies and authenticators that one step may keep in memory.
     pub openings_memory: u64,
-    /// Makes the segments for tables while a store is filled.
+    /// Creates the segments for tables while a store is filled.
     pub segments: Option<Writers>,
-    /// Combinations that bind each batch of OTs.
+    /// The number of combinations that bind each batch of OTs.
     pub binding: usize,
     pub counters: Counters,
 }
@@ -86,15 +85,15 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) ot: Shares,
     /// S_ot = Δ_ot ⊕ Δ_ka.
     pub(super) ot_delta_difference: Label,
-    /// Δ_ka if a bucket gave two valid labels of one wire, in this step or in an earlier one with kept
-    /// values: the garbler's cheat revealed it. Otherwise zero.
+    /// Δ_ka if a bucket gave two valid labels of one wire, in this step or in an earlier step with kept
+    /// values: the garbler's cheat then revealed it. Otherwise zero.
     pub(super) delta_ka: Zeroizing<Label>,
-    /// True if an input has been used: after that no stock may be added.
+    /// True after the session's first input: stock may then no longer be added.
     pub(super) used: bool,
     pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>,
 }
 
-/// A value of a phase, which knows the threads that compute for its session.
+/// The state of a phase, with the thread pool that computes for its session.
 pub(super) trait Pooled {
     fn pool(&self) -> &Pool;
 }
@@ -117,7 +116,7 @@ impl<C: commit::Scheme> Pooled for Evaluator<C> {
     }
 }
 
-/// Runs a phase on this thread, with computations on the session's threads.
+/// Runs a phase on this thread; parallel computations run on the session's threads.
 pub(super) fn entered<P: Pooled, T>(value: P, phase: impl FnOnce(P) -> Result<T, Error>) -> Result<T, Error> {
     let pool = value.pool().clone();
     pool.enter(|| phase(value))

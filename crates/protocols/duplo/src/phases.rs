@@ -1,66 +1,66 @@
-//! The order of a run, for each role. A whole run, a session whose caller stops between the phases, and a
-//! step on stock all use the functions here in this order. Each takes the value that the previous one
+//! The order of a run, for each role. A whole run, a session whose caller stops between phases, and a step on
+//! stock all call the functions here in this order. Each function takes the value that the previous one
 //! returned. The numbers are the crossings of a whole run (docs/protocols/duplo.md, "The flights").
 //!
-//! The three kinds of run differ in the messages that share a flight ([`Flights`]). The messages are the
-//! same. Only the proof of the solderings is part of the proof of the inputs if they are
-//! [merged](Flights::Merged):
+//! The three kinds of run send the same messages, but group them into flights differently ([`Flights`]). With
+//! [merged](Flights::Merged) flights, the proof of the inputs also covers the solderings:
 //!
 //! ```text
-//!   both at once             what each means to run;   E: f   G: the solderings               crossing 1
+//!   both at once             the step's digest;   E: f   G: the solderings                 crossing 1
 //!   garbler -> evaluator     labels of both inputs, indicator bits                                  2
 //!   evaluator -> garbler     seed                                                                   3
-//!   garbler -> evaluator     proof of the solderings, the inputs, and what else was opened          4
+//!   garbler -> evaluator     proof of the solderings, the inputs, and other open claims             4
 //!   evaluator -> garbler     the garbler's outputs                                                  5
 //! ```
 //!
-//! So the evaluator has its outputs after two round trips, and the garbler half a round trip later. If the
-//! step's OTs are not in stock, they are made between the first two.
+//! So the evaluator has its outputs after two round trips, and the garbler half a round trip later. OTs that
+//! are missing in stock are made between the digests and the other messages of crossing 1.
 //!
-//! Neither message of the first crossing waits for the peer's, and neither reveals anything if the peer means
-//! another step. The value f is the input masked with choice bits that nobody else knows, and solderings are
-//! sums of labels of which the other party knows none. Its items are not used again, because the session ends
-//! there. All other messages precede the single proof, so only this proof must be waited for before the first
-//! output (docs/guides/reactive.md).
+//! The messages of crossing 1 do not wait for each other, and reveal nothing if the peer runs another step.
+//! The value f is the input masked with secret choice bits, and solderings are sums of labels of which the
+//! other party knows none. The items are not used again, because the session then ends. All messages that
+//! need a proof come before the single proof. So only this proof must be awaited before the first output
+//! (docs/guides/reactive.md).
 
 use super::Error;
 use super::steps::Step;
 use brickwork_session::stock::Stand;
 use brickwork_session::{Metered, announce, confirm};
 
-/// The error message if the parties mean different steps.
+/// The error message if the parties run different steps.
 pub(super) const OTHER_STEP: &str = "the peer's program is another one";
 
-/// The messages of build and evaluate that share a flight.
+/// The way in which messages of build and evaluate are grouped into flights.
 pub(super) enum Flights {
-    /// None: the caller may stop after each phase, so `build` ends with the proof of the solderings (8, 9).
+    /// The caller may stop after each phase, so `build` ends with the proof of the solderings (8, 9).
     Apart,
-    /// Those of a whole run: the seed for that proof is sent together with the evaluator's masked input (8).
+    /// A whole run: the evaluator's masked input and the seed for the proof of the solderings share a flight
+    /// (8).
     Whole,
-    /// Those of a step of an existing session: the masked input (8) and the solderings (7) cross, and the
-    /// solderings are proven with the inputs (10, 11).
+    /// A step of an existing session: the masked input (8) and the solderings (7) cross, and one proof covers
+    /// the solderings and the inputs (10, 11).
     Merged(Option<Unconfirmed>),
 }
 
-/// The way in which the parties check that they mean the same: each announces it at the beginning of the
-/// first flight, and confirms the peer's before the second.
+/// The way in which the parties check that they run the same step. Each party announces its value at the
+/// beginning of the first flight, and compares the peer's value before the second flight.
 pub(super) enum Agreement {
-    /// They compare the step.
+    /// The parties compare digests of the step.
     Steps,
-    /// They have agreed on the step and its items, and must still confirm that the other's store has burned
-    /// them, too.
+    /// The parties have agreed on the step and its items. Each must still confirm that the other party's
+    /// store has burned these items.
     Stores(Stand),
 }
 
-/// The part that the peer must still confirm.
+/// The value that the peer must still send and this party must compare.
 pub(super) enum Unconfirmed {
     Step([u8; 32]),
     Stand(Stand),
 }
 
 impl Agreement {
-    /// Announces this party's part. A step that first needs messages of its own, such as missing OTs, waits
-    /// for the peer's part at once.
+    /// Announces this party's value. If OTs are missing, the step needs further messages first, so this party
+    /// awaits the peer's value here.
     fn announce(self, run: &mut Metered, step: &Step, lacking: bool) -> Result<Flights, Error> {
         run.program();
         let unconfirmed = match self {
@@ -101,8 +101,8 @@ pub(super) mod garbler {
     use brickwork_circuit::Program;
     use brickwork_primitives::commit;
 
-    /// Preprocesses the request, and completes OTs that were just made; a session's `first` proof also proves
-    /// the offsets. Returns the items and the openings, which are still to be proven.
+    /// Preprocesses the request, and completes OTs that were just made. In a session's `first` proof it also
+    /// proves the offsets. Returns the items, and the openings that must still be proven.
     ///
     /// # Errors
     /// [`Error::Peer`] if the evaluator's sums of OTs are wrong, [`Error::Io`] if it goes away.
@@ -117,7 +117,7 @@ pub(super) mod garbler {
         committed.open(party) // 6, 7
     }
 
-    /// Makes the OTs that the material lacks. Returns it with the openings for them.
+    /// Makes OTs if the material has none. Returns the material, and openings that must still be proven.
     pub fn make_lacking_ots<C: commit::Scheme>(
         party: &mut Garbler<C>,
         mut material: GarblerMaterial,
@@ -132,20 +132,20 @@ pub(super) mod garbler {
         Ok((material, openings))
     }
 
-    /// A program whose solderings were sent.
+    /// A program whose solderings have been sent.
     pub struct Built {
         ready: GarblerReady,
-        /// The solderings, and the openings of the material: none when all of it is proven.
+        /// The solderings, and the openings of the material, until they are proven.
         claimed: Option<(ProgramSolderings<Bits>, GarblerOpenings)>,
-        /// True if they are proven as soon as the evaluator's masked input has arrived.
+        /// True in a whole run: the solderings are proven when the evaluator's masked input has arrived.
         whole: bool,
     }
 
     impl Built {
-        /// Joins the material to the program.
+        /// Sends the solderings that join the material to the program.
         ///
         /// # Errors
-        /// [`Error::Mismatch`] if the peer means another step, [`Error::Io`] if it goes away.
+        /// [`Error::Mismatch`] if the peer runs another step, [`Error::Io`] if it goes away.
         pub fn build<C: commit::Scheme>(
             party: &mut Garbler<C>,
             program: &Program,
@@ -163,7 +163,7 @@ pub(super) mod garbler {
             Ok(built)
         }
 
-        /// Sends the labels of both inputs.
+        /// Sends the labels of both parties' inputs.
         ///
         /// # Errors
         /// [`Error::Peer`] if the evaluator's message is malformed, [`Error::Io`] if it goes away.
@@ -178,8 +178,8 @@ pub(super) mod garbler {
             if self.whole {
                 self.prove(party, program)?; // 8, 9
             }
-            // Open claims about the solderings are proven with the inputs, because no message of E before its
-            // evaluation depends on them.
+            // The proof of the inputs also covers open claims about the solderings: E sends no message before
+            // its evaluation that depends on the solderings.
             let claims = self.claimed.as_ref();
             let claims = claims.map(|(solderings, openings)| GarblerClaims { program, solderings, openings });
             evaluate::garbler(party, &self.ready, claims.as_ref(), input, &masked)?; // 9, 10, 11
@@ -197,14 +197,14 @@ pub(super) mod garbler {
         }
     }
 
-    /// A program whose inputs the evaluator has as labels.
+    /// A program for whose inputs the evaluator has labels.
     pub struct Evaluated(GarblerReady);
 
     impl Evaluated {
         /// Returns the bits of the garbler's outputs.
         ///
         /// # Errors
-        /// [`Error::Peer`] if the evaluator does not have the labels that it claims to have.
+        /// [`Error::Peer`] if the evaluator sends wrong labels of the garbler's outputs.
         pub fn decode<C: commit::Scheme>(
             self,
             party: &mut Garbler<C>,
@@ -214,10 +214,10 @@ pub(super) mod garbler {
         }
     }
 
-    /// Runs a step on this material, with merged messages.
+    /// Runs a step on this material, with merged flights.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+    /// [`Error::Mismatch`] if the peer runs another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
     /// goes away, [`Error::Input`] if `input` has the wrong length.
     pub fn step<C: commit::Scheme>(
         party: &mut Garbler<C>,
@@ -252,9 +252,9 @@ pub(super) mod evaluator {
     use brickwork_kernels::Secrets;
     use brickwork_primitives::commit::{self, Claimed, Receiver as _};
 
-    /// Checks the request's items during preprocessing, and completes OTs that were just made; a session's
-    /// first proof also covers its offsets (`alongside`). Returns the proven offsets, the items, and the
-    /// openings; the next proof covers both.
+    /// Receives and checks the request's items, and completes OTs that were just made. In a session's first
+    /// proof it also checks the offsets (`alongside`). Returns the proven offsets, the items, and the
+    /// openings. A later proof must cover items and openings.
     ///
     /// # Errors
     /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
@@ -270,7 +270,7 @@ pub(super) mod evaluator {
         Ok((proven, preprocessed, opened))
     }
 
-    /// Makes the OTs that the material lacks. Returns it with the openings for them.
+    /// Makes OTs if the material has none. Returns the material, and openings that must still be proven.
     pub fn make_lacking_ots<C: commit::Scheme>(
         party: &mut Evaluator<C>,
         material: EvaluatorMaterial,
@@ -291,15 +291,15 @@ pub(super) mod evaluator {
 
     /// A program before its first input.
     pub enum Built {
-        /// Its solderings arrive after this party's masked input is sent.
+        /// The solderings arrive after this party has sent its masked input.
         Begun(Claimed<EvaluatorMaterial>, EvaluatorOpenings, Option<Unconfirmed>),
-        /// They have arrived, and are proven after this party's masked input is sent.
+        /// The solderings have arrived; they are proven after this party has sent its masked input.
         Received(Claimed<EvaluatorReady>, EvaluatorOpenings),
         Proven(EvaluatorReady),
     }
 
     impl Built {
-        /// Joins the material to the program.
+        /// Receives the solderings that join the material to the program, unless flights are merged.
         ///
         /// # Errors
         /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
@@ -322,7 +322,7 @@ pub(super) mod evaluator {
         /// Sends this party's masked input and evaluates every slot.
         ///
         /// # Errors
-        /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if the garbler cheats,
+        /// [`Error::Mismatch`] if the peer runs another step, [`Error::Peer`] if the garbler cheats,
         /// [`Error::Io`] if it goes away.
         pub fn evaluate<C: commit::Scheme>(
             self,
@@ -353,7 +353,7 @@ pub(super) mod evaluator {
         }
     }
 
-    /// A program whose wires have labels.
+    /// A program after its evaluation.
     pub struct Evaluated {
         ready: EvaluatorReady,
         evaluated: evaluate::Evaluated,
@@ -361,7 +361,7 @@ pub(super) mod evaluator {
     }
 
     impl Evaluated {
-        /// Returns the bits of the evaluator's outputs, and whether they had to be recovered.
+        /// Returns the bits of the evaluator's outputs, and true if they were recovered.
         ///
         /// # Errors
         /// [`Error::Io`] if the garbler goes away.
@@ -374,10 +374,10 @@ pub(super) mod evaluator {
         }
     }
 
-    /// Runs a step on this material, with merged messages.
+    /// Runs a step on this material, with merged flights.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+    /// [`Error::Mismatch`] if the peer runs another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
     /// goes away, [`Error::Input`] if `input` has the wrong length.
     pub fn step<C: commit::Scheme>(
         party: &mut Evaluator<C>,

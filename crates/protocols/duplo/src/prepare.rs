@@ -1,9 +1,9 @@
-//! PrepareComponents: key authenticators, checked and in buckets, which are soldered to the outputs of all
-//! chosen copies.
+//! PrepareComponents: key authenticators are made, checked and put into buckets, and the outputs of all
+//! chosen copies are soldered to them.
 //!
-//! Plain authenticators check every output wire of every slot; their common offset is Δ_ka.
-//! Self-authenticating ones check the garbler's inputs and the outputs that only the garbler learns; each has
-//! its own offset. The evaluator's inputs need none (`ots`).
+//! Plain authenticators check every output wire of every slot; their common offset is Δ_ka. Input
+//! authenticators check the garbler's inputs and the sealed outputs; each has its own offset. The evaluator's
+//! inputs need no authenticators (`ots`).
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to all authenticators' wires and the input authenticators' offsets;
@@ -15,12 +15,12 @@
 //!                           solderings of the copies' outputs
 //! ```
 //!
-//! Before the challenge, the commitments are proven to be valid; after it, all claims are proven. This step
-//! shares these proofs with others.
+//! Before the challenge, a proof shows that all of these are valid commitments; after it, another proof
+//! covers all claims. Other steps share these proofs.
 //!
-//! One half of a checked plain authenticator is opened, `C ⊕ b·D_ka` for a bit b that the challenge draws
-//! after everything is fixed. Both halves would reveal Δ_ka (section 6.1). A bad plain authenticator is
-//! detected with probability 1/2, a bad input authenticator always.
+//! Of a checked plain authenticator one label is opened, `C ⊕ b·D_ka`, for a bit b that the challenge draws
+//! after the commitments. Both labels would reveal Δ_ka (section 6.1). So the check detects a bad plain
+//! authenticator with probability 1/2, and a bad input authenticator always.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,8 +58,8 @@ use brickwork_session::Metered;
 /// Opened authenticators within this distance are read together.
 const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;
 
-/// Returns the plain buckets for each batch's outputs, slot after slot, wire after wire, which covers all of
-/// them.
+/// Splits the buckets of plain authenticators into uses, one for each batch: a bucket for each output wire,
+/// slot after slot.
 fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     let mut first = 0;
     let of_batch = |shape: Shape| {
@@ -70,7 +70,7 @@ fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     shapes.map(of_batch).collect()
 }
 
-/// Returns the challenged colours, one for each checked plain authenticator.
+/// Returns the challenged colour of each checked plain authenticator.
 fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     Rng::expand(seed, "brickwork colours of checked authenticators").fill(&mut bytes);
@@ -78,13 +78,13 @@ fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bucket of authenticators for output `k` of a batch, counted `[copy][wire]`.
+/// Returns the bucket of authenticators for output `k` of a batch, where outputs are counted `[copy][wire]`.
 pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     let (copy, wire) = (k / shape.outputs, k % shape.outputs);
     copy / shape.batch.size * shape.outputs + wire
 }
 
-/// Both kinds of authenticator, and the cut-and-choose of each.
+/// Returns both kinds of authenticator, with the cut-and-choose of each.
 fn kinds(
     counters: &mut Counters,
     parameters: &Parameters,
@@ -96,12 +96,12 @@ fn kinds(
     ])
 }
 
-/// Draws the first index of authenticators: both kinds use the same number of indices.
+/// Draws the first index of the authenticators. Both kinds use the same range of indices.
 fn first_index(counters: &mut Counters, parameters: &Parameters) -> Result<u64, Error> {
     counters.authenticators(parameters.plain.copies().max(parameters.input.copies()))
 }
 
-/// All authenticators of one kind, committed to.
+/// All authenticators of one kind, and the garbler's commitments to them.
 pub(super) struct GarblerKeyAuthenticators {
     kind: AuthenticatorKind,
     origin: Origin,
@@ -117,10 +117,10 @@ impl GarblerKeyAuthenticators {
     }
 }
 
-/// A range of a row, and its values.
+/// A range of a row, and the values in this range.
 type RowValues = (Range<usize>, Labels);
 
-/// Returns the values of a range, using already held values if possible.
+/// Reads the values of a range into `held`, unless `held` has them.
 fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
     if held.0 != places {
         held.1.resize(places.len(), Label::ZERO);
@@ -134,7 +134,7 @@ fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Err
     Ok(())
 }
 
-/// Makes authenticators of both kinds, and commits to them.
+/// Makes the authenticators of both kinds and commits to them.
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
@@ -152,7 +152,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
             AuthenticatorKind::Input => sender.row(&mut run.channel, count, Lsb::One)?,
         };
         let at = Places::begin([sender.next_row(), first]);
-        // The offsets with which authenticators are made.
+        // The offsets of a range of authenticators.
         let mut with = RowValues::default();
         let mut made_with =
             |hooks: &mut Hooks, places: Range<usize>| -> Result<Zeroizing<Vec<Delta>>, Error> {
@@ -206,7 +206,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok([make(plain)?, make(input)?])
 }
 
-/// Returns the values of the chosen authenticators at these positions.
+/// Writes the values of the chosen authenticators whose numbers are in `places`.
 fn chosen_values(
     assignment: &Assignment,
     row: &Row,
@@ -220,8 +220,8 @@ fn chosen_values(
 }
 
 impl GarblerKeyAuthenticators {
-    /// Opens the challenged authenticators and joins the others into buckets. `uses` are ranges of buckets
-    /// that cover all. Returns the authenticators of each, and which solderings in buckets flip.
+    /// Opens the challenged authenticators and puts the others into buckets. `uses` are ranges that cover all
+    /// buckets. Returns the authenticators of each use, and the flips of the solderings in buckets.
     fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -267,8 +267,8 @@ impl GarblerKeyAuthenticators {
         self.kind == AuthenticatorKind::Plain
     }
 
-    /// Opens the checked authenticators: for plain ones the label of the challenged colour, for input ones
-    /// the offset.
+    /// Opens the checked authenticators: sends the label of the challenged colour of a plain authenticator,
+    /// or the offset of an input authenticator.
     fn send_opened<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -294,7 +294,7 @@ impl GarblerKeyAuthenticators {
         send_list(run, hooks, (point, msg::OPENED_AUTHENTICATORS), colours.len(), *window, open, |_| {})
     }
 
-    /// Sends S_g = Δ_g ⊕ Δ_ka of this many chosen authenticators.
+    /// Sends S_g = Δ_g ⊕ Δ_ka of all `count` chosen authenticators.
     fn send_delta_differences<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -320,7 +320,7 @@ impl GarblerKeyAuthenticators {
         )
     }
 
-    /// Solders the head of each bucket to its other authenticators. Returns which solderings flip.
+    /// Sends solderings from the head of each bucket to its other authenticators. Returns their flips.
     fn solder_buckets<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -371,12 +371,12 @@ impl GarblerKeyAuthenticators {
 /// The authenticators of one kind after their challenge.
 pub(super) struct GarblerOpenedAuthenticators {
     pub authenticators: claims::AuthenticatorClaims,
-    /// The number of each chosen authenticator.
+    /// The number of each chosen authenticator in the batch.
     pub chosen: SpilledVec<u32>,
 }
 
-/// The garbler's state after the opening: components with their authenticators, the input authenticators, and
-/// all claims to be proven.
+/// The garbler's results: components with their authenticators, input authenticators, and openings that must
+/// be proven.
 pub(super) struct GarblerPrepared {
     pub components: Vec<GarblerComponent>,
     pub input_authenticators: Vec<GarblerAuthenticators>,
@@ -391,11 +391,11 @@ pub(super) struct GarblerOpenedCopies {
     pub flips: Bits,
     /// The flips of the solderings of outputs.
     pub output_flips: Bits,
-    /// The number of each chosen copy.
+    /// The number of each chosen copy in the batch.
     pub chosen: Vec<u32>,
 }
 
-/// Opens the challenged items, and joins the batches' outputs to their authenticators.
+/// Opens the challenged items, and solders the outputs of each batch to their authenticators.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
     made: [GarblerKeyAuthenticators; 2],
@@ -456,8 +456,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     })
 }
 
-/// All authenticators of one kind, with the evaluator's commitments. `C` is [`Pending`] or, after the proof,
-/// [`Shares`].
+/// All authenticators of one kind, and the commitments to them at the evaluator. `C` is [`Pending`] or, after
+/// the proof, [`Shares`].
 pub(super) struct EvaluatorKeyAuthenticators<C> {
     kind: AuthenticatorKind,
     origin: Origin,
@@ -467,7 +467,7 @@ pub(super) struct EvaluatorKeyAuthenticators<C> {
     offsets: C,
 }
 
-/// Receives commitments and hashes of both kinds.
+/// Receives commitments and hashes of authenticators of both kinds.
 pub(super) fn evaluator_receives<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     parameters: &Parameters,
@@ -478,11 +478,11 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     let mut receive =
         |(kind, origin): (AuthenticatorKind, Origin)| -> Result<EvaluatorKeyAuthenticators<Pending>, Error> {
             let count = origin.bucketing.copies() as usize;
-            // LOAD-BEARING: plain authenticators' wires and input authenticators' offsets are *random*
-            // commitments, as Δ_ka is in `setup.rs`: the seeds determine their values, and no message could
-            // change them. So G cannot choose the labels of a good authenticator, and a third label that it
-            // accepts is a second preimage of a 16-byte hash. If G could choose the values, it would be a
-            // collision, with 2^64 work (docs/concepts/security.md, section 6).
+            // LOAD-BEARING: like Δ_ka in `setup.rs`, the wires of plain authenticators and the offsets of
+            // input authenticators are *random* commitments: the seeds determine their values, and no message
+            // can change them. So G cannot choose the labels of a good authenticator, and a third accepted
+            // label is a second preimage of a 16-byte hash. If G could choose the values, a collision would
+            // be enough, which takes 2^64 work (docs/concepts/security.md, section 6).
             let (offsets, wires) = match kind {
                 AuthenticatorKind::Plain => (
                     receiver.no_commitments(),
@@ -493,7 +493,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
                     receiver.receive(&mut run.channel, count)?,
                 ),
             };
-            // Later they are stored in the order of buckets.
+            // The hashes are later sorted into the order of buckets.
             let hashes = receive::values(&mut run.channel, &spill.another()?, msg::AUTHENTICATORS, count)?;
             Ok(EvaluatorKeyAuthenticators {
                 kind,
@@ -525,8 +525,8 @@ impl EvaluatorKeyAuthenticators<Pending> {
     }
 }
 
-/// Receives S_g of this many chosen authenticators. Returns them, those of the heads, and whether one has
-/// colour 1, which is not allowed.
+/// Receives S_g of `count` chosen authenticators. Returns all of them, those of the heads, and true if one
+/// has colour 1, which is forbidden.
 fn receive_delta_differences(
     run: &mut Metered,
     spill: &Spill,
@@ -545,7 +545,7 @@ fn receive_delta_differences(
     Ok((all, of_heads, coloured))
 }
 
-/// Splits the rows of all chosen authenticators by use.
+/// Splits the rows of all chosen authenticators into those of each use.
 fn rows_of_uses(
     rows: AuthenticatorRows,
     uses: &[Range<usize>],
@@ -568,8 +568,8 @@ fn rows_of_uses(
 }
 
 impl EvaluatorKeyAuthenticators<Shares> {
-    /// Receives and checks the openings. `uses` are ranges of buckets that cover all; returns the
-    /// authenticators of each.
+    /// Receives and checks the openings. `uses` are ranges that cover all buckets. Returns the authenticators
+    /// of each use.
     fn open(
         self,
         run: &mut Metered,
@@ -636,8 +636,8 @@ impl EvaluatorKeyAuthenticators<Shares> {
         self.kind == AuthenticatorKind::Plain
     }
 
-    /// Checks the opened authenticators, some at a time. Returns the committed wires of input authenticators;
-    /// none for plain ones, whose wires are the received values.
+    /// Checks the opened authenticators, some at a time. For input authenticators, returns the values that
+    /// their commitments must have; for plain ones these are the received labels.
     fn check_opened(
         &self,
         opened: &[u32],
@@ -658,7 +658,7 @@ impl EvaluatorKeyAuthenticators<Shares> {
         Ok(made)
     }
 
-    /// Returns the commitments to the wires and the offsets of the heads of each use's buckets.
+    /// Returns for each use the commitments to the wires and to the offsets of its heads.
     fn heads(&self, challenge: &Challenge, uses: &[Range<usize>]) -> Vec<(Shares, Shares)> {
         let (size, plain) = (BatchSizes::from(self.origin.bucketing).size, self.is_plain());
         let of_use = |buckets: &Range<usize>| {
@@ -670,14 +670,14 @@ impl EvaluatorKeyAuthenticators<Shares> {
         uses.iter().map(of_use).collect()
     }
 
-    /// Reads the pairs of hashes of some adjacent opened authenticators, in ascending order.
+    /// Reads the pairs of hashes of some opened authenticators. Their numbers ascend and are near each other.
     fn hashes_of(&self, opened: &[u32]) -> Result<Vec<Authenticator>, Error> {
         let first = opened[0] as usize;
         let here = self.hashes.read(first..opened[opened.len() - 1] as usize + 1)?;
         Ok(opened.iter().map(|&authenticator| here[authenticator as usize - first]).collect())
     }
 
-    /// VerKeyAuth, one half: the label of colour b must have the hash at position b.
+    /// VerKeyAuth for one label: the label of colour b must have the hash at position b.
     fn check_halves(
         &self,
         opened: &[u32],
@@ -693,7 +693,8 @@ impl EvaluatorKeyAuthenticators<Shares> {
         }
     }
 
-    /// VerInKeyAuth: everything follows from the offset. Returns the committed wires.
+    /// VerInKeyAuth: computes the authenticators from their offsets and compares the hashes. Returns the
+    /// values that the commitments to the wires must have.
     fn check_offsets(
         &self,
         opened: &[u32],
@@ -719,8 +720,8 @@ pub(super) struct EvaluatorOpenedAuthenticators {
     pub values: claims::OpenedAuthenticators,
 }
 
-/// The evaluator's state after the opening: components with their authenticators, the wires of input
-/// authenticators, and the openings.
+/// The evaluator's results: components with their authenticators, input authenticators, and openings that
+/// must be proven.
 pub(super) struct EvaluatorPrepared {
     pub components: Vec<EvaluatorComponent>,
     pub input_authenticators: Vec<EvaluatorAuthenticators>,
@@ -729,7 +730,7 @@ pub(super) struct EvaluatorPrepared {
     pub output_flips: Vec<Bits>,
 }
 
-/// Receives the openings for the challenges, and the solderings of the batches' outputs to their
+/// Receives the openings for the challenges, and the solderings from the outputs of each batch to their
 /// authenticators.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
@@ -766,7 +767,7 @@ mod tests {
     use crate::adversary::harness::{small, toy};
     use brickwork_primitives::cut_and_choose::Bucketing;
 
-    /// E's challenge to checked authenticators asks for either half of each, according to the seed.
+    /// The seed decides for each checked authenticator which of its two labels the challenge asks for.
     #[test]
     fn row_08_either_half_is_asked_for() {
         let [one, other] = [[1; 16], [2; 16]].map(|seed| colours(&Seed::from_bytes(seed), 1000));
@@ -778,7 +779,8 @@ mod tests {
         assert_ne!(one, other);
     }
 
-    /// Authenticators of one kind never share an index in a session, whichever kind has more.
+    /// Within a session, no two authenticators of one kind have the same index, whichever kind has more of
+    /// them.
     #[test]
     fn row_29_later_authenticators_have_other_indices() {
         let bucketing = |bucket, opened| Bucketing { slots: 2, bucket, opened };

@@ -1,22 +1,22 @@
-//! PreprocessComponent: many garbled copies of each component, checked by cut-and-choose and joined into
-//! buckets.
+//! PreprocessComponent: each component is garbled in many copies, which are checked by cut-and-choose and put
+//! into buckets.
 //!
 //! ```text
 //!   garbler -> evaluator    for each component: commitments to the input wires and offsets of all copies,
 //!                           to their output wires; start of the hash keys; a hash of each copy's tables
-//!   evaluator -> garbler    challenge: a seed, from which it follows which copies are opened and which
+//!   evaluator -> garbler    challenge: a seed that determines which copies are opened and which
 //!                           share a bucket
 //!   garbler -> evaluator    opened copies: offset and input wires;
 //!                           the others: delta differences, solderings from
 //!                           the head of the bucket to the other copies' inputs, tables
 //! ```
 //!
-//! Before the challenge, the commitments are proven to be valid; after it, all claims are proven. This step
-//! shares these proofs with others.
+//! Before the challenge, a proof shows that all of these are valid commitments; after it, another proof
+//! covers all claims. Other steps share these proofs.
 //!
-//! The evaluator garbles the opened copies itself. It compares the hash over all bytes of their tables, and
-//! claims every one of their wires, including the last output, so that the batched check compares the wires.
-//! If the challenge came before the hashes, the garbler could make only the unopened copies bad.
+//! The evaluator garbles the opened copies again. It compares the hash over all bytes of their tables. It
+//! claims each of their wires, up to the last output, so the proof compares all wires. If the challenge came
+//! before the hashes, the garbler could make exactly the unopened copies bad.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -55,14 +55,14 @@ use brickwork_stock::{Bulk, Writers};
 /// The number of copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// The number of such groups that a task garbles one after another, if there are enough for all threads:
-/// allocating and wiping memory for their wires costs a tenth of the garbling.
+/// The number of such groups that one task garbles one after another, if all threads have enough to do.
+/// Allocating and wiping the memory of their wires costs a tenth of the garbling.
 const TURNS_A_TASK: usize = 4;
 
-/// Garbles the copies `indices` of a batch in parallel. `input` fills in the committed values of the input
-/// wires of some copies, by their positions in `indices`. Returns the committed values of the output wires,
-/// `[copy][wire]`, and the results of `made` for each task's sink.
-#[expect(clippy::too_many_arguments, reason = "what is garbled, with what, from what, and into what")]
+/// Garbles the copies `indices` of a batch in parallel. `input` writes the committed values of the input
+/// wires of a range of these copies. Returns the committed values of the output wires, `[copy][wire]`, and
+/// the result of `made` for the sink of each task.
+#[expect(clippy::too_many_arguments, reason = "copies, keys, offsets, inputs and sinks")]
 fn garble_copies<S: TableSink, M: Send>(
     schedule: &Schedule,
     keys: &GarblingKeys,
@@ -101,7 +101,7 @@ fn garble_copies<S: TableSink, M: Send>(
 }
 
 fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
-    // A growing vector leaves copies behind.
+    // Allocates the exact room: a growing vector would leave copies of secrets in freed memory.
     let mut offsets = Zeroizing::new(Vec::with_capacity(values.len()));
     for value in values {
         offsets.push(Delta::checked(value.bits())?);
@@ -109,7 +109,7 @@ fn offsets_of(values: &[Label]) -> Option<Zeroizing<Vec<Delta>>> {
     Some(offsets)
 }
 
-/// Collects the tables of a few copies one after the other.
+/// Collects the tables of a few copies, one copy after the other.
 struct InOrder {
     bytes: Vec<u8>,
     table_bytes: usize,
@@ -125,7 +125,7 @@ impl TableSink for InOrder {
     }
 }
 
-/// All copies of a component, with commitments.
+/// All copies of a component, and the garbler's commitments to them.
 pub(super) struct GarblerCopies {
     id: usize,
     origin: Origin,
@@ -149,19 +149,19 @@ impl GarblerCopies {
     }
 }
 
-/// A component's copies after their challenge, before their outputs are joined to authenticators.
+/// A component's copies after their challenge, before their outputs are soldered to authenticators.
 pub(super) struct GarblerOpenedBatch {
     pub batch: GarblerBatch,
     pub copies: claims::CopyClaims,
     /// The flips of the solderings in buckets.
     pub flips: Bits,
-    /// The number of each chosen copy.
+    /// The number of each chosen copy in the batch.
     pub chosen: Vec<u32>,
-    /// `[copy][output wire]` of all copies.
+    /// The outputs of all copies, `[copy][output wire]`.
     pub outputs: Row,
 }
 
-/// Returns the committed values of wires of copies, which are in ascending order.
+/// Reads the committed values of all wires of some copies, whose numbers ascend.
 fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Result<(), Error> {
     let (Some(&first), Some(&last)) = (copies.first(), copies.last()) else { return Ok(()) };
     let span = (last - first) as usize + 1;
@@ -169,7 +169,7 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
         return row.fill(first as usize * each, values);
     }
     if span <= 2 * copies.len() {
-        // Adjacent copies share blocks, so it is cheaper to compute those between them, too.
+        // Near copies share blocks of values, so computing the values between them as well is cheaper.
         let mut all = Labels::new(vec![Label::ZERO; span * each]);
         row.fill(first as usize * each, &mut all)?;
         for (&copy, values) in copies.iter().zip(values.chunks_mut(each)) {
@@ -183,7 +183,7 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
         .try_for_each(|(&copy, values)| row.fill(copy as usize * each, values))
 }
 
-/// Garbles the copies and commits to them.
+/// Garbles the copies of each component and commits to them.
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     request: &Request,
@@ -250,7 +250,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
 }
 
 impl GarblerCopies {
-    /// Opens the challenged copies, joins the others into buckets and sends their tables.
+    /// Opens the challenged copies, puts the others into buckets, and sends the tables of these.
     pub fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -286,7 +286,7 @@ impl GarblerCopies {
         Ok(GarblerOpenedBatch { batch, copies: claims, flips, chosen: challenge.chosen, outputs })
     }
 
-    /// Opens the copies `opened`: their offsets, then their input wires.
+    /// Sends the openings of the copies `opened`: their offsets, then their input wires.
     fn send_opened<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -304,7 +304,7 @@ impl GarblerCopies {
             of_offsets.copy_from_slice(&opened_offsets[range.start.min(opened.len())..][..of_offsets.len()]);
             let first = range.start.max(opened.len()) - opened.len();
             let fill = |_: &mut (), c: usize, mut rest: &mut [Label]| {
-                // It may begin within a copy.
+                // A task may begin within a copy.
                 let mut place = first + c * ITEMS_A_TASK;
                 while !rest.is_empty() {
                     let (copy, wire) = (opened[place / shape.inputs] as usize, place % shape.inputs);
@@ -346,7 +346,8 @@ impl GarblerCopies {
         )
     }
 
-    /// Solders the head of each bucket to the inputs of the other copies. Returns which solderings flip.
+    /// Sends solderings from the inputs of each bucket's head to the inputs of its other copies. Returns
+    /// their flips.
     fn solder_buckets<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -392,8 +393,8 @@ impl GarblerCopies {
         Ok(flips)
     }
 
-    /// Garbles the chosen copies again and sends their tables; some are garbled while the previous ones are
-    /// sent.
+    /// Garbles the chosen copies again and sends their tables. Some copies are garbled while tables of the
+    /// previous ones are sent.
     fn send_tables<C: commit::Scheme>(
         &self,
         party: &mut Garbler<C>,
@@ -411,7 +412,7 @@ impl GarblerCopies {
                 values_of(inputs, shape.inputs, &copies[range], values)
             };
             let sink = |here: usize, copies: &[u32]| {
-                // Allocating memory costs more than writing to it.
+                // Allocating memory takes longer than writing to it, so buffers are used again.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
                 hooks.tables(
@@ -444,8 +445,8 @@ impl GarblerCopies {
     }
 }
 
-/// All copies of a component, with the evaluator's commitments. `C` is [`Pending`] or, after the proof,
-/// [`Shares`].
+/// All copies of a component, and the commitments to them at the evaluator. `C` is [`Pending`] or, after the
+/// proof, [`Shares`].
 pub(super) struct EvaluatorCopies<C> {
     hashed: Hashed,
     inputs: C,
@@ -453,7 +454,7 @@ pub(super) struct EvaluatorCopies<C> {
     outputs: C,
 }
 
-/// All copies of a component, with the evaluator's hashes of their tables.
+/// All copies of a component, with the received hashes of their tables.
 struct Hashed {
     origin: Origin,
     component: ComponentDigest,
@@ -463,7 +464,7 @@ struct Hashed {
     hashes: Vec<u8>,
 }
 
-/// Receives commitments and hashes.
+/// Receives the commitments to copies, and the hashes of their tables.
 pub(super) fn evaluator_receives<C: commit::Scheme>(
     core: &mut EvaluatorCore<C>,
     request: &Request,
@@ -509,7 +510,7 @@ impl EvaluatorCopies<Pending> {
     }
 }
 
-/// A component's copies after their challenge, before anything is proven.
+/// A component's copies after their challenge, before the openings are proven.
 pub(super) struct EvaluatorOpenedBatch {
     pub batch: EvaluatorBatch,
     pub copies: claims::CopyClaims,
@@ -519,7 +520,7 @@ pub(super) struct EvaluatorOpenedBatch {
 }
 
 impl EvaluatorCopies<Shares> {
-    /// Receives the openings, garbles the opened copies again and hashes the tables of the others.
+    /// Receives the openings, garbles the opened copies again, and compares the hashes of the others' tables.
     pub fn open<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
@@ -533,7 +534,7 @@ impl EvaluatorCopies<Shares> {
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
 
-        // One message: offsets, then inputs.
+        // One message has the offsets and then the inputs.
         let mut received_offsets = Vec::with_capacity(opened.len());
         let received = spill.fill(opened.len() * (1 + shape.inputs), |received: &mut [Label]| {
             run.channel.receive_into(msg::OPENED, bytemuck::cast_slice_mut(received))?;
@@ -589,8 +590,8 @@ impl Hashed {
         &self.hashes[copy * TABLE_HASH_BYTES..(copy + 1) * TABLE_HASH_BYTES]
     }
 
-    /// VerSub: this compares every table byte of the opened copies, and the claims compare every wire.
-    /// Returns the committed values that their output wires should have.
+    /// VerSub: compares the tables of the opened copies, byte by byte; the claims compare every wire. Returns
+    /// the values that the commitments to the output wires must have.
     fn garble_opened(
         &self,
         opened: &[u32],
@@ -602,7 +603,8 @@ impl Hashed {
             labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
             Ok(())
         };
-        // The state of a hash takes two kilobytes, as much as a small copy's tables.
+        // A hash's state takes two kilobytes, as much as a small copy's tables, so each task finishes its
+        // hashes at once.
         let (sink, made) =
             (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
         let (outputs, hashes) =
@@ -612,7 +614,7 @@ impl Hashed {
         if honest { Ok(outputs) } else { Err(Cheat::OpenedCopy.into()) }
     }
 
-    /// Returns the place for the tables of the chosen copies.
+    /// Returns the place for the tables of the chosen copies: memory, or a segment on disk.
     fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<Room<'a>, Error> {
         let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else {
             return Ok(Room::Here(in_memory));
@@ -624,11 +626,11 @@ impl Hashed {
         Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
     }
 
-    /// Receives the tables of the chosen copies, which must be the hashed ones.
+    /// Receives the tables of the chosen copies and compares them with the hashes.
     fn receive_chosen(&self, run: &mut Metered, chosen: &[u32], room: Room) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
         if table_bytes == 0 {
-            // Without AND gates all tables are empty, and so were the hashed ones if this hash is right.
+            // Without AND gates all tables are empty, so each hash must be the hash of nothing.
             let empty = blake3::hash(&[]);
             let honest = chosen.iter().all(|&copy| self.hash_of(copy) == empty.as_bytes());
             for _ in 0..chosen.len().div_ceil(COPIES_A_TASK) {
@@ -658,7 +660,7 @@ mod tests {
     use brickwork_session::{Terms, Unobserved};
     use brickwork_wire::memory_pair;
 
-    /// Tables arrive section by section, with different copies mixed, and are stored copy after copy.
+    /// Tables of several copies arrive mixed, section by section. They are stored copy after copy.
     #[test]
     fn the_tables_of_a_copy_stand_one_after_the_other() {
         let mut sink = InOrder { bytes: vec![0; 12], table_bytes: 6, filled: vec![0; 2] };
@@ -668,9 +670,8 @@ mod tests {
         assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
     }
 
-    /// A part of a batch contains everything that belongs to its buckets. Wrong solderings within buckets
-    /// would not be noticed: the head of each would still be good, but a bucket with a bad head would not be
-    /// saved.
+    /// A part of a batch has everything that belongs to its buckets. An evaluation would not show wrong
+    /// solderings in buckets while the heads are good, but a bucket with a bad head could not be saved.
     #[test]
     fn row_05_a_part_of_a_batch_has_whole_buckets() {
         let circuit = &pair().circuit;
@@ -698,15 +699,14 @@ mod tests {
         assert!(part.delta_differences == (3..9).map(label).collect::<Vec<_>>());
         assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
         assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
-        // The inputs of two other copies, with two inputs each.
+        // The solderings to the inputs of two other copies, with two inputs each.
         assert_eq!(
             *part.solderings.read(0..part.solderings.len()).unwrap(),
             (4..12).map(soldering).collect::<Vec<_>>()
         );
     }
 
-    /// Lets both parties make this component, with very little memory and a challenge that is known to the
-    /// test.
+    /// Runs both parties to make this component, with very little memory and a challenge that the test knows.
     fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
         let terms = Terms {
             security: brickwork_base::Security::of(40),
@@ -742,9 +742,8 @@ mod tests {
         assert!(garbler.is_ok() && evaluator.is_ok(), "{garbler:?}, {evaluator:?}");
     }
 
-    /// Lists that are longer than a chunk of making, sending, reading or proving work wherever the chunk
-    /// ends: labels of opened copies, solderings in buckets, wires of copies, delta differences and
-    /// solderings of authenticators.
+    /// Long lists are made, sent, read and proven in chunks, wherever a chunk ends: labels of opened copies,
+    /// solderings in buckets, wires of copies, delta differences and solderings of authenticators.
     #[test]
     fn long_lists_are_made_and_proven_chunk_by_chunk() {
         const INPUTS: u32 = 2500;
@@ -756,8 +755,7 @@ mod tests {
             Bucketing { slots: 10, bucket: 3, opened: 40 },
             Bucketing { slots: 10 * OUTPUTS, bucket: 7, opened: 6 },
         );
-        // A message is sent in chunks of 65 536 labels and read in frames of as many; claims are combined
-        // 2048 at a time.
+        // A message is sent and read in chunks of 65 536 labels; claims are combined 2048 at a time.
         assert!(copies.opened * (1 + INPUTS) > 1 << 16 && !(1u32 << 16).is_multiple_of(INPUTS));
         assert!(
             authenticators.slots * (authenticators.bucket - 1) > 2048

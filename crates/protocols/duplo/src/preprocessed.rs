@@ -1,18 +1,18 @@
-//! From commitments to checked items: components, authenticators and OTs that are made together share the
-//! same flights.
+//! Makes items that are checked but not yet proven: components, authenticators and OTs that are made together
+//! share the same flights.
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to everything, hashes of tables and authenticators
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer: all of these are commitments
 //!   evaluator -> garbler    challenges of all batches; sums of labels and bits of the OTs
-//!   garbler -> evaluator    after a look at all of these: openings, delta differences, solderings, tables
+//!   garbler -> evaluator    after a check of the sums: openings, delta differences, solderings, tables
 //! ```
 //!
-//! The claims of the last message are settled by a later proof, into which the receiver may put other claims
-//! too: those of a program's solderings, if the items are used at once. The items are [`Claimed`] until then.
+//! A later proof settles the claims of the last message. It may cover other claims, too: if the items are
+//! used at once, the claims about a program's solderings. The items are [`Claimed`] until then.
 //!
 //! The first proof comes before the challenges. Otherwise values that are no valid commitments could be
-//! opened in two ways after them.
+//! opened in two ways after the challenges.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub(super) type GarblerPreprocessed =
 pub(super) type EvaluatorPreprocessed =
     PreprocessedItems<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
-/// The garbler's items with commitments.
+/// The garbler's items after it has committed to them.
 #[derive(Default)]
 pub(super) struct GarblerCommitted {
     components: Vec<preprocess::GarblerCopies>,
@@ -50,7 +50,7 @@ pub(super) struct GarblerCommitted {
 }
 
 impl GarblerCommitted {
-    /// Makes the requested items and commits to them, and to these OTs.
+    /// Makes the requested items, and commits to them and to these OTs.
     pub fn to<C: commit::Scheme>(
         party: &mut Garbler<C>,
         asked: Option<(&Request, &Parameters)>,
@@ -68,7 +68,7 @@ impl GarblerCommitted {
         Ok(committed)
     }
 
-    /// Proves that all of these are valid commitments; a session's `first` proof also covers the offsets.
+    /// Proves that all of these are valid commitments. A session's `first` proof also covers the offsets.
     pub fn prove<C: commit::Scheme>(&self, party: &mut Garbler<C>, first: bool) -> Result<(), Error> {
         let Garbler { run, sender, ka, ot, .. } = party;
         let mut new: Vec<New> = Vec::new();
@@ -83,7 +83,7 @@ impl GarblerCommitted {
         sender.prove(&mut run.channel, &new, &claims)
     }
 
-    /// Opens the challenged items, after E has revealed its sums.
+    /// Opens the challenged items after E has revealed its sums of OTs.
     pub fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -126,8 +126,7 @@ pub(super) struct GarblerOpenings {
 }
 
 impl GarblerOpenings {
-    /// Lists all claims: about the openings, and about the items that were made with them, which come first
-    /// here.
+    /// Adds all claims about the openings, and about the solderings between items that were made together.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -162,7 +161,7 @@ impl GarblerOpenings {
                 solderings: None,
                 chosen: &made.chosen,
                 first: buckets.start * made.authenticators.size,
-                heads: heads.next().expect("authenticators of each use"),
+                heads: heads.next().expect("heads for each use"),
                 outputs: outputs.next(),
             };
             made.authenticators.claim(
@@ -175,17 +174,17 @@ impl GarblerOpenings {
     }
 }
 
-/// The evaluator's commitments. `C` is [`Pending`] or, after the proof, [`Shares`].
+/// The commitments to the evaluator's items. `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommitted<C> {
     components: Vec<preprocess::EvaluatorCopies<C>>,
     authenticators: Option<[prepare::EvaluatorKeyAuthenticators<C>; 2]>,
     ots: Option<ots::EvaluatorCommittedOts<C>>,
-    /// The file for the openings of all of these.
+    /// The place for the openings of all of these items.
     spill: Spill,
 }
 
 impl EvaluatorCommitted<Pending> {
-    /// Receives commitments to the requested items, and to these OTs.
+    /// Receives the commitments to the requested items, and to these OTs.
     pub fn to<C: commit::Scheme>(
         core: &mut EvaluatorCore<C>,
         asked: Option<(&Request, &Parameters)>,
@@ -224,7 +223,7 @@ impl EvaluatorCommitted<Pending> {
         }
     }
 
-    /// Checks that all of these are valid commitments; a session's first proof also covers its offsets
+    /// Checks that all of these are valid commitments. A session's first proof also covers its offsets
     /// (`alongside`).
     pub fn verify<C: commit::Scheme, A: Alongside>(
         self,
@@ -294,12 +293,12 @@ impl EvaluatorCommitted<Shares> {
 struct EvaluatorOpenedCopies {
     copies: CopyClaims,
     opened: claims::OpenedCopies,
-    /// The flips of the solderings in buckets, and of those of outputs.
+    /// The flips of the solderings in buckets, and of the solderings of outputs.
     flips: Bits,
     output_flips: Bits,
 }
 
-/// The openings that the evaluator has received and that are not proven yet.
+/// The openings that the evaluator has received and that must still be proven.
 #[derive(Default)]
 #[must_use = "what was opened must be proven"]
 pub(super) struct EvaluatorOpenings {
@@ -309,8 +308,7 @@ pub(super) struct EvaluatorOpenings {
 }
 
 impl EvaluatorOpenings {
-    /// Lists all claims: about the openings, and about the items that were made with them, which come first
-    /// here.
+    /// Adds all claims about the openings, and about the solderings between items that were made together.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -344,7 +342,7 @@ impl EvaluatorOpenings {
         let mut outputs = outputs.into_iter();
         for made in &self.authenticators {
             let openings = |_: &Range<usize>| {
-                let authenticators = authenticators.next().expect("authenticators of each use");
+                let authenticators = authenticators.next().expect("authenticators for each use");
                 UseOpenings {
                     delta_differences: Some(&authenticators.rows.delta_differences),
                     solderings: Some(&authenticators.rows.solderings),

@@ -1,16 +1,16 @@
-//! The garbler's proposal, which the evaluator accepts: the cut of the program into components, and B and c
-//! of each batch.
+//! The garbler's proposal, which the evaluator checks and accepts: the cut of the program into components,
+//! and B and c of each batch.
 //!
 //! ```text
-//!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut,
-//!                           the cut's name;  of each batch B and c
+//!   garbler -> evaluator    with its greeting: the digest of the program in the proposed cut,
+//!                           the cut's name;  B and c of each batch
 //! ```
 //!
 //! Before that, the parties agree only on the job, whose program both have in the same cut. The evaluator
-//! makes the proposed cut itself from its own file, and compares digests. So the function is always the
-//! evaluator's own, and its components are those that it will check. It also computes the bound and the
-//! required memory itself. The greeting contains a digest of the proposal. So the session's identifier binds
-//! it, and with it every message of the session.
+//! makes the proposed cut from its own file and compares digests. So it evaluates its own function, and
+//! checks copies of its own components. It also computes the bound and the required memory itself. The
+//! greeting contains a digest of the proposal. So the session's identifier binds the proposal, and with it
+//! every message of the session.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use brickwork_primitives::spill;
 use brickwork_session::{Answer, Digests, Job, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
-/// Longest name of a cut, in bytes.
+/// The most bytes of a cut's name.
 pub const MAX_DECOMPOSITION_BYTES: usize = 4096;
 
 const DIGEST: usize = 32;
@@ -36,16 +36,16 @@ pub struct Proposal {
     pub parameters: Parameters,
 }
 
-/// Makes the cut with this name from the evaluator's own program; the empty name is the cut that both parties
-/// have.
+/// Makes the cut with this name from the evaluator's own program. The empty name means the cut that both
+/// parties have.
 pub type Decompose<'a> = dyn Fn(&str) -> Result<Arc<Program>, Error> + 'a;
 
-/// The limits of an evaluator for any proposal.
+/// An evaluator's limits for proposals.
 #[derive(Clone, Copy, Default)]
 pub struct Limits<'a> {
-    /// Bytes of memory, as `plan` estimates them.
+    /// The most bytes of memory, as `plan` predicts them.
     pub memory_bytes: Option<u64>,
-    /// Other cuts of the program; without it only the job's own is accepted.
+    /// Makes other cuts of the program. Without it only the job's own cut is accepted.
     pub decompose: Option<&'a Decompose<'a>>,
 }
 
@@ -59,16 +59,16 @@ impl std::fmt::Debug for Limits<'_> {
 }
 
 impl Proposal {
-    /// Proposes the job's program as it is.
+    /// Makes a proposal of the job's program in its own cut.
     pub fn given(job: &Job, parameters: Parameters) -> Self {
         Proposal { program: job.program.clone(), parameters }
     }
 
-    /// Returns the same with the exact bound, if the evaluator of this job could accept it.
+    /// Checks the proposal as the evaluator of this job would. Returns it with its exact bound.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if it is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's name is
-    /// too long.
+    /// [`Error::Mismatch`] if the proposal is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's
+    /// name is too long.
     pub(super) fn checked(&self, job: &Job) -> Result<Self, Error> {
         let name = &self.parameters.decomposition;
         if name.len() > MAX_DECOMPOSITION_BYTES {
@@ -88,17 +88,17 @@ impl Proposal {
         Digests { stock: false, program: job.program.digest(), parameters }
     }
 
-    /// Sends it, right after the greeting.
+    /// Sends the proposal, right after the greeting.
     pub(super) fn send(&self, channel: &mut Channel) -> Result<(), Error> {
         Decomposition::of(&self.program, &self.parameters.decomposition).send(channel)?;
         channel.send(PROPOSAL, &self.parameters.proposal())
     }
 
-    /// Receives the garbler's proposal and checks its bound and its program: weaker parameters or another
+    /// Receives the garbler's proposal and checks its bound and its program. Weaker parameters and another
     /// function are refused.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for what this evaluator does not accept.
+    /// [`Error::Mismatch`] if this evaluator does not accept the proposal.
     pub(super) fn accept(
         run: &mut Metered,
         hooks: &Hooks,
@@ -107,7 +107,7 @@ impl Proposal {
         limits: &Limits,
     ) -> Result<Self, Error> {
         let cut = Decomposition::receive(&mut run.channel)?;
-        // Work that depends on the program is no part of setup.
+        // Work that depends on the program belongs to the phase preprocess.
         run.phase("preprocess");
         let program = cut.make(&job.program, limits.decompose)?;
         run.phase("setup");
@@ -119,7 +119,7 @@ impl Proposal {
             None => Parameters::proposed(&program, job.security, &proposal)?,
         };
         let parameters = parameters.of_decomposition(&cut.name);
-        // The greeting contains all of it, and so does the session's identifier.
+        // The greeting, and with it the session's identifier, contains a digest of the whole proposal.
         if digest(&program, &parameters) != answer.parameters {
             return Err(others());
         }
@@ -140,19 +140,19 @@ impl Proposal {
 pub(super) struct Decomposition {
     /// The digest of the program in this cut.
     digest: [u8; DIGEST],
-    /// It is empty for the cut that both parties have.
+    /// The name of the cut; empty for the cut that both parties have.
     pub name: String,
 }
 
 impl Decomposition {
-    /// The message if nothing is proposed, which keeps the cut that both parties have.
+    /// The message that proposes no other cut.
     pub const NONE: Decomposition = Decomposition { digest: [0; DIGEST], name: String::new() };
 
     pub fn of(program: &Program, name: &str) -> Self {
         Decomposition { digest: program.digest(), name: name.to_owned() }
     }
 
-    /// Sends it, right after the greeting.
+    /// Sends the message, right after the greeting.
     pub fn send(&self, channel: &mut Channel) -> Result<(), Error> {
         channel.send(DECOMPOSITION, &[&self.digest[..], self.name.as_bytes()].concat())
     }
@@ -167,7 +167,7 @@ impl Decomposition {
     /// Returns the evaluator's own program in this cut.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if it cannot make this cut, or gets a different program than the garbler.
+    /// [`Error::Mismatch`] if this party cannot make the cut, or gets a different program than the garbler.
     pub fn make(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<Arc<Program>, Error> {
         let Decomposition { digest, name } = self;
         let program = match decompose {
@@ -218,7 +218,7 @@ mod tests {
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
     use brickwork_testing::digest as expected;
 
-    /// The digest of a proposal in the greeting is a hash of exactly these bytes.
+    /// The greeting's digest of a proposal is a hash of exactly these bytes.
     #[test]
     fn row_19_a_proposal_is_named_by_bytes_that_are_written_out() {
         let program = toy();
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(parameters.digest(), of_parameters);
         let fields: [&[u8]; 4] = [&program.digest(), &of_parameters, &numbers(&[3]), b"cut"];
         assert_eq!(digest(&program, &parameters), expected("brickwork 2026-11 duplo proposal", &fields));
-        // For the program it is a hash over the bytes of its file, which are written out, too.
+        // The program's digest is a hash of the bytes of its file.
         let file = program.to_bytes();
         assert_eq!(
             file[file.len() - 32..],

@@ -4,14 +4,16 @@ use super::steps::garbler_wires;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, Program};
 
-/// The items to preprocess.
+/// The items to preprocess: a request that both parties must agree on.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Components, and the number of slots for each.
     pub components: Vec<(Component, usize)>,
-    /// The number of wires of the garbler's inputs, of the outputs that only it learns, and of kept outputs.
+    /// The number of input authenticators: for wires of the garbler's inputs, of its private outputs, of kept
+    /// outputs.
     pub garbler_wires: usize,
-    /// OTs, one for each wire of the evaluator's inputs; `None` to make them when a program is built.
+    /// The number of OTs, one for each wire of the evaluator's inputs. With `None`, a program makes its OTs
+    /// itself.
     pub ots: Option<usize>,
 }
 
@@ -33,9 +35,8 @@ impl Request {
             && self.ots.unwrap_or(0) == 0
     }
 
-    /// Returns the shares of this many workers, which differ by at most one item of each kind. No worker
-    /// makes nothing. So there are fewer shares if there are fewer items of every kind, and one share if
-    /// there are none.
+    /// Splits the request into shares for this many workers, which differ by at most one item of each kind.
+    /// Each worker gets at least one item, so a small request has fewer shares, and an empty request has one.
     pub fn shares(&self, workers: usize) -> Vec<Self> {
         let counts = self.components.iter().map(|(_, slots)| *slots);
         let most = counts.chain([self.garbler_wires, self.ots.unwrap_or(0)]).max().unwrap_or(0);
@@ -54,7 +55,7 @@ impl Request {
         self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()
     }
 
-    /// Returns a digest of the request, which must be the same at both parties.
+    /// Returns a digest of the request. It must be the same at both parties.
     pub fn digest(&self) -> [u8; 32] {
         let asked = || self.components.iter().filter(|(_, slots)| *slots > 0);
         let mut digest = Digest::of("brickwork 2026-11 duplo preprocessing request");

@@ -1,7 +1,7 @@
-//! The phases as values. A session after its setup fills its stock. [`Garbler::build`] takes the items of a
-//! program from it, and the built program is evaluated and decoded once. Every step consumes the value before
-//! it. So after an error the session and everything derived from its secrets is gone, and used items cannot
-//! be used again.
+//! The phases of a session as values. After its setup a session fills its stock. [`Garbler::build`] takes the
+//! items of a program from the stock, and the built program is evaluated and decoded once. Every step
+//! consumes the previous value. So after an error the session and all its secrets are gone, and used items
+//! cannot be used again.
 
 use super::hooks::Hooks;
 use super::ots;
@@ -21,7 +21,7 @@ use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
 impl Garbler {
-    /// Sets a session up: base OTs, and the offsets of the whole session.
+    /// Sets up a session: base OTs, and the offsets of the whole session.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
@@ -38,7 +38,7 @@ impl Garbler {
 }
 
 impl Garbler {
-    /// Returns the items that the stock lacks for a step, or for a program that is one.
+    /// Returns the items that the stock lacks for a step, or for a program as a step.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
@@ -55,9 +55,8 @@ impl Garbler {
 
     /// Preprocesses and prepares the request, and puts it into the stock.
     ///
-    /// # Errors
-    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input. The components of a session
-    /// must exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components of a session
+    /// must exist before its inputs (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
             return Err(Error::Usage(
@@ -98,10 +97,10 @@ impl Garbler {
         })
     }
 
-    /// Takes the items of a step, or of a program that is one, from the stock and joins them.
+    /// Takes the items of a step, or of a program as a step, from the stock and solders them.
     ///
     /// # Errors
-    /// As [`Garbler::setup`]; [`Error::Stock`] if there are too few, which [`Garbler::missing`] tells
+    /// As [`Garbler::setup`]; [`Error::Stock`] if there are too few items, which [`Garbler::missing`] tells
     /// beforehand.
     pub fn build(self, step: impl Into<Step>) -> Result<GarblerBuilt, Error> {
         self.build_step(step.into())
@@ -125,9 +124,9 @@ impl Garbler {
         })
     }
 
-    /// Runs a step, or a program that is one, with the fewest crossings: `build`, `evaluate` and `decode` at
-    /// once. `input` are this party's input bits. Returns its result, and the session for the next step. The
-    /// evaluator has its outputs after two round trips, and the garbler half a round trip later.
+    /// Runs a step, or a program as a step, with the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` has this party's input bits. Returns the step's result, and the session for the next
+    /// step. The evaluator has its outputs after two round trips, and the garbler half a round trip later.
     ///
     /// # Errors
     /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -154,7 +153,7 @@ impl Garbler {
     }
 }
 
-/// A program, joined and ready to be evaluated once.
+/// A program that is joined and can be evaluated once.
 pub struct GarblerBuilt {
     party: Garbler,
     step: Step,
@@ -163,12 +162,12 @@ pub struct GarblerBuilt {
 }
 
 impl GarblerBuilt {
-    /// Returns the promise of this program, for the batches that it took from.
+    /// Returns the promise of this program, for the batches that its items come from.
     pub fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    /// Sends the labels of this party's input and of the evaluator's.
+    /// Sends the labels of both parties' inputs.
     ///
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
@@ -181,7 +180,7 @@ impl GarblerBuilt {
     }
 }
 
-/// An evaluated program, whose outputs are not known yet.
+/// An evaluated program whose outputs must still be decoded.
 pub struct GarblerEvaluated {
     party: Garbler,
     step: Step,
@@ -202,7 +201,7 @@ impl GarblerEvaluated {
 }
 
 impl Evaluator {
-    /// Sets a session up: base OTs, and the offsets of the whole session.
+    /// Sets up a session: base OTs, and the offsets of the whole session.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
@@ -225,7 +224,7 @@ impl Evaluator {
 }
 
 impl Evaluator {
-    /// Returns the items that the stock lacks for a step, or for a program that is one.
+    /// Returns the items that the stock lacks for a step, or for a program as a step.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
@@ -243,8 +242,8 @@ impl Evaluator {
     /// Preprocesses and prepares the request, and puts it into the stock.
     ///
     /// # Errors
-    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input. The components of a session
-    /// must exist before it (the restriction of Theorem 5.1), so a new session must be set up.
+    /// As [`Evaluator::setup`]; [`Error::Usage`] after the session's first input: the components of a session
+    /// must exist before its inputs (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
             return Err(Error::Usage(
@@ -283,11 +282,11 @@ impl Evaluator {
         })
     }
 
-    /// Takes the items of a step, or of a program that is one, from the stock and joins them.
+    /// Takes the items of a step, or of a program as a step, from the stock and receives their solderings.
     ///
     /// # Errors
-    /// As [`Evaluator::setup`]; [`Error::Stock`] if there are too few, which [`Evaluator::missing`] tells
-    /// beforehand.
+    /// As [`Evaluator::setup`]; [`Error::Stock`] if there are too few items, which [`Evaluator::missing`]
+    /// tells beforehand.
     pub fn build(self, step: impl Into<Step>) -> Result<EvaluatorBuilt, Error> {
         self.build_step(step.into())
     }
@@ -310,9 +309,9 @@ impl Evaluator {
         })
     }
 
-    /// Runs a step, or a program that is one, with the fewest crossings: `build`, `evaluate` and `decode` at
-    /// once. `input` are this party's input bits. Returns its result, and the session for the next step. The
-    /// evaluator has its outputs after two round trips, and the garbler half a round trip later.
+    /// Runs a step, or a program as a step, with the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` has this party's input bits. Returns the step's result, and the session for the next
+    /// step. The evaluator has its outputs after two round trips, and the garbler half a round trip later.
     ///
     /// # Errors
     /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -339,7 +338,7 @@ impl Evaluator {
     }
 }
 
-/// A program, joined and ready to be evaluated once.
+/// A program that is joined and can be evaluated once.
 pub struct EvaluatorBuilt {
     party: Evaluator,
     step: Step,
@@ -348,7 +347,7 @@ pub struct EvaluatorBuilt {
 }
 
 impl EvaluatorBuilt {
-    /// Returns the promise of this program, for the batches that it took from.
+    /// Returns the promise of this program, for the batches that its items come from.
     pub fn promise(&self) -> &Promise {
         &self.promise
     }
@@ -366,7 +365,7 @@ impl EvaluatorBuilt {
     }
 }
 
-/// An evaluated program, whose outputs are not known yet.
+/// An evaluated program whose outputs must still be decoded.
 pub struct EvaluatorEvaluated {
     party: Evaluator,
     step: Step,
@@ -374,9 +373,9 @@ pub struct EvaluatorEvaluated {
 }
 
 impl EvaluatorEvaluated {
-    /// Returns the bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler,
-    /// and the session for the next program. If the garbler cheats, the second one depends on the evaluator's
-    /// input: do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
+    /// Returns the bits of the evaluator's outputs, true if they were recovered from a cheating garbler, and
+    /// the session for the next program. The second value can depend on the evaluator's input: do not behave
+    /// differently if it is true ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
@@ -388,7 +387,7 @@ impl EvaluatorEvaluated {
     }
 }
 
-/// Returns a digest of the request and its parameters, which must be the same at both parties.
+/// Returns a digest of the request and its parameters. It must be the same at both parties.
 fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo filling")
         .digest(&request.digest())
