@@ -1,21 +1,21 @@
 //! Setup: base OTs, the seeds of the commitments, and commitments to the two offsets of the session.
 //!
 //! ```text
-//!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits
-//!                           (and the OTs that are made at once)
+//!   both ways               greetings; 128 base OTs: G gets the extension's seeds by the bits of Δ_ot
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits,
+//!                           and the OTs that are made at once
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //! ```
 //!
-//! The session's first proof covers the validity of both commitments and of S_ot. A whole run proves its
-//! other commitments in the same proof; a session that fills a stock makes the proof immediately.
+//! The session's first proof shows that both commitments and S_ot are valid. In a whole run this proof also
+//! covers the other commitments; a session that fills a stock proves the offsets at once.
 //!
-//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, of which they need 275 to 429. Here they come
-//! from the OT extension, which is needed anyway, so they cost almost nothing and setup takes a third of the
-//! time (measured: docs/project/benchmarks.md).
+//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, 275 to 429 of them. Here the seeds come from
+//! the OT extension, which is needed anyway, so they cost almost nothing, and setup takes a third of the time
+//! (measured: docs/project/benchmarks.md).
 //!
-//! The delta difference S_ot, whose lowest bit must be 0, lets the evaluator use its OT labels on
-//! authenticators, and binds `lsb(Δ_ot)`.
+//! With the delta difference S_ot, whose lowest bit must be 0, the evaluator turns its OT labels into labels
+//! for authenticators. The lowest bit also binds `lsb(Δ_ot)`.
 
 use zeroize::Zeroizing;
 
@@ -40,28 +40,27 @@ use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Serie
 use brickwork_primitives::receive;
 use brickwork_session::{Answer, Digests, Greeting, Job, Metered};
 
-/// The terms for setting up a session.
+/// The settings for a session's setup.
 pub(super) struct SetupRequest<'a> {
     pub digests: Digests,
     pub terms: &'a Terms,
-    /// The number of OTs that are made immediately, besides those that bind Δ_ot.
+    /// The number of OTs that are made at once, without masking OTs. With `None`, no OTs are made at once.
     pub ots: Option<usize>,
-    /// The number of OTs that bind Δ_ot in each batch of OTs.
+    /// The number of masking OTs in each batch of OTs.
     pub binding: usize,
-    /// The message that the garbler sends directly after its greeting.
+    /// The garbler's message right after its greeting.
     proposal: Option<&'a Proposal>,
 }
 
 impl<'a> SetupRequest<'a> {
-    /// Returns the terms for one run of a program with the garbler's proposal, whose OTs are made
-    /// immediately.
+    /// Returns the settings for the garbler of one run, whose OTs are made at once.
     pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
         let (ots, binding) =
             (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
         SetupRequest { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
-    /// Returns the same terms for the evaluator.
+    /// Returns the settings for the evaluator of one run, before it knows the proposal.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
         let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
         SetupRequest {
@@ -73,7 +72,7 @@ impl<'a> SetupRequest<'a> {
         }
     }
 
-    /// Returns the terms for a session of two parties that do not know their programs yet.
+    /// Returns the settings for a session of two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
         SetupRequest {
             digests: Digests { stock: true, program: [0; 32], parameters: [0; 32] },
@@ -85,9 +84,9 @@ impl<'a> SetupRequest<'a> {
     }
 }
 
-/// Makes the claims: the commitments to Δ_ot and Δ_ka add up to S_ot, and Δ_ka ends in 1. The last bit of a
-/// commitment is only in the coordinate of the lowest bit, and one guessed watch bit would be enough to forge
-/// it. `delta_ka` is each party's knowledge: the garbler has the value, the evaluator the bit.
+/// Makes the claims that the commitments to Δ_ot and Δ_ka add up to S_ot, and that Δ_ka ends in 1. Without
+/// the second claim one guessed watch bit would be enough to forge this bit, which is in one coordinate of
+/// the commitment only. `delta_ka` is the value at the garbler, and the expected bit at the evaluator.
 fn claims<'a>(
     claims: &mut Claims<'a>,
     ka: &'a Shares,
@@ -106,14 +105,14 @@ fn claims<'a>(
     });
 }
 
-/// Base OTs in progress, or those of a dealer.
+/// Base OTs that were begun, or keys from a dealer.
 enum BaseOts {
     Begun(base::Begun),
     Dealt(base::Keys),
 }
 
 impl BaseOts {
-    /// Sends this party's message, bound to `greeting`. It will be the sender of `send` OTs.
+    /// Sends this party's base OT message, bound to `greeting`. The party will be the sender of `send` OTs.
     fn begin(
         run: &mut Metered,
         request: &SetupRequest,
@@ -145,7 +144,7 @@ impl BaseOts {
     }
 }
 
-/// Checks the answer of a peer that must not propose anything.
+/// Checks that the answer of a peer proposes nothing.
 pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     if answer.parameters == [0; 32] {
         Ok(())
@@ -154,8 +153,7 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     }
 }
 
-/// Sets the garbler up; returns its session, whose first proof is still to come and must include
-/// [`offset_claims`].
+/// Sets up the garbler and returns its session. The session's first proof must include [`offset_claims`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     request: &SetupRequest,
@@ -182,7 +180,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     let session = answer.session;
     let series = Series::new(&session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, in_ots, &keys.received)?;
-    // All rows are checked before any commitment is made.
+    // The rows of the OT extension are checked before any commitment is made.
     let (security, memory) = (request.terms.security, commit::values_memory(request.terms.table_memory));
     let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security.level(), memory)?;
     let binding = request.binding;
@@ -215,8 +213,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok((garbler, cots))
 }
 
-/// Returns the number of values that the garbler computes again at a time: as many as fit into the memory for
-/// tables, which it does not need.
+/// Returns the number of values that the garbler recomputes at a time: as many as fit into the memory for
+/// tables, which the garbler does not need.
 pub(super) fn window(terms: &Terms) -> usize {
     usize::try_from(terms.table_memory / LABEL_BYTES as u64).unwrap_or(usize::MAX).max(1 << 12)
 }
@@ -226,19 +224,18 @@ pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut 
     claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], move || ka.values[0]);
 }
 
-/// The offsets as the evaluator received them, before the proof.
+/// The offsets as the evaluator received them; the proof is still to come.
 pub(super) struct PendingOffsets {
     ka: Pending,
     ot: Pending,
     ot_delta_difference: Claimed<Label>,
 }
 
-/// The additional claims in a proof of new items: [the offsets](PendingOffsets) in a session's first proof,
-/// and nothing in later ones.
+/// Claims that a proof of new items covers as well: [the offsets](PendingOffsets) in a session's first proof,
+/// none in later proofs.
 pub(super) trait Alongside {
     type Proven;
     fn pending(&self) -> Vec<&Pending>;
-    /// Lists the claims about them.
     fn claims<'a>(&'a self, all: &mut Claims<'a>);
     fn accept(self, proof: &Proof) -> Self::Proven;
 }
@@ -277,7 +274,7 @@ impl Alongside for PendingOffsets {
     }
 }
 
-/// The evaluator's proven shares of the offsets.
+/// The evaluator's shares of the offsets, after the proof.
 pub(super) struct Offsets {
     ka: Shares,
     ot: Shares,
@@ -285,7 +282,7 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    /// Returns the session with these offsets.
+    /// Makes a session with these offsets.
     pub fn of_session<C: commit::Scheme>(self, core: EvaluatorCore<C>) -> Evaluator<C> {
         let Offsets { ka, ot, ot_delta_difference } = self;
         Evaluator {
@@ -300,7 +297,7 @@ impl Offsets {
     }
 }
 
-/// The evaluator's state of a session before its first proof.
+/// The evaluator's state in a session before its first proof.
 pub(super) struct Begun<C: commit::Scheme, P> {
     pub core: EvaluatorCore<C>,
     pub offsets: PendingOffsets,
@@ -309,7 +306,7 @@ pub(super) struct Begun<C: commit::Scheme, P> {
     pub agreed: P,
 }
 
-/// Sets the evaluator up. `accept` checks the garbler's proposal before anything depends on it.
+/// Sets up the evaluator. `accept` checks the garbler's proposal before anything depends on it.
 pub(super) fn evaluator<C: commit::Scheme, P>(
     mut run: Metered,
     request: &SetupRequest,
@@ -340,8 +337,8 @@ pub(super) fn evaluator<C: commit::Scheme, P>(
         .transpose()?;
 
     run.phase("setup");
-    // LOAD-BEARING: random, so that G cannot choose a plain authenticator's second label either
-    // (`prepare::evaluator_receives`).
+    // LOAD-BEARING: a random commitment, so that G cannot choose the second label of a plain authenticator,
+    // either (`prepare::evaluator_receives`).
     let ka = receiver.receive_random(&mut run.channel, 1, Lsb::One)?;
     let ot = receiver.receive(&mut run.channel, 1)?;
     let ot_delta_difference = receive::label(&mut run.channel, msg::OT_DELTA_DIFFERENCE)?;

@@ -1,9 +1,9 @@
-//! Preprocessed items that are not used yet, and taking the items of a program.
+//! Holds preprocessed items that are not used yet, and takes the items of a program.
 //!
-//! Components have batches, each with the authenticators of its outputs. Input authenticators, for the
-//! garbler's inputs and for sealed outputs, and OTs fit any program. Everything is taken in whole buckets and
-//! by value: taken items are removed. Both parties run the same code on the same counts, so both take the
-//! same items.
+//! A batch of copies belongs to a component and comes with the authenticators of its outputs. OTs, and input
+//! authenticators for the garbler's inputs and sealed outputs, fit any program. Items are taken in whole
+//! buckets and by value, so taken items are gone. Both parties run the same code on the same counts, so both
+//! take the same items.
 
 use brickwork_session::Promise;
 use std::collections::{HashMap, VecDeque};
@@ -21,7 +21,7 @@ use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program}
 use brickwork_primitives::Labels;
 use brickwork_primitives::cut_and_choose::BatchKind;
 
-/// Items of which some may be taken already.
+/// A list of items whose first ones may be taken already.
 struct Open<T> {
     items: T,
     next: usize,
@@ -33,7 +33,7 @@ impl<T: Items> Open<T> {
     }
 }
 
-/// Items in the order of their use.
+/// Lists of items in the order of their use.
 pub(super) struct Queue<T>(VecDeque<Open<T>>);
 
 impl<T: Items> Queue<T> {
@@ -51,7 +51,7 @@ impl<T: Items> Queue<T> {
         self.0.iter().map(Open::left).sum()
     }
 
-    /// Returns everything that is left.
+    /// Returns all items that are left.
     fn into_items(self) -> Vec<T> {
         let left = |open: Open<T>| {
             if open.next == 0 { open.items } else { open.items.slice(open.next..open.items.len()) }
@@ -59,19 +59,19 @@ impl<T: Items> Queue<T> {
         self.0.into_iter().map(left).collect()
     }
 
-    /// Takes `count` existing items.
+    /// Takes `count` items, which must exist.
     fn take(&mut self, mut count: usize) -> Vec<T> {
         let mut taken = Vec::new();
         while count > 0 {
-            let first = self.0.front_mut().expect("as many as were counted");
+            let first = self.0.front_mut().expect("the queue has at least `count` items");
             let here = count.min(first.left());
             count -= here;
             let places = first.next..first.next + here;
             first.next = places.end;
             match first.left() {
                 0 => {
-                    let first = self.0.pop_front().expect("the first one");
-                    // Untouched batches are moved, so a large batch is not copied.
+                    let first = self.0.pop_front().expect("the queue is not empty");
+                    // A batch that is taken whole is moved, so a large batch is not copied.
                     taken.push(if places.start == 0 { first.items } else { first.items.slice(places) });
                 }
                 _ => taken.push(first.items.slice(places)),
@@ -82,7 +82,7 @@ impl<T: Items> Queue<T> {
 }
 
 impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
-    /// Brings together everything that was made for this program alone.
+    /// Makes the material from items that were made for this program alone.
     pub fn of(program: &Arc<Program>, preprocessed: PreprocessedItems<B, G, O>) -> Self {
         let PreprocessedItems { components, input_authenticators, ots } = preprocessed;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
@@ -105,10 +105,10 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         }
     }
 
-    /// Returns the OTs separately from the rest.
+    /// Returns the OTs and the rest.
     ///
     /// # Panics
-    /// If there are none: they must be made before a program is joined.
+    /// If there are no OTs: they must be made before a program is joined.
     pub fn take_ots(mut self) -> (Vec<O>, Self) {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
@@ -130,7 +130,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         batches.chain(input_authenticators).collect()
     }
 
-    /// Returns the batches on which a program's kept outputs depend: its own, and those of the kept values
+    /// Returns the batches that a program's kept outputs depend on: its own, and those of the kept values
     /// that it uses.
     pub fn origins(&self, program: &Program) -> Vec<(String, Origin)> {
         let mut seen = std::collections::HashSet::new();
@@ -138,39 +138,39 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         all.filter(|(_, origin)| seen.insert(origin.serial)).collect()
     }
 
-    /// Returns the promise of a run with this material, for its batches and those on which its kept values
-    /// depend.
+    /// Returns the promise of a run with this material, for its own batches and those that its kept values
+    /// depend on.
     ///
     /// # Errors
-    /// [`Error::Stock`] if together they exceed the budget.
+    /// [`Error::Stock`] if all these batches together exceed the budget.
     pub fn promise(&self, program: &Program, security: Security) -> Result<Promise, Error> {
         promise_of_origins(&self.own_origins(program), &self.carried, security)
     }
 }
 
-/// Stock of either side: batches `B`, authenticators `G`, OTs `O`.
+/// The stock of either party: batches `B`, input authenticators `G`, OTs `O`.
 pub(super) struct Stock<B, G, O> {
     components: Vec<(ComponentDigest, Queue<B>)>,
-    /// For the garbler's inputs and sealed outputs.
+    /// Input authenticators, for the garbler's inputs and for sealed outputs.
     input: Queue<G>,
     /// The values that earlier steps kept.
     pub kept: Kept<G>,
-    /// For the evaluator's inputs. A program that finds none has its own made when it runs.
+    /// OTs, for the evaluator's inputs. A program makes its own OTs if the stock has none.
     ots: Queue<O>,
 }
 
-/// The number of existing items of each kind.
+/// The number of items of each kind.
 pub(super) struct Counts {
     pub components: HashMap<ComponentDigest, usize>,
     pub input: usize,
-    /// `None` if there are none; then OTs are made when a program runs.
+    /// The number of OTs; `None` if there are none, so that programs make their own.
     pub ots: Option<usize>,
 }
 
 impl Counts {
     /// Returns the missing items of a program that takes `garbler_wires` input authenticators.
     pub fn missing(mut self, program: &Program, garbler_wires: usize) -> Request {
-        // Two components of one program may be the same circuit under two names: they share the items.
+        // Components of one program with the same circuit share the items, even if their names differ.
         let mut lacking = |digest: &ComponentDigest, needed: usize| {
             let left = self.components.entry(*digest).or_default();
             let here = needed.min(*left);
@@ -195,18 +195,17 @@ impl Counts {
     }
 }
 
-/// The material that a program took, and its layout.
+/// The items that a program took, and its layout.
 pub(super) struct ProgramMaterial<B, G, O> {
     pub layout: Layout,
     pub batches: Vec<B>,
-    /// Authenticators that belong to no batch: for the garbler's inputs, including kept values, and for
-    /// sealed outputs.
+    /// Input authenticators: for the garbler's inputs, kept values included, and for sealed outputs.
     pub input_authenticators: Vec<G>,
     /// At the evaluator, the labels of used kept values, in the order of their wires.
     pub labels: Labels,
-    /// `None` if they must be made.
+    /// The OTs; `None` if they must be made.
     pub ots: Option<Vec<O>>,
-    /// The batches on which the used kept values depend.
+    /// The batches that the used kept values depend on.
     pub carried: Vec<(String, Origin)>,
 }
 
@@ -233,7 +232,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// Adds items that were made, checked, proven and [gathered](PreprocessedItems::gathered).
+    /// Adds items that were checked, proven and [gathered](PreprocessedItems::gathered).
     pub fn put(&mut self, preprocessed: PreprocessedItems<B, G, O>) {
         preprocessed.components.into_iter().for_each(|batch| self.put_component(batch));
         preprocessed.input_authenticators.into_iter().for_each(|input| self.input.put(input));
@@ -248,7 +247,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         self.ots.put(ots);
     }
 
-    /// Returns everything: batches, authenticators for the garbler's wires, OTs.
+    /// Returns all batches, input authenticators and OTs.
     pub fn into_items(self) -> (Vec<B>, Vec<G>, Vec<O>) {
         let components = self.components.into_iter().flat_map(|(_, queue)| queue.into_items()).collect();
         (components, self.input.into_items(), self.ots.into_items())
@@ -270,7 +269,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
     /// Takes the items of a step.
     ///
     /// # Errors
-    /// [`Error::Stock`] if items are missing, [`Error::Usage`] if a secret is missing; then nothing is taken.
+    /// [`Error::Stock`] if items are missing, [`Error::Usage`] if a secret is missing. Nothing is then taken.
     pub fn take(&mut self, step: &Step) -> Result<ProgramMaterial<B, G, O>, Error> {
         let program = step.program();
         let (labels, carried) = (self.kept.labels(step)?, self.kept.origins(step)?);
@@ -284,7 +283,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
             program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0)
         {
             let queue = self.components.iter_mut().find(|(digest, _)| *digest == digests[id]);
-            for batch in queue.expect("enough of it is there").1.take(slots) {
+            for batch in queue.expect("the stock has enough of this component").1.take(slots) {
                 batch_slots.push(BatchSlots {
                     component: ComponentId(id as u32),
                     slots: batch.len(),
@@ -301,8 +300,8 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         Ok(ProgramMaterial { layout, batches, input_authenticators, labels, ots, carried })
     }
 
-    /// Takes authenticators for all of the garbler's inputs in order, and then for sealed outputs. Those of
-    /// kept values are copied, because any number of steps may use a kept value.
+    /// Takes input authenticators for the garbler's inputs in order, and then for sealed outputs. Those of
+    /// kept values are copied, because several steps may use a kept value.
     fn input_authenticators(&mut self, step: &Step) -> Result<Vec<G>, Error> {
         let (mut input_authenticators, mut fresh) = (Vec::new(), 0);
         for (width, carried) in step.garbler_ports() {
@@ -350,8 +349,8 @@ mod tests {
         }
     }
 
-    /// In any sequence of adding and taking, each item is taken once and in order; and so are the remaining
-    /// ones.
+    /// In any sequence of adding and taking, each item is taken once and in order, and the rest stays in
+    /// order.
     #[test]
     fn row_16_each_item_of_a_pool_is_taken_once() {
         for takes in [
@@ -384,7 +383,7 @@ mod tests {
         component(name, 2, |b, w| vec![b.and(w[0], w[1])])
     }
 
-    /// Both parties compare a digest of their requests: no two requests have the same digest.
+    /// Both parties compare digests of their requests, so different requests must have different digests.
     #[test]
     fn row_19_each_request_has_its_name() {
         let or = component("or", 2, |b, w| vec![b.or(w[0], w[1])]);
@@ -408,9 +407,9 @@ mod tests {
         for (i, name) in names.iter().enumerate() {
             assert!(!names[..i].contains(name), "request {i}");
         }
-        // A component with zero slots is not requested.
+        // A component with zero slots counts as not requested.
         assert_eq!(request(&[(&and, 1), (&or, 0)], 2, Some(3)), names[0]);
-        // It is a hash of exactly these bytes.
+        // The digest is a hash of exactly these bytes.
         let number = |n: u64| n.to_le_bytes();
         let domain = "brickwork 2026-11 duplo preprocessing request";
         let one = [&and.digest()[..], &number(1)].concat();
@@ -419,7 +418,7 @@ mod tests {
         assert_eq!(names[9], expected(domain, &[&number(1), &one, &number(2), &number(0), &number(0)]));
     }
 
-    /// Two components of a program that are the same circuit share the items.
+    /// Components of a program with the same circuit share the items.
     #[test]
     fn row_16_what_serves_one_component_does_not_serve_another() {
         let mut program = ProgramBuilder::new("twins", vec![Port::new("x", Type::Uint(2))], vec![]).unwrap();
@@ -446,8 +445,8 @@ mod tests {
         }
     }
 
-    /// For a component without a slot nothing is made or taken, and later components get their own items: in
-    /// a run and from stock.
+    /// A component without slots takes and makes no items, and later components get their own items, in a run
+    /// and from stock.
     #[test]
     fn a_component_without_a_slot_takes_nothing() {
         let ports = |name: &str| vec![Port::new(name, Type::Uint(1))];

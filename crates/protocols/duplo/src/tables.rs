@@ -1,9 +1,8 @@
-//! The storage of the chosen copies' tables at the evaluator until they are evaluated: in memory or, if there
-//! are too many, in temporary files without a name. They are read message by message. Tables of a stock go
-//! into its segment as they come.
+//! Stores the tables of the chosen copies at the evaluator until they are evaluated: in memory or, if they
+//! are too large, in temporary files without a name. They are read message by message. Tables of a stock go
+//! into a segment as they arrive.
 //!
-//! A file contains nothing that the garbler does not know, and without a label of every input wire it reveals
-//! nothing.
+//! The garbler knows everything in such a file. Without a label of every input wire the file reveals nothing.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +17,8 @@ use brickwork_stock::Writer;
 /// The number of messages in memory while tables are written to files.
 const MESSAGES_IN_HAND: usize = 4;
 
-/// Returns the copies in the order of their numbers, in which their tables are sent and stored. Adjacent
-/// copies share hash keys, so they are garbled and evaluated side by side.
+/// Sorts copies by their numbers; this is the order in which tables are sent and stored. Near copies share
+/// hash keys, so they are garbled and evaluated side by side.
 pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_unstable_by_key(|&place| copies[place]);
@@ -31,19 +30,19 @@ pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
 pub(super) struct Tables {
     storage: Arc<TableStorage>,
     table_bytes: usize,
-    /// For each copy, the number of copies stored before it.
+    /// For each copy its rank: the number of copies that are stored before it.
     ranks: Vec<u32>,
 }
 
 enum TableStorage {
     Memory(Vec<u8>),
     Files(Files),
-    /// The tables are units of its bulk, in order.
+    /// A segment whose bulk has the tables as units, in order.
     Segment(Box<Writer>),
 }
 
-/// Tables whose messages alternate between two files, because threads that write to one file wait for each
-/// other.
+/// Tables in two files; messages go to the files in turn, because threads that write to one file wait for
+/// each other.
 struct Files {
     files: [SpillFile; 2],
     copies_a_message: usize,
@@ -55,7 +54,7 @@ impl Files {
         Ok(Files { files: [SpillFile::new()?, SpillFile::new()?], copies_a_message, table_bytes })
     }
 
-    /// Returns the position of the tables of the copy with this rank.
+    /// Returns the file and the position of the tables of the copy with this rank.
     fn place(&self, rank: usize) -> (&SpillFile, u64) {
         let (message, within) = (rank / self.copies_a_message, rank % self.copies_a_message);
         let before = message / self.files.len() * self.copies_a_message + within;
@@ -70,18 +69,18 @@ impl Files {
 
 /// The place for tables.
 pub(super) enum Room<'a> {
-    /// In memory while there is this much room, which is reduced, and otherwise in files.
+    /// Memory, if the tables fit into this much room, from which they are subtracted; otherwise files.
     Here(&'a mut u64),
     /// In a segment whose bulk has a unit for each copy.
     Segment(Box<Writer>),
 }
 
 impl Tables {
-    /// Receives the tables of the copies in `order`.
+    /// Receives the tables of the copies in `order`, and checks them.
     ///
     /// # Errors
-    /// Those of `receive`; [`Error::Resource`] if there is no room for a file, [`Error::Stock`] if there is
-    /// none for a segment, [`Cheat::ChosenTables`] if a check fails.
+    /// The errors of `receive`; [`Error::Resource`] if a file has no room, [`Error::Stock`] if a segment has
+    /// none, [`Cheat::ChosenTables`] if a check fails.
     pub fn receive(
         order: &[usize],
         table_bytes: usize,
@@ -122,7 +121,7 @@ impl Tables {
                     Ok(TableStorage::Files(files))
                 }
                 Room::Segment(writer) => {
-                    // Sealed tables were checked before.
+                    // Tables are checked before the segment encrypts them in place.
                     let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
                         true => writer.put((k * copies_a_message) as u32, 0, tables),
                         false => Ok(()),
@@ -133,7 +132,7 @@ impl Tables {
             }
         };
         let received = received();
-        // This also holds if the connection broke after them: a failed check has failed.
+        // A failed check is a cheat, even if the connection broke after it.
         if bad.into_inner() {
             return Err(Cheat::ChosenTables.into());
         }
@@ -148,7 +147,7 @@ impl Tables {
         Tables { storage: Arc::new(TableStorage::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
     }
 
-    /// Returns those of some of the copies.
+    /// Returns the tables of some of the copies.
     pub fn slice(&self, places: Range<usize>) -> Tables {
         Tables {
             storage: self.storage.clone(),
@@ -167,17 +166,17 @@ impl Tables {
         }
     }
 
-    /// Returns, for each copy, the number of tables stored before it.
+    /// Returns the rank of each copy.
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
     }
 
-    /// Makes the tables of copies with these ranks, which are stored elsewhere.
+    /// Makes tables that have only the ranks of copies; the bytes are stored elsewhere.
     pub fn elsewhere(ranks: Vec<u32>) -> Tables {
         Tables { ranks, ..Self::none(0) }
     }
 
-    /// Returns the segment into which they were written, if there is one.
+    /// Returns the segment that has the tables, if there is one.
     pub fn into_segment(self) -> Option<Writer> {
         match Arc::into_inner(self.storage)? {
             TableStorage::Segment(writer) => Some(*writer),
@@ -191,7 +190,7 @@ impl Tables {
     }
 }
 
-/// Each message is checked while the next one is received.
+/// Receives tables into memory. Each message is checked while the next one is received.
 fn into_memory(
     bytes: &mut [u8],
     message: usize,
@@ -208,8 +207,9 @@ fn into_memory(
     })
 }
 
-/// Each message is checked and written while the next few ones are received. Memory for them is allocated as
-/// they come: sixteen copies of a large component are hundreds of megabytes.
+/// Receives tables to be written. Each message is checked and written while the next few are received.
+/// Buffers are allocated only when they are needed: sixteen copies of a large component take hundreds of
+/// megabytes.
 fn message_by_message(
     total: u64,
     message: usize,
@@ -221,13 +221,14 @@ fn message_by_message(
     let mut new = vec![Vec::new(); MESSAGES_IN_HAND];
     pool::scope(|scope| -> Result<(), Error> {
         for k in 0..total.div_ceil(message as u64) {
-            // A returned buffer already has memory. If all buffers are in use, this thread waits for one.
+            // Prefers a used buffer, which has memory already. If all buffers are in use, this thread waits
+            // for one.
             let given = free.try_recv().ok().or_else(|| new.pop());
             let mut buffer = given.map_or_else(|| free.recv().map_err(|_| lost()), Ok)?;
             let start = k * message as u64;
             let here = (total - start).min(message as u64) as usize;
             if buffer.is_empty() {
-                // The system zeroes it, page by page.
+                // Memory that the system zeroes page by page when it is touched.
                 buffer = vec![0; here];
             }
             receive(&mut buffer[..here])?;
@@ -238,7 +239,7 @@ fn message_by_message(
                 {
                     failed.get_or_insert(error);
                 }
-                // Nobody waits for it after the last message.
+                // After the last message nobody takes the buffer back.
                 let _ = give.send(buffer);
             });
         }
@@ -258,15 +259,16 @@ fn lost() -> Error {
 /// The tables of a few copies, for one evaluation.
 pub(super) struct Source<'a> {
     tables: &'a Tables,
-    /// The copies of the evaluation, by their positions in `tables`.
+    /// The positions in `tables` of the evaluated copies.
     places: Vec<usize>,
-    /// The copies whose chunk was read, if it came from the files.
+    /// The copies whose section was read last, if the tables are in files.
     members: Vec<usize>,
     buffer: Vec<u8>,
     section: usize,
 }
 
-/// Space between the data of two copies in the buffer, so that they do not compete for the same cache lines.
+/// The space between the data of two copies in the buffer, so that they do not compete for the same cache
+/// lines.
 const SPACE: usize = 64;
 
 impl Source<'_> {
@@ -299,7 +301,7 @@ impl TableSource for Source<'_> {
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
         match &*self.tables.storage {
             TableStorage::Memory(tables) => &tables[self.rank(copy) * self.tables.table_bytes..][bytes],
-            TableStorage::Segment(_) => unreachable!("they were not prepared"),
+            TableStorage::Segment(_) => unreachable!("`prepare` refuses tables in a segment"),
             TableStorage::Files(_) => {
                 let k = self.members.iter().position(|&member| member == copy).expect("prepared");
                 &self.buffer[k * (self.section + SPACE)..][..self.section]
@@ -346,14 +348,14 @@ mod tests {
             let mut source = part.walk(vec![0, 1]);
             source.prepare(&[0, 1], 0..BYTES).unwrap();
             assert_eq!(source.tables(1, 0..BYTES), table(2));
-            // No two copies have the same position.
+            // All copies at once: each must get its own tables.
             let mut all = tables.walk((0..5).collect());
             all.prepare(&[0, 1, 2, 3, 4], 0..BYTES).unwrap();
             (0..5).for_each(|place| assert_eq!(all.tables(place, 0..BYTES), table(place), "{place}"));
         }
     }
 
-    /// The memory that tables use is not available to others.
+    /// Tables in memory reduce the memory that is left for other tables.
     #[test]
     fn tables_take_their_part_of_the_memory() {
         let mut left = 7 * BYTES as u64;

@@ -1,5 +1,5 @@
-//! Reads data from a disk and writes it again, for the fuzz targets: they check that different bytes are not
-//! accepted as the same data.
+//! Reads data from a disk and encodes it again, for fuzz targets: they check that different bytes are never
+//! read as the same data.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::{Forward, GivenUp, Secrets};
 use brickwork_wire::memory_pair;
 
-/// Reads a record with this many items of a batch of this kind, and writes it again.
+/// Reads a record of a batch with this many items, and encodes it again.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
@@ -57,16 +57,16 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
     let mut record = In::new(bytes);
     let read = P::decode(context, items, &mut record)?;
     record.end()?;
-    assert_eq!(read.len(), items, "as many items as the index says");
+    assert_eq!(read.len(), items, "the record has the indexed number of items");
     let mut out = Out::of(items);
     read.encode(0..items, &mut out)?;
     Ok(out.plain().to_vec())
 }
 
-/// Reads the secrets of a session, and writes them again.
+/// Reads the secrets of a session, and encodes them again.
 ///
 /// # Errors
-/// [`Error::Stock`] if it is malformed.
+/// [`Error::Stock`] if the secrets are malformed.
 pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
     let terms = Terms {
         security: Security::of(40),
@@ -78,7 +78,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let (channel, _) = memory_pair();
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Duplo>(channel, party, observer);
-    // The keys of OTs are stored separately.
+    // The keys of OTs are not part of these bytes.
     let keys = |count: usize| Forward::of_setup(vec![1; count]);
     let kept = |keys| Secrets { fixed: bytes.to_vec(), forward: keys };
     let mut again = match party {

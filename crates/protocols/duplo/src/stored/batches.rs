@@ -1,4 +1,4 @@
-//! The contents of an epoch for DUPLO's programs, and the choice of a program's items.
+//! The items in an epoch, and the choice of a program's items among them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,10 +31,12 @@ pub(super) fn counts(batches: &Batches) -> Counts {
     Counts { components, input: batches.left(kind::INPUT), ots: (ots > 0).then_some(ots) }
 }
 
-/// Chooses the items of a program with this many input authenticators: items of batches, oldest first.
+/// Chooses the items of a program with this many input authenticators: pairs of a batch and a number, oldest
+/// first.
 ///
 /// # Errors
-/// [`Error::Stock`] if there are too few, or if they come from so many batches that the bound is exceeded.
+/// [`Error::Stock`] if there are too few items, or if they come from so many batches that the bound is
+/// exceeded.
 pub(super) fn choose(
     batches: &Batches,
     (program, garbler_wires): (&Program, usize),
@@ -65,8 +67,8 @@ pub(super) fn choose(
         }
     }
     if security.is_share() {
-        // All programs of such a session together use its part of the promise, so a count of parts counts it
-        // once.
+        // In such a session all programs together use its share of the promise, so every program counts all
+        // batches.
         let of_all = batches.made().map(|left| Header::decode(&left.batch.header, batches.given_up()));
         for header in of_all.collect::<Result<Vec<_>, _>>()? {
             origins.extend(header.origins.iter().map(|origin| (String::new(), *origin)));
@@ -79,8 +81,8 @@ pub(super) fn choose(
     Ok(taken)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch. It
-/// covers all batches that were made, including used ones.
+/// Returns the bound on the probability that a garbler cheats in any program of an epoch. It covers all
+/// batches that were made, used ones included.
 pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
@@ -90,7 +92,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security)
     bound_of_origins(&origins, security)
 }
 
-/// The evaluator's schedules for components, each made once.
+/// The evaluator's schedules of components. Each schedule is made once.
 pub(super) type Schedules = HashMap<ComponentDigest, Arc<Schedule>>;
 
 /// Makes the schedules that a program needs.

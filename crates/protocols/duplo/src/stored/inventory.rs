@@ -1,4 +1,4 @@
-//! DUPLO's part of a store's contents, for people.
+//! Describes DUPLO's items in a store for users.
 
 use super::batches::{bound_of_epoch, counts, kind};
 use super::records::Header;
@@ -11,7 +11,7 @@ use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, invent
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
-/// Lists the epochs of a store and their batches, oldest first; burned epochs too.
+/// Lists the epochs of a store and their batches, oldest first, burned epochs included.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -19,7 +19,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<CutAndChosen>(store)
 }
 
-/// DUPLO's batches.
+/// Describes DUPLO's batches.
 struct CutAndChosen;
 
 impl Kinds for CutAndChosen {
@@ -58,8 +58,8 @@ impl Kinds for CutAndChosen {
     }
 }
 
-/// Counts the executions of a program for which an epoch is enough, without regard to the bound; none while a
-/// part of it is missing.
+/// Returns how often a program can run on an epoch, apart from the bound. It is 0 if the epoch is burned or a
+/// file is lost.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -71,7 +71,7 @@ pub fn executions(epoch: &Inventory, store: &Store, program: &Program) -> Result
     let mut needs: Vec<(usize, usize)> = Vec::new();
     let slots = program.slots_by_component();
     for digest in program.component_digests() {
-        // Several names may denote the same component.
+        // Components with different names may have the same digest; all their slots count.
         let needed = program
             .component_digests()
             .iter()

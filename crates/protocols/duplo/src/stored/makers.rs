@@ -1,4 +1,4 @@
-//! Makers of DUPLO's stock: workers in processes of their own, which receive a share of a step.
+//! Makers of DUPLO's stock: workers in separate processes, each of which makes a share of a step.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use brickwork_session::stock::makers;
 use brickwork_session::{Metered, Protocol as _, Unobserved};
 use brickwork_wire::Channel;
 
-/// The encoding of a share of a step. Each component is encoded as a program with only that slot.
+/// A share of a step as it is sent. Each component is encoded as a program with one slot.
 #[derive(Serialize, Deserialize)]
 struct Told {
     components: Vec<(Vec<u8>, u64)>,
@@ -42,7 +42,7 @@ fn program_of(component: &Component) -> Result<Program, Error> {
 }
 
 impl Filling<'_> {
-    /// Encodes it for a maker.
+    /// Encodes the share for a maker.
     pub(super) fn told(&self) -> Result<Vec<u8>, Error> {
         let Filling { request: Request { components, garbler_wires, ots }, parameters } = self;
         let component = |(component, slots): &(Component, usize)| {
@@ -65,7 +65,7 @@ impl Filling<'_> {
     }
 }
 
-/// Reads the encoding by [`Filling::told`]. The coordinator compares the digests of both.
+/// Decodes the message of [`Filling::told`]. The coordinator compares the digests of both.
 fn read(bytes: &[u8]) -> Result<(Request, Parameters), Error> {
     let told: Told = postcard::from_bytes(bytes).map_err(|_| malformed())?;
     let number = |number: u64| usize::try_from(number).map_err(|_| malformed());
@@ -81,16 +81,16 @@ fn read(bytes: &[u8]) -> Result<(Request, Parameters), Error> {
     Ok((request, Parameters::of_bucketings(told.security, told.cuts, told.bound_log2)))
 }
 
-/// A worker of this party in a process of its own. It has received its peer from its coordinator, and has no
+/// A worker of this party in a process of its own. Its coordinator tells it how to meet the peer. It has no
 /// store.
 pub struct Maker(makers::Maker);
 
 impl Maker {
-    /// Receives its work on a connection within the party.
+    /// Receives its task from the coordinator on a connection within the party.
     ///
     /// # Errors
-    /// [`Error::Io`] if the coordinator has gone away, or sends another message; [`Error::Mismatch`] if it
-    /// makes stock of another protocol.
+    /// [`Error::Io`] if the coordinator has gone away, or sends another message; [`Error::Mismatch`] if the
+    /// coordinator makes stock of another protocol.
     pub fn hear(channel: Channel) -> Result<Self, Error> {
         let maker = makers::Maker::hear(channel)?;
         if maker.meeting().protocol != Duplo::NAME {
@@ -105,18 +105,18 @@ impl Maker {
         self.0.meeting().role
     }
 
-    /// Tells the coordinator that there is no connection with the peer. Returns the reason.
+    /// Tells the coordinator that there is no connection with the peer. Returns the error to report.
     pub fn gives_up(self, why: Error) -> Error {
         self.0.gives_up(why)
     }
 
-    /// Meets the peer's worker on a connection, and makes shares of steps with this many threads until the
-    /// coordinator has no more. Returns the number of shares that it made.
+    /// Meets the peer's worker, and makes shares of steps on `threads` threads until the coordinator has no
+    /// more. Returns the number of shares that it made.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or will burn it if it
-    /// has gone away. [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer
-    /// has another purpose.
+    /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or burns it when it is
+    /// back. [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer has
+    /// another purpose.
     pub fn works(self, peer: Channel, threads: usize) -> Result<u32, Error> {
         self.works_with(peer, threads, Hooks::none())
     }
@@ -150,7 +150,7 @@ mod tests {
     use crate::adversary::harness::pair;
     use brickwork_session::stock::Asked as _;
 
-    /// A maker reads its coordinator's encoding, and refuses any incomplete one.
+    /// A maker decodes its coordinator's message, and refuses a truncated one.
     #[test]
     fn a_share_is_read_as_it_was_written() {
         let component = pair();

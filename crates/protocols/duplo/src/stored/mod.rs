@@ -1,7 +1,7 @@
 //! DUPLO's stock on disk: its records, the items of programs, and a connection between two parties with
-//! stores. All protocols share the code for meeting, filling and taking ([`brickwork_session::stock`]). This
-//! module has DUPLO's own parts: a garbler proposes a cut after its greeting, components have bounds, and
-//! missing items are made immediately.
+//! stores. All protocols share the code for meeting, filling and taking ([`brickwork_session::stock`]). Only
+//! DUPLO has these parts: a garbler proposes a cut after its greeting, batches have bounds, and workers make
+//! stock side by side.
 
 #[cfg(any(test, feature = "adversary"))]
 pub(super) mod again;
@@ -46,7 +46,7 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: PROTOCOL, role, terms }
 }
 
-/// Returns whether this party's store has enough for a program, among the items that belong to these terms
+/// Returns whether this party's store has enough for a program, counting only items that these terms allow
 /// and that both parties may still use.
 ///
 /// # Errors
@@ -57,13 +57,13 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     })
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. A party without a store has no pair and no log. Returns the number of epochs
-/// that both may use.
+/// Compares the stores with the peer's without a run: exchanges their pairs and the positions of their logs,
+/// and changes neither store. A party without a store has no pair and no log. Returns how many epochs both
+/// parties may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// their logs do not agree: a run would burn the differing epochs.
+/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
+/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -73,13 +73,14 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns the purpose of a connection on which two parties meet to make stock with this many workers, for
-/// [`Stocked::open_for`]: a peer with another number is refused before the stores are compared.
+/// Returns the purpose of a connection for making stock with this many workers, for [`Stocked::open_for`]. A
+/// peer with another number of workers is refused before the stores are compared.
 pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo purpose of workers").length(workers).done()
 }
 
-/// The workers' items, the cost of each phase by worker, and the connection on which the parties met.
+/// The result of a filling by workers, the phases of each worker, and the connection on which the parties
+/// met.
 pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 
 /// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
@@ -97,8 +98,8 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if the two stores do not
-    /// belong together, [`Error::Stock`] if one of them is an old copy; then the differing epochs are burned.
+    /// [`Error::Mismatch`] if the peer asks for something else, [`Error::Strangers`] if the stores do not
+    /// belong together, [`Error::Stock`] if a store is an old copy; the epochs that differ are then burned.
     /// [`Error::Io`] if the peer goes away.
     pub fn open(
         party: Party,
@@ -110,7 +111,7 @@ impl Stocked {
         Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
-    /// Does the same as [`Stocked::open`], for a purpose: a peer with another purpose is refused before the
+    /// Does the same as [`Stocked::open`] for a purpose. A peer with another purpose is refused before the
     /// stores are compared.
     ///
     /// # Errors
@@ -128,7 +129,7 @@ impl Stocked {
         Self::begin(run, store, terms, Some(purpose), cut, Hooks::none())
     }
 
-    /// Does the same as [`Stocked::open`], for a garbler that proposes a cut of this name for the first
+    /// Does the same as [`Stocked::open`] for a garbler that proposes the cut with this name for the first
     /// program.
     ///
     /// # Errors
@@ -153,7 +154,7 @@ impl Stocked {
     }
 
     /// Returns the evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is
-    /// the program in the cut that both have.
+    /// the program in the cut that both parties have.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if this party cannot make this cut, or gets a different program than the garbler.
@@ -195,9 +196,9 @@ impl Stocked {
         }))
     }
 
-    /// Returns whether a step, or a program that is one, could begin now on the stock within this
-    /// connection's reach. That excludes epochs that another connection holds or has made since this one was
-    /// opened or [renewed](Stocked::renew). At the garbler, no other connection takes it from then on.
+    /// Returns whether a step, or a program as a step, could begin now on stock that this connection may use.
+    /// It may not use epochs that another connection holds, or has made since this connection was opened or
+    /// [renewed](Stocked::renew). At the garbler, other connections can then no longer take this stock.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -212,8 +213,7 @@ impl Stocked {
         }
     }
 
-    /// Prepares the part of a step, or of a program that is one, that depends neither on the peer nor on an
-    /// input.
+    /// Prepares a step, or a program as a step, as far as neither the peer nor an input is needed.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -228,7 +228,7 @@ impl Stocked {
         }))
     }
 
-    /// Forgets a kept secret: no later program can use it.
+    /// Forgets a kept secret; no later program can use it.
     pub fn forget(&mut self, secret: &Secret) {
         match &mut self.0 {
             Of::Garbler(inner) => inner.forget(secret),
@@ -236,7 +236,7 @@ impl Stocked {
         }
     }
 
-    /// Ends fillings before their next step when this stop is requested; a step that has begun is completed.
+    /// Ends a filling between two steps when this stop is requested. A step that has begun is completed.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         match &mut self.0 {
             Of::Garbler(inner) => inner.line.stop_between_steps(stop),
@@ -244,11 +244,11 @@ impl Stocked {
         }
     }
 
-    /// Makes stock, one step after another; steps that an interrupted run of the same steps has completed are
-    /// not made again. It uses an epoch in which no program has run yet, or begins one.
+    /// Makes stock, one step after another. Steps that an interrupted run of the same steps completed are not
+    /// made again. The stock goes to an epoch in which no program has run yet, or to a new one.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
+    /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats; the epoch is then burned.
     pub fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
         Ok(match self.0 {
             Of::Garbler(inner) => {
@@ -261,22 +261,23 @@ impl Stocked {
     }
 
     /// Does the same as [`Stocked::preprocess`], with a worker for each of these connections, at least two.
-    /// Each makes a [share](Request::shares) of every step, on its connection and in its own ranges. A step
-    /// is completed as a whole, or not at all. The peer has the same number of connections, in any order.
+    /// Each worker makes a [share](Request::shares) of every step, on its own connection and in its own
+    /// ranges. A step is completed by all workers or not at all. The peer has the same number of connections,
+    /// in any order.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Usage`] if there are too few connections or too many;
-    /// [`Error::Io`] that names a worker whose connection ended.
+    /// As [`Stocked::preprocess`]; [`Error::Usage`] if there are too few or too many connections;
+    /// [`Error::Io`], which names the worker, if a connection ends.
     pub fn preprocess_by(self, steps: &[Request], workers: Vec<Channel>) -> Result<MadeBy<Self>, Error> {
         self.preprocess_by_makers(steps, workers, Vec::new())
     }
 
-    /// Does the same as [`Stocked::preprocess_by`]. In addition there is a worker for each of these
-    /// connections to a [`Maker`] of this party, which has its own connection with the peer.
+    /// Does the same as [`Stocked::preprocess_by`] with further workers: one for each of these connections to
+    /// a [`Maker`] of this party. A maker has its own connection with the peer.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess_by`]; [`Error::Io`] also if a maker is lost, and then the epoch is burned
-    /// unless the maker has reported how it ended.
+    /// As [`Stocked::preprocess_by`]; [`Error::Io`] also if a maker is lost. The epoch is then burned, unless
+    /// the maker has reported how it ended.
     pub fn preprocess_by_makers(
         self,
         steps: &[Request],
@@ -303,12 +304,12 @@ impl Stocked {
         })
     }
 
-    /// Runs a step, or a program that is one, on stock. `input` are the bits of this party's input ports, in
-    /// order, without those that take kept values. A step that uses kept values takes everything from their
-    /// epoch: nothing is made for it.
+    /// Runs a step, or a program as a step, on stock. `input` has the bits of this party's input ports in
+    /// order, without ports that take kept values. A step that uses kept values takes all items from the
+    /// epoch of these values; nothing is made for it.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and `lacking` forbids making them,
     /// [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if a secret belongs to another
     /// session.
     pub fn run(
@@ -331,8 +332,8 @@ impl Stocked {
         })
     }
 
-    /// Compares both stores again, at both parties at the same time, and releases the epoch in use. After it,
-    /// this connection can use stock that other connections made meanwhile. The kept values are lost.
+    /// Compares both stores again, at both parties at the same time, and releases the epoch in use. Then this
+    /// connection can use stock that other connections have made. Kept values are lost.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -343,8 +344,8 @@ impl Stocked {
         }))
     }
 
-    /// Returns the connection, for the caller's own messages between two programs, which both parties must
-    /// expect.
+    /// Returns the connection for the caller's own messages between two programs. Both parties must expect
+    /// them.
     pub fn channel(&mut self) -> &mut Channel {
         match &mut self.0 {
             Of::Garbler(inner) => inner.line.channel(),
@@ -352,7 +353,7 @@ impl Stocked {
         }
     }
 
-    /// Returns the bytes that were sent on the connection so far, in both directions, payload and framing.
+    /// Returns the bytes sent on this connection so far, in both directions, payload and framing.
     pub fn bytes(&self) -> u64 {
         let channel = match &self.0 {
             Of::Garbler(inner) => &inner.line.line().channel,
@@ -361,7 +362,7 @@ impl Stocked {
         channel.sent_bytes() + channel.received_bytes()
     }
 
-    /// Closes it. Returns the time and the bytes of each phase.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.
@@ -376,9 +377,9 @@ impl Stocked {
 struct Inner<R: Role> {
     line: stocked::Stocked<OnDisk<R>>,
     schedules: Schedules,
-    /// The garbler's proposal for the first program.
+    /// The cut that the garbler proposes for the first program.
     cut: Decomposition,
-    /// The session of the greetings.
+    /// The identifier of the session of the greetings.
     greeted: SessionId,
 }
 
@@ -459,7 +460,7 @@ impl<R: Role> Inner<R> {
         makers: Vec<Channel>,
     ) -> Result<MadeBy<Self>, Error> {
         let Inner { mut line, schedules, cut, greeted } = self;
-        // One pool of threads for all sessions.
+        // All sessions share one pool of threads.
         Pool::entered_or_new(line.terms().threads)?.enter(|| {
             let lines = workers.into_iter().map(|(channel, hooks)| {
                 (Metered::new::<Duplo>(channel, R::ROLE, Box::new(Unobserved)), hooks)
@@ -468,7 +469,7 @@ impl<R: Role> Inner<R> {
                 Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), makers, line.terms(), &greeted)?;
             let epoch = line.open_epoch()?;
             let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
-            // Steps that begin together use one part of the budget together, whichever worker makes them.
+            // The shares of all steps are made together, so they use one part of the budget together.
             let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
             let all = shares.iter().flatten().zip(&parameters);
             let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
@@ -483,7 +484,8 @@ impl<R: Role> Inner<R> {
         step.check_session(self.line.session_id())?;
         step.check_input(R::ROLE, input)?;
         self.prepare(step.program());
-        // While a value is kept, programs take only from its session, and no other session is begun.
+        // While a value is kept, programs take only from the session of this value, and no other session
+        // begins.
         if self.line.standing().is_some_and(OnDisk::stays) {
             lacking = Lacking::Refuse;
         }
@@ -502,7 +504,7 @@ impl<R: Role> Inner<R> {
     }
 }
 
-/// Returns the batches on which the kept values of a step depend.
+/// Returns the batches that the kept values of a step depend on.
 ///
 /// # Errors
 /// [`Error::Usage`] if a value is not kept in the current session.
@@ -511,9 +513,9 @@ fn carried<R: Role>(line: &stocked::Stocked<OnDisk<R>>, step: &Step) -> Result<V
     line.standing().map_or(Ok(Vec::new()), |session| session.carried(step))
 }
 
-/// Makes the missing items of a program. All material of a program must exist before its session's first
-/// input. So missing items are added to an epoch without inputs, if there is one; otherwise a new one is
-/// filled with everything that the program needs.
+/// Makes the missing items of a program. All items of a program must exist before its session's first input.
+/// So missing items are added to an epoch without inputs if there is one. Otherwise a new epoch gets all
+/// items that the program needs.
 fn make<R: Role>(
     mut line: stocked::Stocked<OnDisk<R>>,
     program: &Program,
@@ -528,7 +530,7 @@ fn make<R: Role>(
         None => everything.clone(),
     };
     if request.is_empty() {
-        // There are enough items, but from too many batches.
+        // There are enough items, but they come from too many batches.
         (epoch, request) = (None, everything);
     }
     tracing::warn!("{why}; {request} are made on the spot");

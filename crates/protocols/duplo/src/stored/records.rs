@@ -1,10 +1,10 @@
 //! The records of stock items.
 //!
-//! A record has the data that a later program needs. For commitments these are only those of the heads of
-//! buckets, to which programs are soldered; for other copies and authenticators, the evaluator's data for
-//! checking and evaluating. The garbler keeps no tables, because it has sent them. It keeps only the
-//! positions of commitments in its streams, because its seeds give them again. Tables are units of the
-//! segment's bulk, in the order of their arrival.
+//! A record has the data that later programs need. It has commitments only for the heads of buckets, to which
+//! programs are soldered; for all chosen items it has the data with which the evaluator checks and evaluates.
+//! The garbler keeps no tables, because it has sent them. It keeps only the places of commitments in its
+//! streams, because it recomputes the values from its seeds. Tables are units of the segment's bulk, in the
+//! order of their arrival.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,20 +34,20 @@ use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
 use brickwork_stock::{GivenUp, Writer};
 
-/// Version of the records.
+/// The version of the records.
 const VERSION: u32 = 1;
 
-/// The common data of a batch's items.
+/// The data that all items of a batch share.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Header {
     version: u32,
-    /// The cut-and-choose of the items and, for a component, of its authenticators.
+    /// The cut-and-choose of the items and, after it, of a component's authenticators.
     pub origins: Vec<Origin>,
-    /// The first of a component's hash keys, at the evaluator.
+    /// The start of a component's hash keys, at the evaluator.
     start: u128,
-    /// The number of authenticators that the session had made before these.
+    /// The number of authenticators that the session made before these.
     made: u64,
-    /// For each origin, the garbler's [`Places::rows`].
+    /// At the garbler: [`Places::rows`] for each origin.
     rows: Vec<[u64; 2]>,
 }
 
@@ -81,12 +81,12 @@ impl Header {
         self.origins.get(k).copied().ok_or_else(malformed)
     }
 
-    /// Returns the origin of the batch's authenticators: the last one.
+    /// Returns the origin of the batch's authenticators, which is the last.
     fn of_authenticators(&self) -> Result<Origin, Error> {
         self.origins.last().copied().ok_or_else(malformed)
     }
 
-    /// Returns the positions of `count` items of the garbler.
+    /// Reads the places of the garbler's commitments to `count` items.
     fn places(&self, rows: Option<&[u64; 2]>, count: usize, bytes: &mut In) -> Result<Places, Error> {
         Ok(Places { rows: *rows.ok_or_else(malformed)?, items: bytes.pods(count)? })
     }
@@ -97,20 +97,20 @@ impl Header {
 pub(crate) struct Known<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
-    /// Its schedule, at the evaluator.
+    /// The schedule of the component, at the evaluator.
     pub schedule: Option<&'a Arc<Schedule>>,
 }
 
-/// The data besides the records from which items are made.
+/// The data, apart from the records, that is needed to read items.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub session: &'a SessionId,
-    /// Words of a share.
+    /// The number of words of a share.
     pub words: usize,
-    /// Set if the items belong to a component.
+    /// The component; `None` for other items.
     pub component: Option<Known<'a>>,
-    /// The garbler's commitments, which are computed again.
+    /// The garbler's commitments, for recomputing committed values.
     pub committer: Option<&'a CommitmentSender>,
 }
 
@@ -139,7 +139,7 @@ fn no_component() -> Error {
 
 /// Items that a store can keep.
 pub(super) trait Stored: Items + for<'c> Records<Context<'c> = Context<'c>> {
-    /// Returns the common data of a batch's items.
+    /// Returns the data that all items of the batch share.
     fn header(&self) -> Header;
 }
 
@@ -182,7 +182,8 @@ impl Records for GarblerAuthenticators {
         Ok(())
     }
 
-    /// Plain ones are random; input authenticators have random offsets, which determine their wires.
+    /// Recomputes the heads: plain authenticators are random; input authenticators follow from their random
+    /// offsets.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, numbers) = (context.committer()?, self.at.numbers(1));
         let [wires, offsets] = self.at.rows;
@@ -280,7 +281,7 @@ impl Records for GarblerInputOts {
         self.slice(items)
     }
 
-    /// The labels depend on the evaluator's messages.
+    /// The labels are stored, because they cannot be recomputed: they depend on messages of the evaluator.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
         out.pods(&self.committed.held()[items]);
@@ -522,7 +523,8 @@ mod tests {
 
     const ITEMS: usize = 5;
 
-    /// Items from two records, wherever the second begins, are equal to those from one record.
+    /// Items that are read from two records equal the items from one record, wherever the second record
+    /// begins.
     fn cut_and_joined<P: Stored>(context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
         let write = |all: &P, items: Range<usize>| {

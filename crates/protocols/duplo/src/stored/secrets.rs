@@ -1,5 +1,5 @@
-//! The secrets with which another process resumes a session: its seeds, its offsets, and the evaluator's
-//! watch bits. They are kept as long as there is stock that was made with them.
+//! The secrets from which another process resumes a session: its seeds, its offsets, and the evaluator's
+//! watch bits. They are kept while there is stock that was made with them.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,32 +23,32 @@ use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction
 use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::Secrets;
 
-/// Version of the secrets.
+/// The version of the secrets.
 const VERSION: u32 = 1;
 
 /// A committed value, and this party's share.
 type CommittedBits = (u128, Vec<u64>);
 
-/// A garbler's secrets, besides the keys of its OTs.
+/// A garbler's secrets, except the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct OfGarbler<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// State of the commitments.
+    /// The state of the commitments.
     commitments: C,
     /// The bits of Δ_ot.
     delta_ot: u128,
-    /// Committed values and shares of Δ_ka and Δ_ot.
+    /// The committed values and the shares of Δ_ka and Δ_ot.
     ka: CommittedBits,
     ot: CommittedBits,
 }
 
-/// An evaluator's secrets, besides the keys of its OTs.
+/// An evaluator's secrets, except the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// State of the commitments.
+    /// The state of the commitments.
     commitments: C,
     ka: Vec<u64>,
     ot: Vec<u64>,
@@ -180,7 +180,7 @@ mod tests {
 
     type SeedBytes = [u8; SEED_BYTES];
 
-    /// The data on disk, field after field.
+    /// The stored data, field by field.
     #[derive(Serialize)]
     struct OfGarbler {
         version: u32,

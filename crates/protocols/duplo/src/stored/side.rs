@@ -1,5 +1,5 @@
-//! DUPLO's two roles with stock on disk: storing the items of a step, and fetching those of a program. The
-//! code that both roles share is written once.
+//! DUPLO's two roles in a session with stock on disk: they store the items of a step, and fetch those of a
+//! program. Code that both roles share is written once.
 
 use super::batches::{self, Schedules, kind};
 use super::records::{Context, Header, Known, Stored};
@@ -60,14 +60,14 @@ pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub input: &'j [bool],
     pub schedules: &'j Schedules,
-    /// The batches on which the step's kept values depend, with their names.
+    /// The batches that the step's kept values depend on, with their names.
     pub carried: Vec<(String, Origin)>,
 }
 
-/// A role's session, with the operations in which the two roles differ.
+/// The session of a role, with the operations in which the roles differ.
 pub(super) trait Role: Sized + Send + Pooled {
     const ROLE: Party;
-    /// The attempts of the other role that this party counts.
+    /// The attempts of the other party that this party counts.
     const COUNTED: Counted;
     type Component: Stored + ComponentItems;
     type Authenticators: Stored;
@@ -80,37 +80,36 @@ pub(super) trait Role: Sized + Send + Pooled {
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
-    /// Returns the connection and the hooks, for the next session. All other data is dropped in its box, and
-    /// erased.
+    /// Returns the connection and the hooks for the next session. All other data is erased.
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept values.
     fn keeps(&self) -> bool;
-    /// Returns the batches on which the kept values of a step depend.
+    /// Returns the batches that the kept values of a step depend on.
     fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error>;
-    /// Returns the stock: the items that were made, or fetched for a program.
+    /// Returns the stock: items that were just made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     fn hooks(&mut self) -> &mut Hooks;
-    /// Continues with these ranges of its streams.
+    /// Continues with these ranges of the streams of commitments and OTs.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Returns the garbler's commitments, which are computed again.
+    /// Returns the garbler's commitments, for recomputing committed values.
     fn committer(&self) -> Option<&CommitmentSender> {
         None
     }
-    /// Makes the requested items; those that can be stored early go into segments as they come.
+    /// Makes the requested items. Data that can be stored early goes into segments at once.
     fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error>;
     /// Runs a step on the items in [`Role::stock`].
     fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error>;
 }
 
-/// A role's session, in the form that the stock uses.
+/// A role's session, as the common code for stock needs it.
 pub(super) struct OnDisk<R>(Box<R>);
 
 impl<R: Role> OnDisk<R> {
-    /// Returns the batches on which the kept values of a step depend.
+    /// Returns the batches that the kept values of a step depend on.
     ///
     /// # Errors
-    /// [`Error::Usage`] if something was forgotten.
+    /// [`Error::Usage`] if a value was forgotten.
     pub fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
         self.0.carried(step)
     }
@@ -163,8 +162,8 @@ impl<R: Role> Side for OnDisk<R> {
         self.0.release()
     }
 
-    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
-    /// A session with a part of a promise is filled once.
+    /// A session's items must exist before its first input, and too many given-up steps close an epoch. A
+    /// session with a share of a promise is filled only once.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
         if terms.security.is_share() {
             return Ok(state.is_new());
@@ -229,13 +228,13 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
-        // On the session's threads, like all its computations.
+        // Fetching computes on the session's threads.
         entered(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.step, job.input, Agreement::Stores(stand))
     }
 }
 
-/// Writes a batch into the store. It has the serial of its first cut-and-choose, or a new one.
+/// Writes a batch into the store under the serial of its first cut-and-choose, or under a new one.
 fn keep<P: Stored>(
     keeper: &mut Keeper,
     counters: &mut Counters,
@@ -250,7 +249,7 @@ fn keep<P: Stored>(
     keeper.put(serial, &batch, items)
 }
 
-/// Fetches the taken items of a batch.
+/// Fetches items of a batch into the session's stock.
 fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result<(), Error> {
     let (batch, id) = (taken.batch, *session.id());
     let header = Header::decode(&batch.header, taken.given_up)?;
@@ -289,7 +288,7 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off learns nothing new about the checks of it.
+    /// An evaluator that breaks off learns nothing about the garbler's checks of it, so no attempt counts.
     const COUNTED: Counted = Counted::Nothing;
     type Component = GarblerComponent;
     type Authenticators = GarblerAuthenticators;
