@@ -27,7 +27,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Uses these values instead of those that the flags name.
+    /// Replaces the inputs of the flags by these values.
     pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
         self.values.give(inputs);
     }
@@ -48,7 +48,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Uses these values instead of those that the flags name.
+    /// Replaces the inputs of the flags by these values.
     pub fn give(&mut self, [garbler, evaluator]: [Option<Zeroizing<String>>; 2]) {
         (self.garbler, self.evaluator) = (garbler, evaluator);
     }
@@ -67,12 +67,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         .map(|(party, bits)| values::output_value(&program, party, executions, bits));
     let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
     let mut json = bits_json(&bits, and_gates);
-    // Moved, because a value may have a million rows.
+    // The values are moved and not copied, because one may have a million rows.
     (json["outputs"]["garbler"], json["outputs"]["evaluator"]) = (garbler, evaluator);
     Ok(Report::new(json, human))
 }
 
-/// Does the same as [`run`], for a caller that reads the bits.
+/// Does the same as [`run`], for a caller that needs the output bits.
 pub fn bits(arguments: &Arguments) -> Result<Report, Failure> {
     let Simulated { bits, and_gates, .. } = simulated(arguments)?;
     Ok(Report::new(bits_json(&bits, and_gates), String::new()))

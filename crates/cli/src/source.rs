@@ -10,7 +10,6 @@ use clap::{Args, ValueEnum};
 
 use crate::terminal;
 
-/// Flags of the compiler for a .wir source.
 #[derive(Args, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SourceFlags {
     /// Compute calls of this function from main as part of main; * means all functions
@@ -82,7 +81,7 @@ fn render(diagnostics: &Diagnostics) -> String {
 /// Prints the warnings on stderr, except with `--quiet`.
 pub fn warn(warnings: &Diagnostics) {
     if !terminal::is_quiet() && !warnings.is_empty() {
-        // If stderr is closed, the command goes on.
+        // If stderr is closed, the text is lost.
         let _ = io::stderr().write_all(render(warnings).as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! A session that another process of this party keeps open, and whose next step it chooses each time.
+//! A session that another process of this party keeps open. That process chooses each next step.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,6 @@ use crate::session::{Given, Needs, Playing, has_sessions, meet};
 use crate::store::StoreArguments;
 use crate::{files, programs, values};
 
-/// The flags of a party of a session.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -57,7 +56,7 @@ pub struct Standing {
     process: Process,
     party: Party,
     protocol: Protocol,
-    /// None after a failed step: the data of this session is not used again.
+    /// The connection. It is `None` after a failed step, because the session's data must not be used again.
     line: Option<Line>,
     programs: Vec<Known>,
     kept: Vec<Secret>,
@@ -66,34 +65,34 @@ pub struct Standing {
 /// A program of the session.
 struct Known {
     program: Arc<Program>,
-    /// How often it may still run, if everything was made when the session began.
+    /// The number of further runs for which items were made at the beginning; `None` with a store.
     left: Option<u32>,
 }
 
 enum Line {
-    /// Everything was made when the session began, and is in memory.
+    /// All items were made when the session began, and are in memory.
     Made(Playing),
-    /// Items come from stock, and missing ones may be made.
+    /// The items come from a store, and missing ones may be made.
     Stocked(Stocked, StoreArguments),
 }
 
-/// A requested step.
+/// The step that a caller requests.
 pub struct Wish<'a> {
-    /// The number of the program.
+    /// The number of the program in the session.
     pub program: usize,
-    /// This party's input, in the form of a flag's value.
+    /// This party's input, in the form of a value for `--input`.
     pub input: Option<&'a str>,
-    /// The number of executions, side by side.
+    /// The number of executions that run side by side.
     pub executions: Option<u32>,
-    /// Ports of either party, each with the number of the kept value that it takes.
+    /// For each port of either party that takes a kept value: the port, and the value's number.
     pub carried: &'a [(Party, String, usize)],
-    /// Outputs that are not decoded, and get numbers.
+    /// The outputs that are not decoded. Each gets a number.
     pub keep: &'a [String],
 }
 
 impl Standing {
-    /// Meets the peer, which must have the same session. Without a store, it makes everything that the
-    /// programs can take.
+    /// Connects to the peer, which must have the same session. Without a store, it makes all items for the
+    /// programs.
     pub fn begin(
         party: Party,
         flags: Vec<std::ffi::OsString>,
@@ -142,7 +141,7 @@ impl Standing {
         })
     }
 
-    /// Adds a program of a session with a store. Returns its number.
+    /// Adds a program to a session with a store. Returns its number.
     pub fn add(&mut self, file: &str) -> Result<usize, Failure> {
         self.here()?;
         if !matches!(self.line, Some(Line::Stocked(..))) {
@@ -156,7 +155,7 @@ impl Standing {
         Ok(self.programs.len() - 1)
     }
 
-    /// Makes stock: arguments `FILE[:NAME]=COUNT`.
+    /// Makes stock. The arguments have the form `FILE[:NAME]=COUNT`.
     pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
         self.here()?;
         let requested = words.iter().map(|word| Requested::parse(word)?.load(&InputMap::new()));
@@ -250,8 +249,8 @@ impl Standing {
         Ok(Report::new(json!({ "phases": phases }), String::new()))
     }
 
-    /// Refuses to run in a forked process: its labels, stock and record numbers are copies of those that the
-    /// first process uses.
+    /// Refuses to run in a forked process, whose labels, stock and record numbers are copies of those in the
+    /// first process.
     fn here(&self) -> Result<(), Failure> {
         self.process.check().map_err(|_| forked())
     }
@@ -260,13 +259,13 @@ impl Standing {
 impl Drop for Standing {
     fn drop(&mut self) {
         if !self.process.is_here() {
-            // This would close the store and the connection, which the first process still uses.
+            // Dropping it would close the store and the connection, which the first process still uses.
             std::mem::forget(self.line.take());
         }
     }
 }
 
-/// Returns the error for a forked process that uses something that was begun before the fork.
+/// Returns the error for an object that was made before this process was forked.
 pub fn forked() -> Failure {
     Failure::usage(
         "a session belongs to the process that began it, and this process was forked from that one",
@@ -296,7 +295,7 @@ fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Se
 }
 
 impl Arguments {
-    /// Refuses options that no session has, and opens the store, if there is one.
+    /// Refuses options that have no effect in sessions, and opens the store, if there is one.
     fn checked(&self) -> Result<Option<Store>, Failure> {
         let Some(folder) = &self.stock.store else {
             return match self.protocol {
@@ -350,7 +349,7 @@ fn named(text: &str) -> Result<Known, Failure> {
     Ok(Known { program: programs::circuit(file.as_ref(), &InputMap::new())?, left: Some(times) })
 }
 
-/// Returns the items that all programs can take, whatever values are kept.
+/// Returns the items that all programs can need, whatever values they keep.
 fn needs(programs: &[Known]) -> Needs {
     let mut all = Needs::default();
     for Known { program, left } in programs {

@@ -72,12 +72,12 @@ impl Place {
         self.key.open_existing(&self.path())
     }
 
-    /// Opens the store that must exist. Returns none if another process has it.
+    /// Opens a store that must exist. Returns none if another process has opened it.
     fn open_if_free(&self) -> Result<Option<Store>, Failure> {
         self.key.open_if_free(&self.path())
     }
 
-    /// Opens the store for viewing, as it is at this moment, also while a party uses it.
+    /// Opens the store for viewing in its present state, even while a party uses it.
     fn view(&self) -> Result<Store, Failure> {
         self.key.view(&self.path())
     }
@@ -104,7 +104,7 @@ struct Verify {
     repair: bool,
 }
 
-// They are one group, so that the error for giving neither names both.
+// The next two are one group, so that the error for a missing choice names both.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").args(["epoch", "all"]).required(true))]
 struct Burn {
@@ -118,7 +118,7 @@ struct Burn {
     all: bool,
 }
 
-// The same as in `burn`.
+// One group, as in `burn`.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("whom").args(["peer", "all"]).required(true))]
 struct Forgive {
@@ -212,7 +212,7 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
     }))
 }
 
-/// Returns the failed attempts of a peer, and the base-2 logarithm of their sum.
+/// Returns the failed attempts of a peer as the base-2 logarithm of the sum of their risks.
 fn vain_json((account, risk): &(Account, u128)) -> Value {
     json!({
         "role": files::role(account.relation.role),
@@ -223,7 +223,7 @@ fn vain_json((account, risk): &(Account, u128)) -> Value {
     })
 }
 
-/// Returns the level of statistical security, if the protocol has levels.
+/// Returns the security level, if the protocol has levels.
 fn level(epoch: &Inventory) -> Option<u32> {
     Some(epoch.epoch.security.bits()).filter(|&bits| bits > 0)
 }
@@ -354,7 +354,7 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Said where a budget may have begun anew.
+/// The warning if the note about a service's runs may be lost.
 const RUNS_MAY_BE_LOST: &str = "It cannot be told how often a service has run with this store. Its budgets \
                                 count only the runs that the logs still name: lower `total` by the others.\n";
 
@@ -432,7 +432,8 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
     let mut wanted: Vec<EpochId> = store.epochs()?.into_iter().map(|(id, _)| id).collect();
     if let Some(start) = &command.epoch {
         wanted.retain(|id| hex(id).starts_with(start.as_str()));
-        // Burned stock does not come back, so an empty variable of a script must not mean everything.
+        // Burned stock cannot be restored, so the empty value of a script's variable must not mean
+        // everything.
         if wanted.len() > 1 || start.is_empty() {
             let hint = "give more of the identifier, as `brickwork stock ls` shows it, or --all";
             return Err(Failure::usage(format!("{} parts begin with '{start}'", wanted.len()), hint));
@@ -484,10 +485,10 @@ fn forgive(command: &Forgive) -> Result<Report, Failure> {
     Ok(Report::new(json!({ "forgiven": json }), human))
 }
 
-/// How long a service has to hear that it is to forgive.
+/// The time in which a service must answer the request to forgive.
 const HEARD: Duration = Duration::from_secs(10);
 
-/// Has the process that has the store open forgive, and waits until it has.
+/// Asks the process that has opened the store to forgive, and waits until it has.
 fn ask_to_forgive(place: &Place, store: &Store, accounts: &[Account]) -> Result<(), Failure> {
     let (asked, until) = (store.ask_to_forgive(accounts)?, Instant::now() + HEARD);
     while !asked.is_heard() {

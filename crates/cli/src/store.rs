@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, code};
 use crate::files;
 
-/// The environment variable with the store's key, if no file has it.
+/// The environment variable with the store's key, if no file is given.
 const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
-/// The hint if a store does not open: another process uses it, the key is wrong, or it was altered.
+/// The hint if a store cannot be opened: another process uses it, the key is wrong, or the store was altered.
 const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made \
                          with; what was altered stays refused, then burn it or make a new store";
 
-/// The source of a store's key.
+/// The flag for a store's key.
 #[derive(Args, Clone, Serialize, Deserialize)]
 pub struct KeyArguments {
     /// A file with the store's key, 64 hexadecimal digits; by default the variable BRICKWORK_STORE_KEY holds
@@ -50,7 +50,7 @@ impl KeyArguments {
         Store::open(directory, &self.key()?).map_err(not_opened)
     }
 
-    /// Opens an existing store or creates it, and waits this long for another process that uses it.
+    /// Opens an existing store or creates it. If another process uses it, waits this long.
     pub fn open_when_free(&self, directory: &Path, patience: Duration) -> Result<Store, Failure> {
         let (key, end) = (self.key()?, Instant::now() + patience);
         loop {
@@ -59,7 +59,7 @@ impl KeyArguments {
                     brickwork::stop::check().map_err(Error::from)?;
                     std::thread::sleep(Duration::from_millis(50));
                 }
-                // The store exists and is not damaged: a later attempt may find it free.
+                // Another process uses the store; this may end before the time is over.
                 Err(Error::Busy(why)) => return Err(Failure::other(why, OPEN_HINT)),
                 opened => return opened.map_err(not_opened),
             }
@@ -82,7 +82,7 @@ impl KeyArguments {
         self.open(directory)
     }
 
-    /// Opens a store that must exist. Returns none if another process has it.
+    /// Opens a store that must exist. Returns none if another process has opened it.
     pub fn open_if_free(&self, directory: &Path) -> Result<Option<Store>, Failure> {
         must_exist(directory)?;
         match Store::open(directory, &self.key()?) {
@@ -96,7 +96,7 @@ impl KeyArguments {
         Store::rebuild(directory, &self.key()?).map_err(not_opened)
     }
 
-    /// Opens an existing store for viewing, also while another process uses it.
+    /// Opens an existing store for viewing, even while another process uses it.
     pub fn view(&self, directory: &Path) -> Result<Store, Failure> {
         must_exist(directory)?;
         Store::view(directory, &self.key()?).map_err(not_opened)
@@ -120,7 +120,7 @@ fn must_exist(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The maximum age of stock.
+/// The flag for the maximum age of stock.
 #[derive(Args, Clone, Copy, Serialize, Deserialize)]
 pub struct MaxAge {
     /// Days for which new stock may be used; then its secrets are erased together with its unused items. The
@@ -157,13 +157,13 @@ pub struct StoreArguments {
 }
 
 impl StoreArguments {
-    /// Opens the store, or creates one if stock may be made in it.
+    /// Opens the store. Creates it unless `--no-top-up` is given.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
         self.may_be_made(directory)?;
         Ok(self.max_age.limits(self.key.open(directory)?))
     }
 
-    /// Returns whether there is a store, or one may be created.
+    /// Refuses a folder without a store if none may be created.
     pub fn may_be_made(&self, directory: &Path) -> Result<(), Failure> {
         match !Store::exists(directory)? && self.no_top_up {
             false => Ok(()),
@@ -190,8 +190,8 @@ impl StoreArguments {
 mod tests {
     use super::*;
 
-    /// A store that another process uses is waited for. If it stays in use, the error is of this machine,
-    /// because the stock is unharmed.
+    /// If another process uses a store, opening it waits. If the store stays in use, the error is one of this
+    /// machine, because the stock is not damaged.
     #[cfg(unix)]
     #[test]
     fn a_store_in_use_is_waited_for() {

@@ -1,7 +1,7 @@
 //! Tables: CSV files whose named columns become the fields of an array of structs. This module also fills
 //! short arrays with zeros, and converts decimals.
 //!
-//! Messages name the line and the column, but contain nothing of the file, which may be secret.
+//! Error messages name the line and the column, but repeat nothing of the file, which may be secret.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,8 +26,8 @@ pub fn type_of(ports: &[Port]) -> Type {
     }
 }
 
-/// Replaces names of tables in a value, `"@file.csv"` or `"csv:file"`, by their contents. It also fills short
-/// arrays that have a count with zeros, and converts decimals with a scale to integers. Paths start from
+/// Replaces each name of a table in a value (`"@file.csv"` or `"csv:file"`) by the table. It also fills short
+/// arrays that have a count with zeros, and converts decimals with a scale to integers. Paths are relative to
 /// `folder`.
 pub fn fill(
     value: &mut Value,
@@ -49,18 +49,17 @@ pub fn fill(
     Filler { folder, reading }.fill(value, &ty, place)
 }
 
-/// Returns whether a value, before tables are read, is a list of values of this type, and not such a value
-/// itself.
+/// Returns whether a value, before its tables are read, is a list of values of this type.
 pub fn is_list(value: &Value, ty: &Type) -> bool {
     match value {
         Value::Array(values) => matches!(&values[..], [value] if has_form(value, ty)),
-        // A table has a row for each value, unless the value itself is a table.
+        // The rows of a table are the values of the list, unless a single value is a table.
         Value::String(text) => names_one(text) && !takes_table(ty),
         _ => false,
     }
 }
 
-/// Returns whether a value has the form of this type, without checking lengths and ranges.
+/// Returns whether a value has the form of this type, apart from lengths and ranges.
 fn has_form(value: &Value, ty: &Type) -> bool {
     match (value, ty) {
         (Value::String(_), _) => true,
@@ -73,7 +72,7 @@ fn has_form(value: &Value, ty: &Type) -> bool {
     }
 }
 
-/// The position of a part in a party's input.
+/// The position of a part in the value of a party.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Top,
@@ -82,7 +81,7 @@ enum Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Returns the names on the path to it, innermost first.
+    /// Returns the names of the fields on the path to this position, innermost first.
     fn names(self) -> impl Iterator<Item = &'a str> {
         let mut place = self;
         std::iter::from_fn(move || {
@@ -112,14 +111,14 @@ impl fmt::Display for Place<'_> {
 }
 
 impl Scale {
-    /// Returns whether these names, innermost first, are those of this position.
+    /// Returns whether `names`, innermost first, are the end of the path to this position.
     fn is_for<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         self.name.rsplit('.').all(|part| names.next() == Some(part))
     }
 }
 
-/// Refuses a scale for a field that these parties do not give, and two scales for one field, so that no value
-/// is read with a wrong scale.
+/// Refuses a scale for a field that these parties do not have, and two scales for one field. Otherwise a
+/// value could be read with a wrong scale.
 pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> Result<(), Failure> {
     if reading.scales.is_empty() {
         return Ok(());
@@ -153,7 +152,7 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
     }
 }
 
-/// Visits every integer field of a type; elements of an array are visited once.
+/// Calls `visit` for each integer field of a type; the elements of an array are visited once.
 fn each_field(
     ty: &Type,
     place: Place<'_>,
@@ -170,7 +169,7 @@ fn each_field(
     }
 }
 
-/// The options for reading values, and the folder from which their paths start.
+/// The options for reading values, and the folder to which their paths are relative.
 struct Filler<'a> {
     folder: &'a Path,
     reading: &'a Reading,
@@ -210,7 +209,7 @@ impl Filler<'_> {
                     *value = Value::String(integer.into_owned());
                 }
             }
-            // Wrong values are refused later, when the value becomes bits.
+            // A wrong value is refused later, when it is converted to bits.
             _ => {}
         }
         Ok(())
@@ -256,7 +255,7 @@ impl Filler<'_> {
             None => {
                 given.insert("count".into(), length.into());
             }
-            // Elements that were left out must not count. An invalid number is refused later.
+            // The count must not include elements that were filled in. An invalid number is refused later.
             Some(count) if length < of && number(count, port).is_some_and(|count| count > length.into()) => {
                 return Err(Failure::input(
                     format!("{}: it counts more than there are in the array", Place::Name(&place, "count")),
@@ -273,7 +272,7 @@ impl Filler<'_> {
         self.reading.scales.iter().find(|scale| scale.is_for(place.names())).map(|scale| scale.digits)
     }
 
-    /// Returns the path of a table that a string in a value names; `-` is stdin.
+    /// Returns the path of a table, given its name in a value; `-` is stdin.
     fn table_path(&self, text: &str) -> Result<PathBuf, Failure> {
         match text.strip_prefix(CSV) {
             Some("-") => Ok("-".into()),
@@ -286,8 +285,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Reads the table in a file: the value of an array that is filled up with zeros, and the number of its
-    /// rows.
+    /// Reads the table in a file. Returns the array, filled up with zeros, and the number of rows.
     fn read(
         &self,
         path: &Path,
@@ -314,7 +312,7 @@ fn text_of(value: &Value) -> &str {
 /// The prefix of a table whose file has any name.
 const CSV: &str = "csv:";
 
-/// Returns whether a value is the name of a table.
+/// Returns whether a text is the name of a table.
 pub fn names_one(text: &str) -> bool {
     let ends_in_csv = |path: &str| {
         Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
@@ -322,7 +320,7 @@ pub fn names_one(text: &str) -> bool {
     text.starts_with(CSV) || text.strip_prefix('@').is_some_and(ends_in_csv)
 }
 
-/// Returns whether a table may be the whole of a value of this type.
+/// Returns whether a whole value of this type can be a table.
 fn takes_table(ty: &Type) -> bool {
     match ty {
         Type::Array(..) => true,
@@ -331,13 +329,13 @@ fn takes_table(ty: &Type) -> bool {
     }
 }
 
-/// Returns the only field beside a count of its rows, if there is such a count.
+/// Returns the only field of a struct, apart from a count of its rows.
 fn table_of(fields: &[(String, Type)]) -> Option<&(String, Type)> {
     let mut rest = fields.iter().filter(|field| !is_count(field));
     rest.next().filter(|_| rest.next().is_none())
 }
 
-/// Returns whether a field is the count of the rows of a table beside it.
+/// Returns whether a field can be the count of the rows of a table beside it.
 fn is_count((name, ty): &(String, Type)) -> bool {
     name == "count" && matches!(ty, Type::Uint(_))
 }
@@ -365,16 +363,16 @@ fn bad_decimal(message: &str, place: Place<'_>) -> Failure {
     Failure::input(message, hint)
 }
 
-/// The number of rows that a table must have.
+/// The number of rows that a table may have.
 #[derive(Clone, Copy, PartialEq)]
 enum Rows {
-    /// As many as the array has elements.
+    /// Exactly as many as the array has elements.
     All,
-    /// At most as many.
+    /// At most as many as the array has elements.
     Some,
 }
 
-/// Lists the integers in a value, each with the name of its column; if the value itself is an integer, its
+/// Lists the integers in a value, each with the name of its column. If the value itself is an integer, its
 /// column may have any name.
 fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     match ty {
@@ -393,12 +391,12 @@ pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure>
     filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))
 }
 
-/// A column that the program takes.
+/// A column that the program needs.
 struct Column {
     port: Port,
     /// Number of digits after the point of its decimals.
     digits: Option<u8>,
-    /// The index of its value in a line.
+    /// The index of the column in a line.
     place: usize,
 }
 
@@ -466,7 +464,7 @@ impl Filler<'_> {
         let places = order(header, line, &mut expected, own, self.reading.ignore_extra_columns)?;
         let bare = ty.is_number();
         let column = |(port, at): (Port, usize)| {
-            // The name of a column has only the fields of a row, and the index of an element.
+            // The name of a column consists of the fields of a row, and the index of an element.
             let of_row = if bare { "" } else { &*port.name };
             let fields = of_row.rsplit('.').map(|part| part.split('[').next().unwrap_or(part));
             let names = || fields.clone().filter(|name| !name.is_empty()).chain(place.names());
@@ -483,7 +481,7 @@ struct Lines {
     /// The number of cells of a line.
     width: usize,
     delimiter: u8,
-    /// The mark before the fraction of a decimal, after one was seen.
+    /// The decimal mark, after one was seen.
     mark: Option<char>,
     /// True if fixed-point inputs are rounded.
     rounding: bool,
@@ -535,13 +533,13 @@ impl Lines {
     }
 }
 
-/// Returns whether a cell is clearly not meant as a number.
+/// Returns whether a cell is certainly not a number.
 fn is_text(cell: &str) -> bool {
     let starts_like_a_number = cell.starts_with(|c: char| c.is_ascii_digit() || "+-.,".contains(c));
     cell.chars().any(char::is_alphabetic) && (!starts_like_a_number || cell.contains(char::is_whitespace))
 }
 
-/// Explains how to turn text into numbers that are equal exactly if the texts are.
+/// Explains how to replace texts by numbers that are equal exactly if the texts are.
 fn instead_of_text(width: u64) -> String {
     let digits = (width / 4).clamp(1, 64);
     let wider = match width {
@@ -558,7 +556,7 @@ fn rows_text(rows: u32) -> String {
     crate::report::plural(rows.into(), "row")
 }
 
-/// Returns the line of a record. The parser's position is before any empty lines, so these are skipped.
+/// Returns the line of a record. The parser's position is before any empty lines, which must be skipped.
 fn line(record: &StringRecord, text: &str) -> u64 {
     let Some(position) = record.position() else { return 1 };
     let before = text.bytes().skip(position.byte() as usize).take_while(|b| b"\r\n".contains(b));
@@ -572,8 +570,8 @@ pub fn broken(error: &csv::Error) -> Failure {
     Failure::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
 }
 
-/// Returns the index of each expected column in a line. If the rows are integers, the only column may have
-/// any name; among several columns it must have the name of the array.
+/// Returns the index of each expected column in a line. If a row is an integer, the only column may have any
+/// name. Among several columns its name must be that of the array.
 fn order(
     header: &StringRecord,
     line: u64,
@@ -663,7 +661,7 @@ mod tests {
         structure(&[("id", uint(16)), ("balance", Type::Int(12))])
     }
 
-    /// Returns the value of this type that a file with this text gives.
+    /// Reads a file with this text as a value of this type.
     fn value_of(text: &str, ty: &Type, reading: &Reading) -> Result<Value, Failure> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("t.csv"), text).expect("a file");
@@ -671,7 +669,7 @@ mod tests {
         fill(&mut value, &[Port::new("input1", ty.clone())], None, folder.path(), reading).map(|()| value)
     }
 
-    /// Returns the value of a table, in the form of an output.
+    /// Returns the table in the form of an output.
     fn good(text: &str, ty: &Type) -> Value {
         let value = value_of(text, ty, &Reading::default()).unwrap_or_else(|e| panic!("{}", e.human()));
         let port = [Port::new("input1", ty.clone())];
@@ -683,7 +681,7 @@ mod tests {
         assert!(failure.is(crate::failure::code::INPUT), "{}", failure.human());
         assert!(failure.message().contains(words), "{}", failure.human());
         assert!(!failure.hint().is_empty(), "{}", failure.human());
-        // The folder's name is random and may contain any digits.
+        // The name of the temporary folder must be removed, because it may contain any digits.
         let told = failure.human();
         assert!(
             told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")),
@@ -774,7 +772,7 @@ mod tests {
         bad("v\n77\n", &structure(&[("limit", uint(8)), ("rows", array(uint(8), 1))]), "not a table");
     }
 
-    /// A text is refused with a suggestion what to write instead, which is then accepted.
+    /// A text is refused with a hint about a number to write instead, and the number is accepted.
     #[test]
     fn text_becomes_a_number() {
         for (cell, width, words) in [
@@ -799,7 +797,7 @@ mod tests {
         assert!(number.is_ok());
     }
 
-    /// Every file is a table of the right width or an error.
+    /// Every file is either a table of the right width or an error.
     #[test]
     fn any_text_is_a_table_or_refused() {
         let (alphabet, mut state) = (
@@ -873,13 +871,13 @@ mod tests {
         for (rows, count, expected, counts) in [
             (json!("@v.csv"), json!(null), [1, 2, 0], 2),
             (json!("@v.csv"), json!(2), [1, 2, 0], 2),
-            // An array with a count may leave out its last elements.
+            // If an array has a count, its last elements may be left out.
             (json!("@v.csv"), json!("0x1"), [1, 2, 0], 1),
             (json!([7]), json!(null), [7, 0, 0], 1),
             (json!([7]), json!(1), [7, 0, 0], 1),
             (json!([]), json!(null), [0, 0, 0], 0),
             (json!([7, 8, 9]), json!(null), [7, 8, 9], 3),
-            // Nothing is left out: the program interprets the count.
+            // The array is complete, so any count is accepted.
             (json!([7, 8, 9]), json!(200), [7, 8, 9], 200),
         ] {
             let mut given = json!({"limit": 9, "rows": rows});
@@ -894,12 +892,12 @@ mod tests {
             let failure = fill(&counted, given).expect_err("too few");
             assert!(failure.message().contains("input1.count: it counts more than"), "{}", failure.human());
             assert!(!failure.human().contains("77"), "{}", failure.human());
-            // A count of another type is a number like any other.
+            // A count of another type is an ordinary number.
             let given = json!({"limit": 9, "rows": rows, "count": 1});
             let ports = port(Type::Int(8));
             assert!(fill(&ports, given).and_then(|v| Ok(value::encode(&ports, &v)?)).is_err());
         }
-        // Nothing is added to an array that is too long, or has no count beside it.
+        // An array that is too long, or has no count beside it, is not filled up.
         assert!(
             value::encode(&counted, &fill(&counted, json!({"limit": 9, "rows": [1, 2, 3, 4]})).unwrap())
                 .is_err()
@@ -928,7 +926,7 @@ mod tests {
             let reading = scaled(&[(names[0], 2), (names[1], 1)]);
             let value = value_of(table, &ty, &reading).unwrap_or_else(|e| panic!("{}", e.human()));
             assert_eq!(meaning(&value), expected);
-            // JSON accepts both numbers and strings.
+            // In JSON, decimals may be numbers or strings.
             let mut value: Value = serde_json::from_str(
                 r#"[{"id": 1, "price": {"net": 12.50, "weights": ["-0.5", 1]}},
                     {"id": 2, "price": {"net": "99", "weights": [1.5, "0x2"]}}]"#,
@@ -938,7 +936,8 @@ mod tests {
                 .unwrap_or_else(|e| panic!("{}", e.human()));
             assert_eq!(meaning(&value), expected);
         }
-        // With semicolons, numbers may use commas or points, but not both.
+        // If semicolons separate the columns, decimals may have commas or points, but a file must not have
+        // both.
         let numbers = array(uint(16), 2);
         let reading = scaled(&[("input1", 2)]);
         for text in ["v;\n1,5;\n2;\n", "v;\n1.5;\n2;\n"] {
@@ -994,7 +993,7 @@ mod tests {
             value::decode(&port, &value::encode(&port, &value).expect("bits"))
         };
         assert_eq!(meaning(text, &ty), json!([{"id": 7, "balance": -3}]));
-        // If the rows are integers, the column with the name of the array is used.
+        // If a row is an integer, the column with the name of the array is used.
         let wrapped = structure(&[("salary", array(uint(8), 2))]);
         assert_eq!(meaning("level,salary\n9,1\n9,2\n", &wrapped), json!({"salary": [1, 2]}));
         assert_eq!(meaning("any\n1\n2\n", &wrapped), json!({"salary": [1, 2]}));
@@ -1010,7 +1009,7 @@ mod tests {
         assert!(failure.message().contains("the column salary (uint8) is missing"), "{}", failure.human());
     }
 
-    /// With one execution a value needs no brackets, and may have them.
+    /// With one execution, a value may have brackets or not.
     #[test]
     fn one_value_or_a_list_of_one() {
         let (row, table) = (array(uint(8), 1), structure(&[("rows", array(uint(8), 2)), ("count", uint(8))]));
@@ -1026,7 +1025,7 @@ mod tests {
             (json!([{"x": 1}]), array(structure(&[("x", uint(8))]), 1), false),
             (json!([1, 2]), array(uint(8), 2), false),
             (json!("bits:01"), uint(2), false),
-            // A table has a row for each value, unless one value is a table.
+            // The rows of a table are the values of the list, unless a single value is a table.
             (json!("@t.csv"), structure(&[("x", uint(8))]), true),
             (json!("csv:-"), uint(8), true),
             (json!("@t.csv"), row, false),

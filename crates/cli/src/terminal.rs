@@ -1,4 +1,4 @@
-//! The messages of a command on stderr, and its output.
+//! The messages on stderr, and the output on stdout.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +11,22 @@ use brickwork::system;
 /// True if warnings are not printed on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether it was [set](be_quiet).
+/// Returns whether warnings are [off](be_quiet).
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Sets whether there are to be no warnings.
+/// Turns warnings on stderr off or on.
 pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
-/// Prints on stderr the address of a listener; with port 0 only the listener knows it.
+/// Prints the address of a listener on stderr. With port 0 only the listener knows it.
 pub fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
     let address = listener.local_addr()?;
     tracing::info!("waiting for the peer at {address}");
     if !quiet {
-        // If stderr is closed, the command goes on.
+        // If stderr is closed, the text is lost.
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
     }
     Ok(())

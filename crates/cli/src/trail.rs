@@ -1,6 +1,6 @@
 //! The audit trail of a party: what it did and refused, as lines of JSON that are only appended to a file.
-//! `docs/reference/json.md` describes the lines. No line holds an input, an output, or whether one was
-//! recovered.
+//! `docs/reference/json.md` describes the lines. No line contains an input, an output, or whether the
+//! evaluator recovered.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +17,8 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use crate::failure::Failure;
 use crate::files;
 
-/// Lines a minute of each kind that others can cause at will; the rest is counted.
+/// The largest number of lines per minute, for each kind that others can cause at will. Further events are
+/// only counted.
 const LINES: u32 = 100;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -25,23 +26,23 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The life of the process.
+    /// The start, the end or a signal of the process.
     Process,
-    /// A meeting with the peer: the connections of one session.
+    /// The three connections of one session with the peer.
     Meeting,
     /// A run of a program.
     Run,
-    /// The making of stock.
+    /// Stock that is made.
     Fill,
     /// A part of the store that was burned.
     Burn,
-    /// Attempts in vain that the user forgave.
+    /// Failed attempts that the user forgave.
     Forgiveness,
-    /// Something that was asked for, and that this party refused.
+    /// A request that this party refused.
     Refusal,
 }
 
-/// How far it has come, or how it ended.
+/// The state or the result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -51,16 +52,16 @@ pub enum Outcome {
     Refused,
 }
 
-/// The side whose user requested it.
+/// The side whose user requested the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
-    /// An application of this party, with the token.
+    /// An application of this party that has the token.
     Here,
     Peer,
 }
 
-/// A program by its name in the configuration, and its digest.
+/// A program: its name in the configuration, and its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
     pub name: String,
@@ -72,28 +73,28 @@ pub struct Named {
 pub struct Event {
     pub event: Kind,
     pub outcome: Outcome,
-    /// Why it failed or was refused.
+    /// The reason for a failure or a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<Asker>,
-    /// The run's name: `=` and the id of its request, or a number that this process gave it.
+    /// The name of the run: `=` and the id of its request, or a number that this process has given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Named>,
-    /// Executions that stock was made for.
+    /// The number of executions for which stock was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,
-    /// The part of the store, as `stock ls` names it.
+    /// The identifier of the epoch, as `stock ls` shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<String>,
-    /// Bytes between the parties, both ways.
+    /// Bytes between the parties, in both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<f64>,
-    /// How many of this kind were not written out, as there were too many in a minute.
+    /// The number of further events of this kind in a minute, for which no line was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<u64>,
 }
@@ -116,11 +117,10 @@ impl Event {
     }
 }
 
-/// The peer.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerName {
     pub key: PublicKey,
-    /// The file that its key came from.
+    /// The file from which its key was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -135,21 +135,20 @@ pub struct Common {
     pub protocol: &'static str,
 }
 
-/// A line.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// In UTC, as in the log.
+    /// The time in UTC, in the form of the log.
     time: String,
     #[serde(flatten)]
     common: &'a Common,
-    /// Names the meeting, at both parties alike.
+    /// The name of the session, which is the same at both parties.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     #[serde(flatten)]
     event: &'a Event,
 }
 
-/// An audit trail, if one is kept.
+/// An audit trail, if there is one.
 pub struct Trail(Option<Kept>);
 
 struct Kept {
@@ -167,7 +166,7 @@ struct State {
 
 impl Kept {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked in here left nothing half done.
+        // Each change under this lock is complete even if the thread panicked later.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -176,7 +175,7 @@ impl Kept {
         let line = Line { time: now(), common: &self.common, session, event };
         let mut line = serde_json::to_vec(&line).expect("names and numbers");
         line.push(b'\n');
-        // In one piece: what others append stays whole, too.
+        // The line is written in one piece, so that lines of other processes stay whole.
         if let Err(e) = state.file.write_all(&line) {
             let why = brickwork::system::explained(&e).0;
             tracing::error!("{}: {why}; this is not noted there: {:?}", self.path.display(), event.event);
@@ -184,7 +183,7 @@ impl Kept {
     }
 }
 
-/// The time in the form of the log's lines.
+/// Returns the time in the form of the log.
 fn now() -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -193,10 +192,10 @@ fn now() -> String {
 }
 
 impl Trail {
-    /// Keeps a trail in a file, if one is named.
+    /// Opens the file of a trail, if one is named.
     ///
     /// # Errors
-    /// If the file cannot be appended to, or others can read or change it.
+    /// If this process cannot append to the file, or other users can read or change it.
     pub fn open(path: Option<PathBuf>, common: Common) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Trail(None)) };
         let quota = || Quota::new(LINES, MINUTE);
@@ -205,10 +204,10 @@ impl Trail {
         Ok(Trail(Some(Kept { path, common, state: Mutex::new(state) })))
     }
 
-    /// Opens the file anew, which another program may have given another name.
+    /// Opens the file again, because another program may have renamed it.
     ///
     /// # Errors
-    /// As [`Trail::open`]. Then the old file stays in use.
+    /// As [`Trail::open`]. After an error the old file stays in use.
     pub fn reopen(&self) -> Result<(), Failure> {
         if let Some(kept) = &self.0 {
             kept.state().file = files::append_private(&kept.path)?;
@@ -216,14 +215,14 @@ impl Trail {
         Ok(())
     }
 
-    /// Names the session to which the following lines belong, or says that it is over.
+    /// Sets the session of the following lines; `None` after its end.
     pub fn enter(&self, session: Option<&str>) {
         if let Some(kept) = &self.0 {
             kept.state().session = session.map(str::to_owned);
         }
     }
 
-    /// Notes what happened.
+    /// Writes an event.
     pub fn note(&self, event: Event) {
         let Some(kept) = &self.0 else { return };
         let state = &mut *kept.state();
@@ -260,7 +259,7 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Lines are appended, also to a file that is there, and to a new one once the old one has another name.
+    /// Lines are appended to an existing file, and to a new file after the old one was renamed.
     #[test]
     fn lines_are_appended() {
         let folder = tempfile::tempdir().unwrap();
@@ -292,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Others cannot fill the disk with refusals, and these do not hide what else happens.
+    /// Others cannot fill the disk with refusals, and refusals do not hide other events.
     #[test]
     fn refusals_are_bounded() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Parties' values: from flags, files and stdin to bits, and back.
+//! Conversion of the parties' values: from flags, files and stdin to bits, and from bits to JSON.
 
 use std::path::Path;
 
@@ -64,13 +64,13 @@ fn read_bits(
     executions: Option<u32>,
     reading: &Reading,
 ) -> Result<Secrets<bool>, Failure> {
-    // Libraries do not erase the memory that they use.
+    // Libraries that read values do not erase their memory.
     let _erasing = Erasing::begin();
     let value = read_value(text, program, party, executions, reading)?;
     input_bits(program, party, executions, &value)
 }
 
-/// A missing value is [`Value::Null`].
+/// Reads a value; a missing value is [`Value::Null`].
 fn read_value(
     text: Option<&str>,
     program: &Program,
@@ -86,14 +86,14 @@ fn read_value(
         return Ok(value);
     }
     if executions == Some(1) && !table::is_list(&value, &table::type_of(ports)) {
-        // A single value needs no brackets.
+        // A single value may be given without brackets.
         value = Value::Array(vec![value]);
     }
     table::fill(&mut value, ports, executions, folder, reading).map_err(within)?;
     Ok(value)
 }
 
-/// Returns the value that a text describes, without its tables, and the folder from which its paths start.
+/// Parses a text; returns the value without its tables, and the folder to which paths in it are relative.
 fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
     let here = Path::new("");
     if table::names_one(text) {
@@ -115,7 +115,7 @@ fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
 fn inline(text: &str) -> Result<Value, Failure> {
     value::parse(text).map_err(|e| {
         let path = Path::new(text.trim());
-        // This excludes texts such as `12.5e`.
+        // Such an extension has only letters, unlike the text `12.5e3`.
         let ends_like_a_file = path.extension().and_then(|e| e.to_str()).is_some_and(|extension| {
             extension.len() <= 5 && extension.chars().all(|c| c.is_ascii_alphabetic())
         });
@@ -160,7 +160,7 @@ fn input_bits(
     })
 }
 
-/// Returns whether a text in this value is the name of a file.
+/// Returns whether a string in this value is the name of a file.
 fn names_a_file(value: &Value) -> bool {
     match value {
         Value::String(text) => Path::new(text).is_file(),
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// Reading an input in any form can be stopped.
+    /// Reading an input can be stopped, in every form of the input.
     #[test]
     fn whatever_reads_an_input_may_be_stopped() {
         let program = library::millionaires().expect("a program");

@@ -1,5 +1,5 @@
-//! `brickwork worker`: one lane of a job, which receives its tasks line by line. `brickwork cluster` starts
-//! such processes, and so may any other scheduler.
+//! `brickwork worker`: one lane of a job, whose tasks come line by line. `brickwork cluster` starts such
+//! processes, and other schedulers may, too.
 //!
 //! It reads tasks as lines of JSON from stdin, and writes results as lines of JSON to stdout:
 //!
@@ -10,9 +10,9 @@
 //! "stop", or the end of stdin                                      {"gone": {"cause": "stopped"}}
 //! ```
 //!
-//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. Without an address a worker only reads the
-//! log of a stock. No private value passes here: a worker reads inputs from the path in the task, and writes
-//! outputs durably to the path in the task, before `done`.
+//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. A worker without an address only reads the
+//! log of a stock. No private value is sent on these pipes. A worker reads the input from the path in its
+//! task. It writes the outputs to the path in its task, on disk, before `done`.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -50,7 +50,7 @@ use crate::{files, parse_errors, print, programs, values};
 /// The largest number of bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// The time for which a store may still be in use by an earlier worker.
+/// The time for which an earlier worker may still use the store.
 const IN_USE: Duration = Duration::from_secs(10);
 
 /// Run one lane of a job, with tasks on stdin: `brickwork cluster` starts it
@@ -119,28 +119,28 @@ fn job(text: &str) -> Result<[u8; 32], String> {
 pub enum Task {
     /// Make stock.
     Fill {
-        /// The number of partitions for which it must be enough.
+        /// The number of partitions for which the stock must be enough.
         partitions: u32,
     },
     /// Run a partition.
     Run {
-        /// Its number.
+        /// The number of the partition.
         partition: u32,
-        /// This party's input, in the form of `--input`; none if the program takes none from this party.
+        /// This party's input in the form of `--input`; none if the program has no input of this party.
         input: Option<String>,
-        /// The file for its outputs.
+        /// The file for the outputs.
         output: PathBuf,
     },
-    /// Tell whether stock may have been used for a partition.
+    /// Report whether stock may have been used for a partition.
     Look {
-        /// Its number.
+        /// The number of the partition.
         partition: u32,
     },
-    /// End.
+    /// End the worker.
     Stop,
 }
 
-/// One attempt of a lane, with tasks from any source.
+/// One attempt of a lane, whose tasks can come from a pipe or from another thread.
 pub struct Worker {
     party: Party,
     terms: Terms,
@@ -194,7 +194,7 @@ impl Worker {
         })
     }
 
-    /// Meets the peer's worker; `says` receives the address if this one waits for it.
+    /// Connects to the peer's worker; `says` receives the address if this worker listens.
     fn meet(
         &mut self,
         (identity, peer): (&Identity, PublicKey),
@@ -223,7 +223,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Does a task, and returns its result.
+    /// Executes a task, and returns its result.
     fn task(&mut self, task: Task) -> Result<Value, Failure> {
         match task {
             Task::Fill { partitions } => {
@@ -253,8 +253,8 @@ impl Worker {
         })
     }
 
-    /// Returns what the logs of the lane's store show. A store shows nothing if another process uses it, it
-    /// cannot be read, it does not exist any more, or another attempt used it last.
+    /// Returns what the logs of the lane's store show. They show nothing if another process uses the store,
+    /// the store cannot be read or is gone, or another attempt used it last.
     fn evidence(&self, step: &brickwork::duplo::Step) -> Evidence {
         let found = |store: &Store| {
             place::evidence(&self.directory, store, &self.attempt, &self.terms.digest(), step)
@@ -285,8 +285,8 @@ impl Worker {
         Ok(json!({ "done": { "partition": partition, "promise": promise } }))
     }
 
-    /// Runs a partition. Returns the bits of this party's outputs, and the promise. A recovered cheat must
-    /// not show here either.
+    /// Runs a partition. Returns the bits of this party's outputs, and the promise. This must not show
+    /// whether the evaluator recovered.
     fn compute(&mut self, partition: u32, input: Option<&str>) -> Result<(Vec<bool>, Promise), Failure> {
         let rows = self.rows(partition)?;
         let executions = Some(self.terms.rows[partition as usize]);
@@ -309,7 +309,7 @@ fn folder_bytes(folder: &Path) -> u64 {
     bytes.sum()
 }
 
-/// Writes a partition's outputs to their file, durably and completely, or not at all.
+/// Writes a partition's outputs to their file on disk, completely or not at all.
 fn keep(path: &Path, outputs: &Value) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -333,8 +333,7 @@ pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
     })
 }
 
-/// Returns the cause of a worker's end, of which the peer's coordinator may learn one part and this party's
-/// coordinator all.
+/// Returns the cause of a worker's end. The peer's coordinator may learn only a part of it.
 pub fn cause(failure: &Failure) -> Cause {
     match failure.kind() {
         code::PEER => Cause::Check,
@@ -343,7 +342,7 @@ pub fn cause(failure: &Failure) -> Cause {
     }
 }
 
-/// Returns the name of a cause in workers' messages.
+/// Returns the name of a cause in the messages of workers.
 pub fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Line => "line",
@@ -353,7 +352,7 @@ pub fn cause_name(cause: Cause) -> &'static str {
     }
 }
 
-/// Reads tasks from stdin; the end of stdin, or a task to stop, stops the worker in any work.
+/// Reads tasks from stdin. A `stop` task or the end of stdin stops the worker during any work.
 fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
     let (sender, tasks) = channel();
     let stop = stop.clone();
@@ -381,7 +380,7 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
     tasks
 }
 
-/// A worker inside another process of this party, which gives it tasks.
+/// A worker within another process of this party, which gives it tasks.
 pub struct Embedded {
     worker: Owned<Worker>,
     identity: Identity,
@@ -391,7 +390,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Makes a worker with these flags, which has not met its peer yet.
+    /// Makes a worker with these flags, without connecting to the peer.
     pub fn new(flags: Vec<std::ffi::OsString>) -> Result<Self, Failure> {
         let _erasing = brickwork_kernels::Erasing::begin();
         let arguments: Arguments = parsed(flags)?;
@@ -403,7 +402,7 @@ impl Embedded {
         Ok(Embedded { worker: Owned::new(worker), identity, peer, address: arguments.address, options })
     }
 
-    /// Meets the peer's worker.
+    /// Connects to the peer's worker.
     pub fn meet(&mut self, listens: &mut dyn FnMut(SocketAddr)) -> Result<Report, Failure> {
         let mut says = |event: Value| {
             if let Some(address) = event["listens"].as_str().and_then(|address| address.parse().ok()) {
@@ -420,14 +419,14 @@ impl Embedded {
         Ok(Report::new(self.worker.get_mut()?.task(Task::Fill { partitions })?, String::new()))
     }
 
-    /// Runs a partition; its outputs go to the calling process.
+    /// Runs a partition, and returns its outputs to the calling process.
     pub fn run(&mut self, partition: u32, input: Option<&str>) -> Result<Report, Failure> {
         let (bits, promise) = self.worker.get_mut()?.compute(partition, input)?;
         let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "promise": promise });
         Ok(Report::new(json, String::new()))
     }
 
-    /// Tells whether stock may have been used for a partition.
+    /// Returns whether stock may have been used for a partition.
     pub fn look(&mut self, partition: u32) -> Result<Report, Failure> {
         Ok(Report::new(self.worker.get_mut()?.task(Task::Look { partition })?, String::new()))
     }
@@ -471,18 +470,18 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     };
     let ended = stop.enter(|| work(&mut worker));
     let (key, directory) = (worker.key.clone(), worker.directory.clone());
-    // The store is closed before this worker's end can be noticed. The reason is reported before any slow
-    // work, so that it arrives even if the worker is then killed: it may be a failed check.
+    // The store is closed before this worker's end can be noticed. The reason, which may be a failed check,
+    // is reported before any slow work, so it arrives even if the worker is then killed.
     let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
     drop(worker);
     let (cause, ended) = match ended {
-        // A worker that waited for the peer was asked to stop.
+        // The worker waited for the peer when it was asked to stop, so the connection failed because of that.
         Err(failure) if stop.is_asked() && failure.is(code::NETWORK) => (Cause::Stopped, Ok(())),
         Err(failure) => (cause(&failure), Err(failure)),
         Ok(()) => (Cause::Stopped, Ok(())),
     };
     let said = print(&format!("{}\n", json!({ "gone": { "cause": cause_name(cause) } })));
-    // Opening the store again removes used items, which for a completed lane is everything.
+    // Opening the store again removes used items. For a completed lane these are all items.
     drop(key.open_existing(&directory));
     said?;
     ended?;

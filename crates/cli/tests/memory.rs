@@ -1,4 +1,4 @@
-//! Nothing that a service has read of its secrets stays in its memory as text.
+//! Tests that no secret that a service has read stays in its memory as text.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -13,15 +13,16 @@ use brickwork_kernels::LargePages;
 #[global_allocator]
 static MEMORY: LargePages = LargePages::new();
 
-/// A number that stands nowhere in this program: each digit is one less than it should be.
+/// A pattern from which a number is computed that is nowhere in this program: each digit of the number is
+/// larger by one.
 const NEARLY: &[u8] = b"2030481542";
 
 fn digits() -> impl Iterator<Item = u8> {
     NEARLY.iter().map(|digit| digit + 1)
 }
 
-/// Returns how often the number stands in the memory of this process that can be written, but for the stack
-/// of this thread, which the next calls write over.
+/// Returns how often the number is in the writable memory of this process, except for the stack of this
+/// thread, which later calls overwrite.
 fn found() -> usize {
     let memory = File::open("/proc/self/mem").expect("this process's memory");
     let maps = std::fs::read_to_string("/proc/self/maps").expect("a list");
@@ -33,7 +34,7 @@ fn found() -> usize {
         let number = |text| u64::from_str_radix(text, 16).expect("an address");
         let range = number(start)..number(end);
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        // The memory may have been released meanwhile.
+        // If the memory was released in the meantime, reading it fails.
         if !range.contains(&here) && memory.read_exact_at(&mut bytes, range.start).is_ok() {
             count += bytes.windows(NEARLY.len()).filter(|at| at.iter().copied().eq(digits())).count();
         }
@@ -42,7 +43,7 @@ fn found() -> usize {
     count
 }
 
-/// Writes a file for its owner alone, in which the number stands for each `#`.
+/// Writes a file that only its owner can read, with the number in place of each `#`.
 fn write(path: &Path, text: &str) {
     let mut file = File::create(path).expect("a file");
     file.set_permissions(PermissionsExt::from_mode(0o600)).expect("permissions");
@@ -55,7 +56,8 @@ fn write(path: &Path, text: &str) {
     }
 }
 
-/// Standing inputs, in the configuration, in JSON and in a table, whether they are right or not.
+/// Standing inputs are erased, whether they are in the configuration, in JSON or in a table, and whether they
+/// are valid or not.
 #[test]
 fn inputs_do_not_stay_as_text() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -90,7 +92,7 @@ fn inputs_do_not_stay_as_text() {
         assert_eq!(wrong.is_none(), is_right, "{input}: {wrong:?}");
         assert_eq!(found(), 0, "{input}");
     }
-    // It would be found.
+    // First the test shows that it would find the number.
     let text: String = digits().map(char::from).collect();
     assert!(found() > 0 && text.len() == NEARLY.len());
 }

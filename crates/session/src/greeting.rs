@@ -26,8 +26,8 @@ pub const OTHER_PROGRAM: &str = "the peer's program is another one; compare `bri
                                  (also --executions, --map and --cut)";
 
 /// The message if parties with stock have different purposes; they have no program yet.
-const OTHER_PURPOSE: &str = "the peer was started for another lane or attempt of a job, or another number of \
-                             workers; compare the commands of both sides";
+const OTHER_PURPOSE: &str = "the peer was started for another lane or attempt of a job, with another number \
+                             of workers, or for none; compare the commands of both sides";
 
 /// Compares the digests of the parties' next actions. Rounds: half of one, because both send at the same
 /// time.

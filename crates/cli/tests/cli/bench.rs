@@ -1,4 +1,4 @@
-//! `plan`, `bench`, and the imitated link.
+//! Tests `plan`, `bench`, and the simulated network.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn garbling_is_timed() {
     bad(&["bench", "garbling", &example("alice.json")], 3, "alice.json");
 }
 
-/// Any kernel that the machine has, whichever it computes with otherwise.
+/// Garbling can be timed with any kernel of the machine, not only the chosen one.
 #[test]
 fn garbling_is_timed_with_any_kernel() {
     for kernel in brickwork_kernels::Kernel::all_available() {
@@ -42,7 +42,8 @@ fn garbling_is_timed_with_any_kernel() {
     bad(&["bench", "garbling", "--kernel", "abacus"], 2, "it has");
 }
 
-/// The schemes of JustGarble, on the paper's circuits and on others: sizes are exact, every figure is there.
+/// The schemes of JustGarble are timed on the paper's circuits and on others. The sizes are exact, and no
+/// figure is missing.
 #[test]
 fn schemes_of_justgarble_are_timed() {
     let flags = ["--rounds", "1", "--copies", "3"];
@@ -57,7 +58,8 @@ fn schemes_of_justgarble_are_timed() {
     let names: Vec<&str> = rows.iter().filter_map(|row| row["scheme"].as_str()).collect();
     assert_eq!(names, ["ga-a1", "gax-a2-d7", "gaxr-a4-d5", "half-gates-a2-d1", "gaxr-aes-256"]);
     let with_rows = 6660.0 / 36_480.0;
-    // Half-gates have rows for what is not linear alone: 160 S-boxes of 36 gates, and three in each column.
+    // Half-gates have rows only for nonlinear gates: 160 S-boxes with 36 gates each, and three gates in each
+    // column.
     let not_linear = (160.0 * 36.0 + 36.0 * 3.0) / 36_480.0;
     let bytes = [64.0, 64.0 * with_rows, 30.0 * with_rows, 32.0 * not_linear, 48.0 * with_rows];
     for (row, bytes) in rows.iter().zip(bytes) {
@@ -67,7 +69,7 @@ fn schemes_of_justgarble_are_timed() {
             assert!(row[party]["ns_per_gate"].as_f64().is_some_and(|ns| ns > 0.01), "{row}");
             assert_eq!(row[party]["ratio_to_aes"].is_number(), is_aes_128, "{row}");
         }
-        // Of one round the ratio is that of the figures.
+        // With one round the ratio must be that of the two times.
         let garble =
             ["ns_per_gate", "aes_ns_per_gate", "ratio_to_aes"].map(|name| row["garble"][name].as_f64());
         if let [Some(ns), Some(aes), Some(ratio)] = garble {
@@ -109,8 +111,8 @@ fn a_protocol_is_timed() {
     bad(&["bench", "protocol", &file, "--rounds", "0"], 2, "--rounds");
 }
 
-/// `bench` with all protocols on one program: each sends exactly as many bytes as it sends by itself; the
-/// table and the picture contain all of them, and only the protocols named on the command line run.
+/// `bench compare` runs all protocols on one program. Each sends exactly the bytes of its own plan. The table
+/// and the picture contain all of them, or only the named ones.
 #[test]
 fn protocols_are_compared() {
     let file = example("millionaires.bwp");
@@ -136,7 +138,7 @@ fn protocols_are_compared() {
                 phases.iter().skip(skipped).filter_map(|phase| phase[field].as_u64()).sum()
             };
             assert_eq!(row["all"][field], sent(0), "{way}: {field}");
-            // A tail of the phases, which needs something, and never the setup.
+            // The online phases are the last ones, send some bytes, and never include the setup.
             let online = row["online"][field].as_u64().expect("bytes");
             let tails: Vec<u64> = (1..phases.len()).map(sent).collect();
             assert!(online > 0 && tails.contains(&online), "{way}: {field} {online} of {tails:?}");
@@ -149,8 +151,9 @@ fn protocols_are_compared() {
         good(&["bench", "compare", &file, "--protocols", "semi-honest", "--rounds", "1", "--each"]);
     assert!(human.contains("SEMI-HONEST ONLY") && !human.contains("duplo"), "{human}");
     let each = &json["rows"][0]["each"];
-    // The bytes of a table of half-gates, of a label, of an OT and of a bit; framing adds little. But OTs
-    // come in blocks, which the 32 inputs of either execution do not fill: 512 bytes less for 64 gates.
+    // The expected bytes are those of a garbled table, a label, an OT and a bit, plus a little framing.
+    // Tables seem smaller by 512 bytes in 64 gates, because OTs come in blocks, which the 32 inputs of an
+    // execution do not fill.
     for (field, least, most) in [
         ("and_gate", 23.9, 24.1),
         ("garbler_input", 16.0, 16.1),
@@ -166,8 +169,8 @@ fn protocols_are_compared() {
     assert!(["garbler", "evaluator"].iter().all(|party| stock[party].as_u64().is_some_and(|b| b > 4096)));
     assert!(rows.iter().all(|row| row["each"].is_null() && row["stock"].is_null()));
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
-    // More inputs of the garbler's are more authenticators in smaller buckets, and a number says so; more of
-    // the evaluator's or more outputs leave all buckets as they are.
+    // More inputs of the garbler need more authenticators, which then have smaller buckets; an asterisk marks
+    // this number. More inputs of the evaluator, or more outputs, change no buckets.
     let (human, json) = good(&["bench", "compare", &file, "--protocols", "duplo", "--rounds", "1", "--each"]);
     let each = &json["rows"][0]["each"];
     let others: Vec<&str> =
@@ -186,9 +189,9 @@ fn protocols_are_compared() {
     bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes has no effect with --protocol semi-honest");
 }
 
-/// The proposal is secure against the requested kind of peer, and is the fastest or nearly so; each candidate
-/// has the same numbers as in a `plan` of its own. The link decides: bytes cost on a slow line, round trips
-/// on a long one.
+/// The proposed protocol is secure against the requested kind of peer, and is the fastest or nearly so. Each
+/// candidate has the same numbers as in its own `plan`. The network decides: bytes cost time if the bandwidth
+/// is low, and round trips if the delay is long.
 #[test]
 fn a_protocol_is_proposed() {
     let seconds = |one: &serde_json::Value| one["cost"]["seconds"].as_f64().expect("seconds");
@@ -208,7 +211,7 @@ fn a_protocol_is_proposed() {
         let candidates = json["candidates"].as_array().expect("candidates");
         let proposed = candidates.iter().find(|one| one["way"] == json["proposed"]).expect("one of them");
         assert!(human.contains(&format!("Proposed: --protocol {}", json["proposed"].as_str().unwrap())));
-        // But for how many times as long the stronger takes: a search for its cut is another time each time.
+        // The rest of the reason is a time that includes a search for cuts, so it differs each time.
         let why = json["reason"].as_str().and_then(|reason| reason.split(';').next()).expect("a reason");
         assert!(human.contains(why), "{why}: {human}");
         let models: BTreeSet<_> = candidates.iter().filter_map(|one| one["model"].as_str()).collect();
@@ -220,7 +223,7 @@ fn a_protocol_is_proposed() {
             let is_better = (one["model"] == "malicious", std::cmp::Reverse(bytes(one)))
                 > (proposed["model"] == "malicious", std::cmp::Reverse(bytes(proposed)));
             assert!(!(is_good && is_better), "{one}");
-            // The given cut, as what a search for others takes is another time each time.
+            // DUPLO's cost includes a search for cuts, so it differs each time.
             let way: Vec<&str> = one["way"].as_str().expect("a way").split(' ').collect();
             if way[0] != "duplo" {
                 let (_, alone) = good(&[&["plan", &aes, "--protocol"][..], &way, link].concat());
@@ -228,13 +231,14 @@ fn a_protocol_is_proposed() {
             }
         }
         assert!(seconds(proposed) <= 1.1 * fastest, "{json}");
-        // Over a slow line bytes decide; elsewhere a machine under load may find others as fast.
+        // If the bandwidth is low, the bytes decide. Otherwise a busy machine may find other protocols as
+        // fast.
         assert!(link != ["--bandwidth", "1Mbit"] || proposed["model"] == "semi-honest", "{json}");
         if proposed["model"] == "semi-honest" {
             assert!(human.contains("SEMI-HONEST ONLY") && human.contains("times as long"), "{human}");
         }
     }
-    // Where bytes are all that counts, it is one of those that send least.
+    // If only bytes count, the proposed protocol is one that sends fewest.
     let (_, slow) = good(&["plan", &aes, "--model", "semi-honest", "--bandwidth", "1Mbit"]);
     let all = slow["candidates"].as_array().expect("candidates");
     let least = all.iter().map(bytes).min().expect("some");
@@ -253,7 +257,7 @@ fn a_protocol_is_proposed() {
     assert!(strong["candidates"][0]["bound_log2"].as_f64().is_some_and(|bound| bound <= -80.0), "{strong}");
 }
 
-/// The phases that take a reply of the peer cannot be faster than the link, and bytes need their time.
+/// A phase that needs a reply of the peer cannot be faster than the network, and bytes take their time.
 #[test]
 fn a_link_is_imitated() {
     let file = example("millionaires.bwp");
@@ -274,7 +278,7 @@ fn a_link_is_imitated() {
     ];
     let json = object(&run(&arguments));
     assert_eq!(json["outputs"]["evaluator"], serde_json::json!({ "alice": 0, "bob": 1 }), "{json}");
-    // No run can be faster than its link; how the time falls to the phases is another matter.
+    // Only the whole run is checked, because the time of a phase can shift to another phase.
     let sum = |field: &str| {
         json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_f64().unwrap()).sum::<f64>()
     };
@@ -284,7 +288,7 @@ fn a_link_is_imitated() {
     bad(&["run", &file, "--garbler", "5", "--evaluator", "6", "--bandwidth", "fast"], 2, "--bandwidth");
 }
 
-/// The plan says exactly which bytes a run then sends, and measures the machine once.
+/// A run sends exactly the planned bytes, and two plans measure the machine only once.
 #[test]
 fn a_plan_comes_true() {
     let folder = TempDir::new().expect("a folder");
@@ -303,8 +307,8 @@ fn a_plan_comes_true() {
         text(&second.stderr)
     );
     let (first, second) = (object(&first), object(&second));
-    // The evaluator's clock starts when the garbler, who answered its handshake, has greeted half a round
-    // trip before.
+    // The evaluator's clock starts after its handshake, when the garbler's greeting has been on its way for
+    // half a round trip.
     assert!(
         second["seconds"].as_f64() > Some((second["round_trips"].as_f64().expect("a number") - 0.5) * 0.1)
     );
@@ -314,8 +318,7 @@ fn a_plan_comes_true() {
     assert_eq!(alternatives.iter().filter(|other| other["chosen"] == true).count(), 1);
     assert!(std::fs::read_to_string(drawing).expect("a drawing").ends_with("</svg>\n"));
 
-    // Both parties take the constants from this file, too, and make the same choice; the standard choice is
-    // that of a plan for it.
+    // Both parties read their constants from this folder, so they choose the same parameters as the plan.
     let really = |more: &[&str]| {
         let arguments =
             ["run", &file, "--executions", "2", "--garbler", "[1, 2]", "--evaluator", "[2, 1]", "--json"];
@@ -349,7 +352,7 @@ fn a_plan_comes_true() {
     );
     assert_eq!(first["memory_bytes"], run["predicted"]["memory_bytes"]);
 
-    // Cached values are checked before they are used.
+    // Cached constants are checked before they are used.
     let cache = std::fs::read_dir(folder.path().join("brickwork"))
         .expect("a folder")
         .next()
@@ -362,8 +365,7 @@ fn a_plan_comes_true() {
     }
 }
 
-/// Other cuts of a source are those that `compile` gives with the flags that are shown; any program may be
-/// one component.
+/// `compile` makes each listed cut of a source with the listed flags. Any program can also be one component.
 #[test]
 fn a_plan_tries_other_cuts() {
     let keys = Keys::new();
@@ -381,7 +383,7 @@ fn a_plan_tries_other_cuts() {
         cuts.iter().map(|cut| cut["and_gates_a_slot"].as_f64().expect("a number")).collect();
     assert!(sizes.is_sorted() && sizes.last() == Some(&6400.0), "{sizes:?}");
     let compiled = keys.file("cut.bwp");
-    // Each second of them, and those that stand out.
+    // Every second cut is tried, and also the given and the chosen one.
     let stands_out = |cut: &Value| cut["given"] == true || cut["chosen"] == true;
     let tried = cuts.iter().enumerate().filter(|(k, cut)| k % 2 == 0 || stands_out(cut));
     for (_, cut) in tried {
@@ -393,7 +395,7 @@ fn a_plan_tries_other_cuts() {
             .collect();
         good(&[&["compile", &source, "-o", &compiled], &flags[..]].concat());
         let name = cut["cut"].as_str().expect("a name");
-        // The name of the cut travels, too.
+        // A run with a named cut sends the name in addition.
         let bytes = |plan: &Value| {
             let phases = plan["phases"].as_array().expect("phases").iter();
             phases
@@ -421,7 +423,7 @@ fn a_plan_tries_other_cuts() {
     assert_eq!(rounds["decompositions"].as_array().map(Vec::len), Some(2));
 }
 
-/// Returns the rows of choices in the text of a plan, and the remark below them.
+/// The rows of a table of choices in the text of a plan, and the remark below the table.
 struct Choices<'t> {
     rows: Vec<Row<'t>>,
     remark: Option<&'t str>,
@@ -430,12 +432,12 @@ struct Choices<'t> {
 struct Row<'t> {
     star: bool,
     seconds: f64,
-    /// Returns the part to the right of the bar.
+    /// The text to the right of the bar.
     name: &'t str,
 }
 
 impl<'t> Choices<'t> {
-    /// Those below this heading.
+    /// Reads the table below this heading.
     fn below(heading: &str, human: &'t str) -> Self {
         let table = &human[human.find(heading).unwrap_or_else(|| panic!("no {heading}: {human}"))..];
         let mut lines = table.lines().skip(2).peekable();
@@ -454,16 +456,16 @@ impl<'t> Row<'t> {
     }
 }
 
-/// The star stands at the row with the least time, or the line below the table explains why it does not. This
-/// holds for cuts and for buckets, chosen by the user or by the search, in the text and in the JSON. (These
-/// are two calls, and the search for cuts is limited by time: each call is compared with its own
-/// explanation.)
+/// The row with a star has the smallest time, or the remark below the table explains why it does not. This
+/// holds for cuts and for buckets, chosen by the user or by the search, in the text and in the JSON. (The
+/// text and the JSON come from two calls. The search for cuts is limited by time, so each call is compared
+/// only with its own explanation.)
 #[test]
 fn the_star_is_the_fastest_or_says_why_not() {
     let keys = Keys::new();
     good(&["examples", "--write", &keys.file("")]);
-    // The gain depends on the seconds for compiling a cut here: some gains are just large enough and others
-    // just too small, on slow and on fast machines.
+    // The gain depends on the seconds for compiling a cut. These programs have gains just above and just
+    // below the limit, on slow and on fast machines.
     let cases: [(String, &[&str]); 10] = [
         (keys.file("benchmarking.wir"), &[]),
         (keys.file("credit.wir"), &[]),
@@ -476,7 +478,7 @@ fn the_star_is_the_fastest_or_says_why_not() {
         (example("cbc-mac-16.bwp"), &["--cut", "whole"]),
         (example("cbc-mac-16.bwp"), &["--executions", "8", "--buckets", "standard"]),
     ];
-    // True for each kind of reason that occurred.
+    // The kinds of remarks that occurred.
     let mut met = BTreeSet::new();
     for (file, flags) in cases {
         let (human, plan) = good(&[&["plan", &file, "--protocol", "duplo"], flags].concat());
@@ -497,7 +499,7 @@ fn the_star_is_the_fastest_or_says_why_not() {
                 _ if flags.contains(&"standard") && remark == "--buckets says standard." => "buckets",
                 "Buckets of" => {
                     assert!(remark.starts_with("of those that take at most 10 % longer"), "{human}");
-                    // Three digits are printed.
+                    // The printed seconds have three digits.
                     assert!(star.seconds - 0.0005 <= 1.1 * (least + 0.0005), "{human}");
                     "fewer bytes"
                 }
@@ -533,13 +535,13 @@ fn the_star_is_the_fastest_or_says_why_not() {
     }
     let reasons = ["a cut", "buckets", "fewer bytes", "no time", "the error of predictions"];
     assert_eq!(met, BTreeSet::from(reasons));
-    // A choice of the user is no choice of the planner, and the given cut is kept unless the gain is large.
+    // If the user names a cut, the planner has no choice. The given cut is kept unless the gain is large.
     let plan = |cut: &str| good(&["plan", &example("cbc-mac-16.bwp"), "--cut", cut]).1;
     assert_eq!(plan("whole")["cut_reason"], "--cut says whole");
     assert_eq!((&plan("fastest")["cut"], &plan("given")["cut_reason"]), (&json!("given"), &Value::Null));
 }
 
-/// No run waits until the machine was measured: not with an empty cache, and it leaves it empty.
+/// No run measures the machine, even with an empty cache, and a run leaves the cache empty.
 #[test]
 fn no_run_measures_the_machine() {
     let folder = TempDir::new().expect("a folder");
@@ -564,7 +566,7 @@ fn no_run_measures_the_machine() {
         }
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{arguments:?}");
     }
-    // A plan may take that time. The measurement belongs to this kernel only.
+    // A plan may measure the machine. The measurement is valid only for this kernel.
     let plan = really(&["plan", &small, "--json"]);
     assert!(text(&plan.stderr).contains("measuring this machine"), "{}", text(&plan.stderr));
     let kernel = object(&plan)["machine"]["kernel"].as_str().expect("a kernel").to_owned();
@@ -596,7 +598,7 @@ fn a_timed_protocol_names_its_cut() {
     let run = |flags: &[&str]| {
         good(&[&["run", &source, "--garbler", &inputs[0], "--evaluator", &inputs[1]], flags].concat()).1
     };
-    // Where bytes count, so that it is no matter how busy the machine is.
+    // With a low bandwidth the bytes decide, so the load of the machine does not matter.
     let slow = ["--bandwidth", "20Mbit"];
     assert_eq!(once(&slow).1["cut"], run(&slow)["cut"]);
     assert_eq!(once(&[&slow[..], &["--cut", "fastest"]].concat()).1["cut"], run(&slow)["cut"]);
@@ -625,7 +627,7 @@ fn cuts_are_compared() {
     assert!(none["rows"].as_array().is_some_and(Vec::is_empty), "{none}");
 }
 
-/// A run with the fastest cut is one of the same function.
+/// A run with the fastest cut computes the same function.
 #[test]
 fn a_run_takes_the_fastest_cut() {
     let keys = Keys::new();
@@ -636,7 +638,7 @@ fn a_run_takes_the_fastest_cut() {
     );
     let inputs = ["--garbler", &x, "--evaluator", &y, "--protocol", "duplo"];
     let given = good(&[&["run", &source, "--cut", "given"], &inputs[..]].concat()).1;
-    // Where bytes count, so that it is no matter how busy the machine is.
+    // With a low bandwidth the bytes decide, so the load of the machine does not matter.
     let cut = good(&[&["run", &source, "--bandwidth", "200Mbit"], &inputs[..]].concat()).1;
     assert_eq!(given["outputs"], cut["outputs"]);
     assert!(given["cut"] == "given" && cut["cut"] != "given", "{cut}");
@@ -651,8 +653,8 @@ fn a_run_takes_the_fastest_cut() {
     bad(&[&["run", &source, "--cut", "thin"], &inputs[..]].concat(), 2, "thin");
 }
 
-/// Rows are measured once, kept line by line, and skipped with a reason; a line that was cut off is measured
-/// again.
+/// Each row is measured once and stored as a line, or skipped with a reason. If a line is incomplete, its row
+/// is measured again.
 #[test]
 fn the_papers_tables_are_reproduced() {
     let keys = Keys::new();
@@ -724,7 +726,7 @@ fn the_papers_tables_are_reproduced() {
     bad(&["bench", "papers", "table9"], 2, "table9");
 }
 
-/// The model goes on where no machine does, and with more slots no gate costs more.
+/// The model covers sizes that no machine reaches, and with more slots a gate never costs more.
 #[test]
 fn cost_grows_as_the_model_says() {
     let keys = Keys::new();
@@ -744,7 +746,7 @@ fn cost_grows_as_the_model_says() {
     assert!(rows.iter().any(|row| row["and_gates"].as_f64() > Some(0.9e12)));
     let of = |row: &Value, field: &str| row[field].as_f64().expect("a number");
     for component in rows.chunk_by(|a, b| a["component"] == b["component"]) {
-        // Where a smaller bucket takes over, it may have more copies opened: how many, the machine decides.
+        // At a change to smaller buckets, more copies may be opened. How many depends on the machine.
         let copies: Vec<f64> = component.iter().map(|row| of(row, "copies_a_slot")).collect();
         assert!(copies.iter().all(|&copies| copies > 2.0) && copies.last() < copies.first(), "{copies:?}");
         assert!(
@@ -756,7 +758,7 @@ fn cost_grows_as_the_model_says() {
     bad(&["bench", "scale", "--results", &keys.file("none")], 3, "none");
 }
 
-/// A garbler whose memory is limited below the need of the program refuses before it begins.
+/// A garbler with less memory than the program needs refuses before it begins.
 #[test]
 fn memory_is_limited() {
     let file = example("aes-128.bwp");
@@ -771,7 +773,7 @@ fn stock_is_timed() {
     let (human, json) = good(&["bench", "stock", &example("millionaires.bwp"), "--executions", "3"]);
     assert!(human.contains("connection standing") && human.contains("verified"), "{human}");
     assert_eq!(json["executions"], 3);
-    // Solderings, labels, and one proof of both: no table.
+    // The online phase sends solderings, labels, and a proof of each party, but no table.
     assert!((5_000..25_000).contains(&json["online"]["bytes"].as_u64().expect("bytes")), "{json}");
     assert!(json["disk_bytes"]["garbler"].as_u64() < json["disk_bytes"]["evaluator"].as_u64());
 }

@@ -1,18 +1,18 @@
-//! Processes that end with the test that started them.
+//! Processes that are killed at the end of the test that started them.
 
 use std::ops::{Deref, DerefMut};
 use std::process::{Command, Output};
 
-/// A process that is killed, and waited for, when it is dropped: a test that fails leaves none behind.
+/// A process that is killed and waited for when it is dropped, so a failing test leaves no process.
 pub struct Child(Option<std::process::Child>);
 
 impl Child {
-    /// Starts this.
+    /// Starts a process.
     pub fn spawn(command: &mut Command) -> Child {
         Child(Some(command.spawn().expect("the command starts")))
     }
 
-    /// Waits for the end; returns what the process has printed.
+    /// Waits for the end, and returns the output.
     pub fn wait_with_output(mut self) -> Output {
         let child = self.0.take().expect("only here is it taken");
         child.wait_with_output().expect("the command ends")
@@ -36,7 +36,7 @@ impl DerefMut for Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();
         }

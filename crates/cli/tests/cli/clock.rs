@@ -1,8 +1,8 @@
-//! Machines whose clock is not set.
+//! Tests machines whose clock is not set.
 
 use super::*;
 
-/// A library that shows every process that loads it a clock before 1970.
+/// A library that lets a process see a clock before 1970.
 const EARLY: &str = r#"
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,7 +15,8 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 }
 "#;
 
-/// Keys, runs with stock and logs work at a time before 1970; a service says that it cannot date its answers.
+/// With a clock before 1970, keys, runs with stock and logs work, and a service refuses because it cannot
+/// date its answers.
 #[test]
 fn a_clock_before_1970_is_no_panic() {
     let folder = TempDir::new().unwrap();

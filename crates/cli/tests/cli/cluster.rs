@@ -1,4 +1,4 @@
-//! `cluster` and `worker`: two coordinators and the workers of both, all of them real processes.
+//! Tests `cluster` and `worker` with real processes: two coordinators, and the workers of both.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -18,16 +18,16 @@ use super::*;
 /// The folders of both parties of a job.
 struct Job {
     keys: Keys,
-    /// By party, partition and row.
+    /// The inputs, by party, partition and row.
     wealth: [Vec<Vec<u64>>; 2],
-    /// Where the garbler says that its workers are, if not where they are.
+    /// The host name that the garbler announces for its workers, if it is not their address.
     advertise: &'static str,
-    /// By party, the file of the key of its stores.
+    /// For each party, the key file of its stores.
     store_keys: [&'static str; 2],
 }
 
 impl Job {
-    /// A job of so many partitions with so many rows each.
+    /// Makes a job with this number of partitions, and of rows in each.
     fn new(partitions: usize, rows: usize) -> Job {
         let keys = Keys::new();
         keys.write("store.key", "01".repeat(32).as_bytes());
@@ -47,7 +47,7 @@ impl Job {
         Job { keys, wealth, advertise: "", store_keys: ["store.key"; 2] }
     }
 
-    /// Writes a party's file. The garbler's coordinator listens where `address` is not known yet.
+    /// Writes a party's configuration. Without an `address`, it lets the garbler's coordinator listen.
     fn configure(&self, party: usize, address: Option<&str>, more: &str) -> String {
         let [role, key, peer] = [
             ["garbler", "garbler.key", &self.keys.evaluator],
@@ -99,7 +99,7 @@ impl Job {
         self.start(more, flags).map(finish)
     }
 
-    /// Runs both coordinators, which must end within so many seconds.
+    /// Runs both coordinators, which must end within this many seconds.
     fn within(&self, seconds: u64, more: [&str; 2], flags: [&[&str]; 2]) -> [Output; 2] {
         let mut children = self.start(more, flags);
         let end = Instant::now() + Duration::from_secs(seconds);
@@ -128,7 +128,7 @@ impl Job {
         }
     }
 
-    /// Opens a party's ledger, which no coordinator may have.
+    /// Opens a party's ledger, which no coordinator may have open.
     fn book(&self, party: usize) -> Book {
         let program =
             brickwork::circuit::Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap());
@@ -160,7 +160,7 @@ impl Job {
     }
 }
 
-/// The workers that a coordinator has: process and lane.
+/// Returns the workers of a coordinator: process and lane.
 #[cfg(target_os = "linux")]
 fn workers(coordinator: u32) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
@@ -193,19 +193,20 @@ fn a_job_runs_partition_by_partition() {
     for (role, printed) in [("garbler", &garbler), ("evaluator", &evaluator)] {
         assert_eq!((&printed["role"], &printed["partitions"]["done"]), (&json!(role), &json!(5)));
         assert_eq!(printed["security"]["spent"], 2);
-        // Two shares of six.
+        // Two stocks of a promise with six shares were made.
         assert!((printed["security"]["bound_log2"].as_f64().unwrap() + 40.0 + 3f64.log2()).abs() < 1e-6);
     }
     assert_eq!(garbler["job"], evaluator["job"]);
     job.check(0..5);
     job.stores_are_sound();
-    // Once more there is nothing to do.
+    // If the job is started again, nothing is left to do.
     let [again, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
     assert_eq!((&again["job"], &again["security"]["spent"]), (&garbler["job"], &json!(2)));
 }
 
-/// Making stock alone succeeds, on either side, and says for how many partitions there is some; a party that
-/// meant to run hears why nothing ran. Results that are gone afterwards are missed by their party.
+/// Making stock alone succeeds at either party, and the result has the number of partitions in stock. If only
+/// one party wanted to run, it is told why nothing ran. If results are deleted afterwards, their party
+/// reports an error.
 #[test]
 fn a_job_says_what_it_came_to() {
     let job = Job::new(3, 2);
@@ -239,7 +240,7 @@ fn jobs_that_differ_are_refused() {
     bad(&["cluster", "--config", &no_rows], 3, "none.toml");
 }
 
-/// A coordinator that sends the peer's workers to other hosts gets nowhere.
+/// Row 16: a worker refuses an address that is not a configured host.
 #[test]
 fn row_16_workers_are_sent_to_no_other_host() {
     let job = Job { advertise: "127.0.0.2", ..Job::new(2, 3) };
@@ -251,8 +252,8 @@ fn row_16_workers_are_sent_to_no_other_host() {
     assert!(job.result(0, 0).is_none() && job.result(1, 0).is_none());
 }
 
-/// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran
-/// twice, and what is in doubt runs again when both say so.
+/// Workers of either party are killed while they make stock and run. The results that are not in doubt are
+/// right, nothing ran twice, and partitions in doubt run again if both parties request it.
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_may_die() {
@@ -260,7 +261,7 @@ fn workers_may_die() {
     let mut children = job.start([""; 2], [&[]; 2]);
     let begun = Instant::now();
     let mut killed = BTreeSet::new();
-    // One of each party, at different times.
+    // Workers of both parties are killed, at different times.
     for (party, wait) in [(0, 150), (1, 400), (0, 700)] {
         while begun.elapsed() < Duration::from_millis(wait) {
             std::thread::sleep(Duration::from_millis(5));
@@ -294,7 +295,7 @@ fn workers_may_die() {
     if !in_doubt.is_empty() {
         let numbers = in_doubt.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let rerun: &[&str] = &["--rerun", &numbers];
-        // One party alone does not make it run again.
+        // If only one party requests it, the partition does not run again.
         let alone = job.run([""; 2], [rerun, &[]]);
         assert!(alone.iter().all(|output| output.status.code() == Some(1)), "{alone:?}");
         let [both, _] = job.run([""; 2], [rerun; 2]).map(|output| object_of(&output));
@@ -303,8 +304,9 @@ fn workers_may_die() {
     }
 }
 
-/// Coordinators that are killed after they wrote `Lost` leave equal ledgers with a partition whose lane is
-/// lost. Each must look into its stock although nobody proposes an entry, or the job waits for ever.
+/// Row 20: the coordinators were killed after they had written `Lost`. Their ledgers are equal, with a
+/// partition whose lane is lost. Each coordinator must look into its stock although no entry is proposed, or
+/// the job would wait for ever.
 #[test]
 fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     let job = Job::new(1, 3);
@@ -312,7 +314,7 @@ fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     let [_, _] = job.run([""; 2], [fills; 2]).map(|output| object_of(&output));
     for party in 0..2 {
         let mut book = job.book(party);
-        // Lane 0 has stock for one partition still, whatever became of its workers meanwhile.
+        // In both ledgers, lane 0 is lost while it has the partition, although its stock is still unused.
         book.append(&[Entry::Claim { partition: 0, lane: 0 }, Entry::Lost { lane: 0 }]).unwrap();
     }
     let [garbler, _] = job.within(60, [""; 2], [&[]; 2]).map(|output| object_of(&output));
@@ -321,8 +323,8 @@ fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     job.check([0]);
 }
 
-/// Coordinators are killed at any time, and started again: in the end the job ends, in bounded time, with
-/// each partition done or in doubt, and what is done is right.
+/// Rows 16 and 20: coordinators are killed at any time and started again. The job ends in bounded time, each
+/// partition is done or in doubt, and the results are right.
 #[test]
 fn rows_16_and_20_coordinators_may_die() {
     let rng = &mut Rng::replayable("test kills");
@@ -332,7 +334,7 @@ fn rows_16_and_20_coordinators_may_die() {
     for round in 0..5 {
         let mut children = job.start([""; 2], [&[]; 2]);
         std::thread::sleep(Duration::from_millis(50 + rng.below(400)));
-        // One alone, the other alone, or both at once.
+        // In turn one coordinator is killed, then the other one, then both.
         let killed = [0..1, 1..2, 0..2][round % 3].clone();
         children[killed].iter_mut().for_each(|child| drop(child.kill()));
         let _ = children.map(finish);
@@ -350,8 +352,8 @@ fn rows_16_and_20_coordinators_may_die() {
     job.stores_are_sound();
 }
 
-/// A worker that gets its task from the test: its terms, attempt and rows are those of this job, unless the
-/// test sets others.
+/// A worker that gets its task from the test. Its terms, attempt and rows are those of this job unless the
+/// test changes them.
 struct Told<'j> {
     job: &'j Job,
     name: String,
@@ -372,7 +374,7 @@ impl Told<'_> {
         let terms = ["--terms", &self.terms, "--rows", &self.rows];
         let mut command = brickwork(&[&fixed[..], &numbers, &files, &terms].concat());
         let mut child = Child::spawn(command.stdin(Stdio::piped()));
-        // One that does nothing reads nothing.
+        // A worker that refuses its flags does not read stdin.
         let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{task}\n").as_bytes());
         let output = finish(child);
         let first = text(&output.stdout).lines().next().map(|line| serde_json::from_str(line).expect("JSON"));
@@ -385,8 +387,8 @@ impl Told<'_> {
     }
 }
 
-/// A worker that meets nobody only looks, and says that nothing was taken of no store but the one that the
-/// lane's last attempt had. A line that is no task ends it, and so does a job other than its own.
+/// Row 16: a worker without a peer reads the log. It reports unused stock only if the lane's last attempt was
+/// the last user of the store. An invalid task, or another job than its own, ends the worker.
 #[test]
 fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     let job = Job::new(3, 2);
@@ -414,14 +416,14 @@ fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     job.check(0..3);
     let ran = (0..3).map(|partition| json!({ "look": { "partition": partition } }).to_string());
     assert!({ ran }.any(|look| Told { attempt: "1", ..told() }.says(&look).0["found"]["taken"] == true));
-    // A missing store reports nothing, and the question does not create one.
+    // A missing store shows nothing, and looking does not create it.
     let store = job.keys.file("job-0/lane-0");
     std::fs::remove_dir_all(&store).unwrap();
     Told { attempt: "1", ..told() }.finds(0, true);
     assert!(!Path::new(&store).exists());
 }
 
-/// A job begins where nothing lies of another one: neither results nor stores without their ledger.
+/// Row 16: a new job needs a folder without results or stores of another job.
 #[test]
 fn row_16_a_job_begins_where_nothing_lies() {
     let job = Job::new(2, 2);
@@ -440,7 +442,7 @@ fn row_16_a_job_begins_where_nothing_lies() {
     assert!(evaluator.status.code() == Some(6) && said.contains("whose ledger is gone"), "{said}");
 }
 
-/// Workers that end before they begin end the job when the retries are used up, and the coordinator explains
+/// If workers end before they begin, the job ends when its retries are used up, and the coordinator reports
 /// why.
 #[test]
 fn why_workers_end_is_said() {
@@ -454,7 +456,7 @@ fn why_workers_end_is_said() {
     assert!(said.contains("lane 0, attempt 0, ends: ") && said.contains("none.key"), "{said}");
 }
 
-/// The lanes of a job send the bytes that `plan` predicts; flags that do not fit are refused.
+/// The lanes of a job send exactly the bytes of the plan, and flags that do not fit are refused.
 #[test]
 fn jobs_send_what_was_planned() {
     let file = example("millionaires.bwp");

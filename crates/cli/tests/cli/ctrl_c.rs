@@ -1,4 +1,4 @@
-//! Ctrl-C, or worse, at any time: no process stays, and nothing on the disk.
+//! Tests that Ctrl-C or SIGKILL at any time leaves no process and no file.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::parties::Side;
 use super::*;
 
-/// The command lines of all processes that name this path.
+/// Returns the command lines of all processes that contain this path.
 fn processes_about(path: &str) -> Vec<String> {
     let line = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
     let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| line(entry.ok()?));
@@ -18,7 +18,7 @@ fn processes_about(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files_below(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -26,7 +26,7 @@ fn files_below(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The signal goes to the process that the user sees; the two parties are its children.
+/// Row 20: the signal goes to the process that the user started, whose children are the two parties.
 #[test]
 fn row_20_ctrl_c_leaves_no_process_and_no_file() {
     let mut in_time = 0;
@@ -49,11 +49,11 @@ fn row_20_ctrl_c_leaves_no_process_and_no_file() {
             std::thread::sleep(Duration::from_millis(delay));
             let id = child.id().to_string();
             in_time += usize::from(child.try_wait().unwrap().is_none());
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ =
                 std::process::Command::new("kill").args(["-s", signal, &id]).stderr(Stdio::null()).status();
             child.wait().unwrap();
-            // A child sees that its pipe has ended, and ends.
+            // A child notices the end of its pipe, and ends.
             let patience = Instant::now() + Duration::from_secs(20);
             while !processes_about(&program).is_empty() && Instant::now() < patience {
                 std::thread::sleep(Duration::from_millis(20));
@@ -65,7 +65,7 @@ fn row_20_ctrl_c_leaves_no_process_and_no_file() {
     assert!(in_time > 0, "every run had ended before its signal");
 }
 
-/// Processes that wait for somebody, as makers do, and whom nobody calls any more.
+/// Makers without a caller wait forever, so a failing test must kill them.
 #[test]
 fn a_test_that_fails_leaves_no_process() {
     let keys = Keys::new();

@@ -1,10 +1,10 @@
-//! `demo-cheat`, and that no hook for a cheater is part of the command.
+//! Tests `demo-cheat`, and that the command contains no hook for a cheater.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// This tests the program that people use: built by itself, not together with the adversary's crate.
+/// This holds for the command that people install, which is not built together with the adversary's crate.
 #[test]
 fn the_command_has_no_hooks() {
     let hint =
@@ -18,7 +18,7 @@ fn the_command_has_no_hooks() {
     assert_eq!(printed["hooks"], false, "{hint}");
 }
 
-/// The command in a folder of its own, so that nothing is beside it.
+/// Makes the command in a folder of its own.
 fn alone(folder: &Path) -> Command {
     let own = folder.join("brickwork");
     if !own.exists() {

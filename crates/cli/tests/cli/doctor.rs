@@ -1,4 +1,4 @@
-//! `brickwork doctor` and its peer, or the lack of one.
+//! Tests `brickwork doctor`, with and without a peer.
 
 use std::net::TcpListener;
 
@@ -53,7 +53,7 @@ fn doctors_of_different_programs_say_so() {
     }
 }
 
-/// Both use a store, or neither; and it must open.
+/// Either both parties use a store or neither, and the store must open.
 #[test]
 fn doctors_look_at_stores() {
     let keys = Keys::new();
@@ -86,7 +86,7 @@ fn doctors_look_at_stores() {
 fn nobody_and_a_taken_port_are_code_4() {
     let keys = Keys::new();
     let file = example("millionaires.bwp");
-    // Nobody can listen at port 1 without special rights.
+    // Only a privileged process can listen at port 1, so nobody does.
     let output =
         finish(begin(&doctor(&keys, "garbler", &file, &["--connect", "127.0.0.1:1", "--timeout", "1"])));
     assert_eq!((output.status.code(), &object(&output)["error"]["code"]), (Some(4), &Value::from(4)));
@@ -97,7 +97,7 @@ fn nobody_and_a_taken_port_are_code_4() {
     assert!(object(&output)["error"]["hint"].as_str().unwrap().contains("another program listens"));
 }
 
-/// Every kernel of this machine can be asked for, and is used then; another one ends every command at once.
+/// Every kernel of this machine can be chosen and is used then. Any other name ends every command at once.
 #[test]
 fn kernels_are_chosen_by_the_environment() {
     let with_kernel = |arguments: &[&str], kernel: &str| {
@@ -116,7 +116,7 @@ fn kernels_are_chosen_by_the_environment() {
         assert!(available.iter().all(|kernel| text(&refused.stdout).contains(kernel.name())));
     }
 }
-/// The result of a check: whether it is good, and its text.
+/// Returns the result of a check: whether it succeeded, and its text.
 fn finding(output: &Output, name: &str) -> (Option<bool>, String) {
     let checks = object(output)["checks"].clone();
     let check = checks.as_array().unwrap().iter().find(|check| check["name"] == name);
@@ -127,7 +127,7 @@ fn finding(output: &Output, name: &str) -> (Option<bool>, String) {
     )
 }
 
-/// A check that was not requested is no failure; exactly the missing flags are named.
+/// A check that was not requested does not fail, and its text names exactly the missing flags.
 #[test]
 fn what_is_missing_is_named_and_no_failure() {
     let keys = Keys::new();
@@ -145,7 +145,8 @@ fn what_is_missing_is_named_and_no_failure() {
         assert!(ok.is_none() && words == format!("not checked {hint}"), "{words}");
     }
     let some = ["doctor", &file, "--identity", &keys.file("garbler.key"), "--listen", "127.0.0.1:0"];
-    // A check that was asked for and could not be made is no success: a dead port would not be noticed.
+    // A check that was requested and could not be made counts as failed, so that a dead port does not stay
+    // unnoticed.
     let output = run(&[&some[..], &["--json"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
     let asked = |flag: &str, lacks: &str| {
@@ -168,7 +169,7 @@ fn what_is_missing_is_named_and_no_failure() {
     assert_eq!((output.status.code(), finding(&output, "peer").0), (Some(2), Some(false)));
 }
 
-/// An input that the program does not take.
+/// An input that does not fit the program is reported.
 #[test]
 fn an_input_is_held_against_the_program() {
     let file = example("millionaires.bwp");
@@ -188,12 +189,13 @@ fn an_input_is_held_against_the_program() {
     }
 }
 
-/// Each side with its own file and flags: both doctors say the same, and what they call good runs.
+/// Each side has its own file and flags. Both doctors report the same, and a run succeeds exactly if they
+/// find no problem.
 #[test]
 fn cuts_flags_and_files_are_compared() {
     let keys = Keys::new();
     let source = keys.write("a.wir", MAXIMUM.as_bytes());
-    // A program is called after its file.
+    // The folder differs, because a program has the name of its file.
     std::fs::create_dir(keys.file("other")).unwrap();
     let other = keys.write("other/a.wir", format!("{MAXIMUM}\n").as_bytes());
     let compiled = keys.file("a.bwp");
@@ -223,7 +225,7 @@ fn cuts_flags_and_files_are_compared() {
         ([(&compiled, none), (&source, none)], None),
         ([(&source, &["--cut", "given"][..]), (&compiled, none)], None),
         ([(&source, &["--cut", "inline:*"]), (&source, &["--cut", "inline:*"])], None),
-        // Today good, and then the run found out.
+        // The garbler can cut its source, and the evaluator cannot cut a compiled program.
         ([(&source, none), (&compiled, none)], Some("compiled already")),
         ([(&source, &["--cut", "inline:*"]), (&compiled, none)], Some("compiled already")),
         ([(&source, none), (&other, none)], Some("sources differ")),
@@ -247,14 +249,14 @@ fn cuts_flags_and_files_are_compared() {
             }
         }
     }
-    // A doctor visits a waiting garbler, and then the run is done with the same flags.
+    // A doctor visits a waiting garbler, and then a run uses the same flags.
     let flags = ["--cut", "inline:square"];
     let (mut garbler, visit) = meet(["run", "doctor"], [(&source, &flags), (&source, none)]);
     assert_eq!(visit.status.code(), Some(0), "{}", text(&visit.stdout));
     assert!(garbler.try_wait().unwrap().is_none(), "it waits on");
 }
 
-/// Stock is held against what a run takes, on one machine and between two; and looking changes nothing.
+/// The stock is compared with the needs of a run, at one party and between two, and nothing is changed.
 #[test]
 fn stores_are_compared_and_left_alone() {
     let keys = Keys::new();
@@ -311,7 +313,7 @@ fn stores_are_compared_and_left_alone() {
         })
     };
     let before = held();
-    // Alone: what a run takes against what is there.
+    // One party compares the needs of a run with its own stock.
     for (more, code, words) in [
         (&["--executions", "2"][..], 0, "all that this run takes"),
         (&["--executions", "50"], 0, "has 2 executions of it for --security 40"),
@@ -325,7 +327,7 @@ fn stores_are_compared_and_left_alone() {
     let output = finish(with("garbler", "typo", &["--no-top-up"]));
     assert_eq!((output.status.code(), finding(&output, "store").0), (Some(6), Some(false)));
     assert!(!Path::new(&keys.file("typo")).exists());
-    // Together.
+    // Both parties compare their stores.
     for (stores, more, ok, words) in [
         (["g", "e"], &["--no-top-up", "--executions", "2"][..], true, "1 part with the same log"),
         (["g", "other-e"], &[], false, "of pair "),

@@ -1,4 +1,4 @@
-//! The command within another process: another thread may ask it to stop, and then it ends, whatever it is
+//! Tests the commands within another process: if another thread asks one to stop, it ends, whatever it is
 //! doing.
 
 use std::fs::File;
@@ -26,7 +26,7 @@ fn is_stopped(answer: Answer, what: &str) {
     assert_eq!(error["code"], 4, "{what}");
 }
 
-/// Where the program is that compares two numbers.
+/// Writes a program that compares two numbers, and returns its path.
 fn program(folder: &Path) -> String {
     let path = folder.join("p.wir");
     let text = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n\
@@ -35,8 +35,8 @@ fn program(folder: &Path) -> String {
     path.display().to_string()
 }
 
-/// Computations check for a stop before they begin, so an early stop prevents the result: of compiling,
-/// simulating, measuring the machine, planning, and of a run.
+/// Each computation checks for a stop before it begins, so an early stop prevents the result of compiling,
+/// simulating, measuring, planning, and running.
 #[test]
 fn everything_that_computes_looks() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,10 +63,10 @@ fn everything_that_computes_looks() {
     assert!(embedded::simulate(&words(&["simulate", &program]), None, values(), &line).is_ok(), "it is fine");
 }
 
-/// In every protocol a run ends in the phase in which it is asked to, and gives no result.
+/// In every protocol, a run ends in the phase in which it is asked to stop, and gives no result.
 #[test]
 fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
-    // Long enough that somebody who looks sees most phases.
+    // The runs are long enough that the test sees most of their phases.
     let protocols = [
         ("duplo", 2_000),
         ("authenticated", 500),
@@ -96,7 +96,7 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
                 answer
             });
             line.ended();
-            // Not every protocol has every phase, and some are over before anybody looks.
+            // Some protocols lack a phase, and some phases are too short to be seen.
             if answer.is_err() {
                 is_stopped(answer, &format!("{protocol}, {phase}"));
                 stopped += 1;
@@ -106,13 +106,14 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
     }
 }
 
-/// A lane of a job with one partition, whose worker is the garbler's and listens; this process is its peer.
+/// A job with one lane and one partition. Its worker is the garbler's and listens, and this process is the
+/// peer.
 struct OneLane {
     folder: TempDir,
-    /// The task of the worker.
+    /// The flags of the worker.
     flags: Vec<String>,
     program: String,
-    /// The worker's key, and the peer's.
+    /// The keys of the worker and of the peer.
     keys: [Identity; 2],
 }
 
@@ -154,13 +155,13 @@ impl OneLane {
         OneLane { flags: words(&flags.concat()), program: compiled, keys: [here, there], folder }
     }
 
-    /// Meets the worker and cheats. The worker has seen it when this returns, and waits for what is returned
-    /// to be closed.
+    /// Connects to the worker and cheats. When this returns, the worker has detected the cheat, and waits
+    /// until the returned connection is closed.
     fn cheats(&self, address: &str) -> Channel {
         let [here, there] = &self.keys;
         let options = Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
         let mut channel = tls::connect(address, there, here.public_key(), &options).unwrap();
-        // A message that is no greeting. The other one has seen it when it closes its side.
+        // The message is not a greeting. The worker closes its side when it has detected this.
         channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
         assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
         while !matches!(channel.receive_up_to(Tag(1), 1 << 10), Err(brickwork::ProtocolError::Io(_))) {}
@@ -168,8 +169,8 @@ impl OneLane {
     }
 }
 
-/// A worker that has seen its peer cheat says so, also where it is asked to stop before it has closed the
-/// line: nobody can have it forgotten.
+/// A worker that has detected a cheat reports it, even if it is asked to stop before it has closed the
+/// connection.
 #[test]
 fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
     let lane = OneLane::new();
@@ -190,8 +191,8 @@ fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
     assert_eq!(error["code"], 5, "{error}");
 }
 
-/// A worker whose peer cheated reports this before any other work that takes time: if it is killed while it
-/// opens its store once more, because it took too long, the report has arrived.
+/// A worker reports a cheat before any slow work. So the report arrives even if the worker is killed later,
+/// while it opens its store again.
 #[test]
 fn a_worker_says_that_its_peer_cheated_before_it_opens_its_store_again() {
     let lane = OneLane::new();
@@ -199,12 +200,12 @@ fn a_worker_says_that_its_peer_cheated_before_it_opens_its_store_again() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut worker = Child::spawn(brickwork(&arguments).stdin(Stdio::piped()));
     let said: Value = serde_json::from_str(&line(worker.stdout.as_mut().unwrap())).unwrap();
-    // To open the store it reads the key, which does not come: nobody writes into the pipe.
+    // To open the store, the worker reads the key from this pipe, into which nothing is written.
     let key = lane.folder.path().join("store.key");
     std::fs::remove_file(&key).unwrap();
     assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&key).status().unwrap().success());
     drop(lane.cheats(said["listens"].as_str().unwrap()));
-    // A pipe opens at this end if somebody reads at the other one.
+    // Opening this end of the pipe succeeds when the worker has opened the other end.
     let at_once = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let _kept = loop {
         match File::options().write(true).custom_flags(at_once).open(&key) {

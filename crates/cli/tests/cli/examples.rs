@@ -1,11 +1,11 @@
-//! The programs that come with the compiler, and the tables that some of them take.
+//! Tests the programs that come with the compiler, and their tables.
 
 use serde_json::json;
 
 use super::stock::ROLES;
 use super::*;
 
-/// The example programs in a folder: for each one its name and the arguments that run it.
+/// Returns the example programs in a folder, each with the arguments that run it.
 fn written(folder: &str) -> Vec<(String, Vec<String>)> {
     let (human, json) = good(&["examples", "--write", folder]);
     let commands: Vec<Vec<String>> = serde_json::from_value(json["commands"].clone()).expect("command lines");
@@ -51,7 +51,7 @@ fn examples_are_listed_and_written() {
         (&json!([keys.file("new/folder/sha256.wir")]), &json!([]))
     );
 
-    // Files that somebody has changed are not overwritten.
+    // Files that a user has changed are not overwritten.
     let changed = keys.write("new/folder/credit.wir", b"mine");
     bad(&["examples", "credit", "-o", &keys.file("new/folder")], 1, "another file of this name is there");
     assert_eq!(std::fs::read(changed).unwrap(), b"mine");
@@ -60,8 +60,8 @@ fn examples_are_listed_and_written() {
     bad(&["examples", "credit", "-o", &keys.file("garbler.key")], 1, "cannot write");
 }
 
-/// Both parties learn the result of the computation in the clear, and `docs/getting-started/examples.md`
-/// names the right costs.
+/// Both parties learn the same result as in the clear, and `docs/getting-started/examples.md` has the right
+/// costs.
 #[test]
 fn every_example_runs_and_costs_what_its_page_says() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/getting-started/examples.md");
@@ -126,8 +126,8 @@ const SCALED: &str = "
     }
 ";
 
-/// A key that is twice in one's own table is refused before anything is computed, with its rows and without
-/// values; text for a key is refused with what to write instead.
+/// If a key occurs twice in a party's own table, the table is refused before the computation. The error names
+/// the rows, but no value. A text as a key is refused with a hint what to write instead.
 #[test]
 fn keys_are_checked_before_a_table_leaves() {
     let keys = Keys::new();
@@ -158,7 +158,7 @@ fn keys_are_checked_before_a_table_leaves() {
     let (said, info) = good(&["info", &join]);
     assert!(said.contains("amount: uint32}[16]}, 1 029 bits; each key once"), "{said}");
     assert_eq!(info["evaluator_inputs"][0]["rules"], json!(["each key once"]));
-    // The compiled program says so, too.
+    // The compiled program has the same check.
     let compiled = keys.file("join.bwp");
     good(&["compile", &join, "--output", &compiled]);
     bad(&["simulate", &compiled, a, &twice, b, &once], 3, "rows 1 and 3 have the same key");
@@ -184,7 +184,7 @@ fn tables_are_values() {
         "expected an object",
     );
 
-    // A row for each execution.
+    // Each row of the table is the input of an execution.
     let wealth = format!("@{}", keys.write("wealth.csv", b"wealth\n5\n6\n7\n"));
     let run_thrice = [
         "simulate",
@@ -204,7 +204,7 @@ fn tables_are_values() {
         .collect::<Vec<_>>();
     assert_eq!(richer, [0, 0, 1]);
 
-    // A listening party reads its table before it waits.
+    // A listening party reads its table before it waits for the peer.
     let broken = format!("@{}", keys.write("broken.csv", b"price,amount\n199,2\n3,1990\n"));
     let inline = format!("{{\"limit\": 1, \"items\": \"{broken}\"}}");
     let place = "broken.csv: line 3, column 2: amount (uint8): the number does not fit";

@@ -1,8 +1,7 @@
-//! JustGarble on files: from a program to its outputs, and all that is refused on the way.
+//! Tests JustGarble on files: from a program to its outputs, and every refusal.
 
 use super::*;
 
-/// The files of one garbling.
 struct Parts {
     keys: Keys,
 }
@@ -12,7 +11,7 @@ impl Parts {
         self.keys.file(name)
     }
 
-    /// Garbles the millionaires with these flags, and evaluates it for 7 and `evaluator`.
+    /// Garbles the millionaires' program with these flags, and evaluates it for 7 and `evaluator`.
     fn of(flags: &[&str], evaluator: &str) -> Self {
         let parts = Parts { keys: Keys::new() };
         let [f, e, d, c, x, y] = ["f", "e", "d", "c", "x", "y"].map(|name| parts.file(name));
@@ -36,7 +35,7 @@ impl Parts {
     }
 }
 
-/// Runs it once, as it writes files that it does not write twice.
+/// Runs the command only once, because it refuses to write its files a second time.
 fn ok(arguments: &[&str]) -> Value {
     let output = run(&[arguments, &["--json"]].concat());
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stdout));
@@ -105,8 +104,7 @@ fn insecure_schemes_are_refused() {
     assert!([&f, &e, &d].iter().all(|file| !Path::new(file).exists()));
 }
 
-/// Where there is no privacy every command prints this, commands on files too, and the guarantees that remain
-/// hold.
+/// A scheme without privacy prints a warning with every command, and its other guarantees still hold.
 #[test]
 fn what_is_not_private_is_said() {
     let program = example("millionaires.bwp");
@@ -138,7 +136,7 @@ fn what_is_not_private_is_said() {
     }
 }
 
-/// An output that nobody evaluated is told by what the garbler kept, and by that alone.
+/// Forged outputs are detected with the garbler's checking information, and only with it.
 #[test]
 fn forged_outputs_are_told() {
     use brickwork::justgarble::files::{read_outputs, write_outputs};
@@ -155,7 +153,7 @@ fn forged_outputs_are_told() {
     bad(&["decode-garbled", &short, "--decoding", &d], 3, "tokens are given");
 }
 
-/// Nothing is overwritten, and what was begun goes; secrets are for their owner alone.
+/// Nothing is overwritten, incomplete files are removed, and only the owner can read secrets.
 #[test]
 fn files_are_kept_and_private() {
     let parts = Parts::of(&[], "3");
@@ -177,7 +175,7 @@ fn files_are_kept_and_private() {
     }
 }
 
-/// A damaged file of every kind ends in an error that names it, and so do files of two garblings.
+/// A damaged file of each kind gives an error that names the file, and so do files of two garblings.
 #[test]
 fn damaged_and_foreign_files_are_refused() {
     let [parts, others] = [Parts::of(&[], "3"), Parts::of(&[], "3")];
@@ -208,11 +206,12 @@ fn damaged_and_foreign_files_are_refused() {
     bad(&["decode-garbled", &y, "--checking", &others.file("c")], 3, "not of one garbling");
 }
 
-/// Another program is refused, be it of the same widths, wherever values become tokens or bits values.
+/// Another program is refused even if it has the same widths, when values become tokens and when bits become
+/// values.
 #[test]
 fn another_program_is_refused() {
     let keys = Keys::new();
-    // n, m, q, A, B, G, O: of the same two bits one has the conjunction, the other the disjunction.
+    // The bytes are n, m, q, A, B, G, O. One program computes the AND of two bits, and the other the OR.
     let [program, other] = [8, 14].map(|g| keys.write(&format!("{g}.scd"), &[0x97, 2, 1, 1, 0, 1, g, 3]));
     let widths = |file: &str| {
         let (_, info) = good(&["info", file]);
@@ -236,7 +235,7 @@ fn another_program_is_refused() {
     bad(&["decode-garbled", &y, "--decoding", &d, "--map", "in0=garbler"], 2, "--program");
 }
 
-/// SCD files are programs: written of one, mapped, run in the clear, garbled; a topological one is not.
+/// SCD files can be written, mapped, simulated and garbled as programs. Topological circuits cannot.
 #[test]
 fn scd_files_are_programs() {
     let keys = Keys::new();
@@ -270,7 +269,7 @@ fn scd_files_are_programs() {
     bad(&["info", &damaged], 3, "not before it");
 }
 
-/// Protocols garble with half-gates, and say why they do not with what is there for research.
+/// Protocols refuse garbling schemes other than half-gates, and the error explains why.
 #[test]
 fn protocols_refuse_other_schemes() {
     let program = example("millionaires.bwp");

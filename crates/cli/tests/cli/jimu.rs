@@ -1,4 +1,4 @@
-//! JIMU, as users meet it.
+//! Tests JIMU through the command.
 
 use brickwork::circuit::{Party, Program};
 use brickwork::jimu::{self, Unit};
@@ -8,7 +8,8 @@ use super::parties::Side;
 use super::stock::{Parties, ROLES};
 use super::*;
 
-/// Two processes at each level; what each sends is known before, and what is promised covers it.
+/// Two processes run at each security level. The bytes are the predicted ones, and the promise reaches the
+/// level.
 #[test]
 fn jimu_parties_compute_and_say_what_they_promise() {
     let keys = Keys::new();
@@ -67,8 +68,8 @@ fn jimu_parties_compute_and_say_what_they_promise() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; flags that say nothing are refused, stock and a
-/// peer with another protocol, too.
+/// JIMU works in one command for both parties, in `plan` and in `bench protocol`. It refuses flags without
+/// effect, other parameters at the peer, and a peer with another protocol.
 #[test]
 fn jimu_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");
@@ -107,7 +108,7 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let words = "the garbler has --protocol jimu, the evaluator --protocol duplo";
     is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--protocol", "duplo"]), 7, words);
     is_error(&finish(listening), 7, words);
-    // One cuts by gates, the other by components.
+    // One party cuts into gates, and the other into components.
     let flags = ["--protocol", "jimu", "--json", "--timeout", "60", "--cut"];
     let (listening, address) = Side::garbler(&keys).listen(&[&flags[..], &["gates"]].concat());
     let words = "another one; compare";
@@ -115,8 +116,8 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
-/// Two processes make components and gates into one store each, run programs on either, make what is lacking,
-/// and say how what they ran was cut.
+/// Two processes put components and gates into one store, run programs on either, make missing items, and
+/// report the cut of each run.
 #[test]
 fn jimu_parties_run_from_stock() {
     const JIMU: [&str; 2] = ["--protocol", "jimu"];
@@ -134,7 +135,7 @@ fn jimu_parties_run_from_stock() {
     };
     let two = format!("{}=2", parties.file);
     let whole = format!("{bits} inputs, {bits} OTs");
-    // Two of components with their inputs; then of gates alone one, by its component's name.
+    // Stock is made for two runs by components, and then for one run by gates, without inputs.
     let filled = [
         (
             ["--cut", "given"].to_vec(),
@@ -170,7 +171,7 @@ fn jimu_parties_run_from_stock() {
         );
     }
 
-    // Components while they last, if nothing is said.
+    // Without a named cut, components are taken as long as there are some.
     let learned = json!({ "alice": 0, "bob": 1 });
     for (flags, cut, unit) in [
         (&["--no-top-up"][..], "given", Unit::Components),
@@ -190,7 +191,7 @@ fn jimu_parties_run_from_stock() {
             assert_eq!(sent, jimu::cost::script_from_stock(&program, unit, 1, 40).unwrap().sent_bytes(1));
         }
     }
-    // One bucket is left, and no inputs.
+    // One bucket is left, but no inputs.
     for output in parties.both(run(["7", "9"], &["--cut", "given", "--no-top-up"])) {
         is_error(&output, 6, &format!("the program needs {whole} more than there is"));
     }
@@ -215,14 +216,15 @@ fn jimu_parties_run_from_stock() {
     bad(&[&fill[..], &JIMU, &["--cut", "whole"]].concat(), 2, "--cut has no effect with --protocol jimu");
 }
 
-/// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both
-/// ways.
+/// The figures of the paper are measured, without those of many gates. The remaining program runs by gates
+/// and by components.
 #[test]
 fn jimu_figures_are_measured_beside_the_paper() {
     let (said, figures) = good(&["bench", "jimu", "--rounds", "1", "--largest", "5200"]);
     let rows = figures["rows"].as_array().unwrap();
     let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
-    // DES and the Hamming distance, and a single AES twice: more gates than 5 200 have the others.
+    // These are DES, the Hamming distance, and a single AES in both cuts. The others have more than 5 200
+    // gates.
     assert_eq!(of("and_gates"), [2720, 4083, 5120, 5120]);
     assert_eq!(
         (of("cut"), of("slots")),

@@ -1,4 +1,4 @@
-//! The garbled machine: four programs from one stock that was made before any of them was known.
+//! Tests the garbled machine: four programs run on a stock that was made before any of them was written.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ impl Machine {
         path(&self.folder.path().join(name))
     }
 
-    /// Both parties run a program on these inputs, from stock alone; their outputs.
+    /// Both parties run a program on these inputs, from stock only; returns their outputs.
     fn run(&mut self, program: &str, inputs: [Option<&str>; 2]) -> Value {
         self.parties.file = self.file(program);
         let arguments = |role: usize| {
@@ -41,14 +41,14 @@ impl Machine {
         let [garbler, evaluator] = self.parties.good([arguments(0), arguments(1)]);
         for result in [&garbler, &evaluator] {
             assert!(result["made_on_the_spot"].is_null(), "{result}");
-            // How long it took, for docs/guides/machine.md: `--nocapture` shows it.
+            // `--nocapture` shows the times for docs/guides/machine.md.
             eprintln!("{program}: {}", result["phases"]);
         }
         json!([garbler["outputs"]["garbler"], evaluator["outputs"]["evaluator"]])
     }
 }
 
-/// The output of the machine without cryptography for an example.
+/// Runs an example on the machine without cryptography.
 fn in_the_clear(name: &str, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
     let source = fs::read_to_string(example(&format!("machine/{name}.bwa"))).expect("an example");
     Assembly::parse(&source).expect("a program").run(garbler, evaluator)
@@ -60,14 +60,14 @@ fn three_programs_and_a_secret_one_run_from_one_stock() {
     let list = machine.file("stock.toml");
     machine.parties.good(ROLES.map(|role| machine.parties.preprocess(role, &["--list", &list])));
 
-    // Only now anybody writes a program.
+    // The programs are written only after the stock was made.
     for name in ["gcd", "lookup", "score"] {
         let source = example(&format!("machine/{name}.bwa"));
         good(&["assemble", &source, "-o", &machine.file(&format!("{name}.bwp"))]);
     }
     assert_eq!(machine.run("gcd.bwp", [Some("84"), Some("105")]), json!([21, 21]));
     assert_eq!(in_the_clear("gcd", &[84], &[105]), [[21]]);
-    // Numbers that are not of the kind that the program takes give no divisor that looks like one.
+    // Numbers that the program does not support give no plausible divisor.
     for (number, odd, divisor) in
         [(255, 85, 85), (0, 7, 7), (84, 1, 1), (84, 106, 0), (84, 0, 0), (256, 3, 0), (9, 261, 0)]
     {
@@ -86,7 +86,7 @@ fn three_programs_and_a_secret_one_run_from_one_stock() {
     assert_eq!(in_the_clear("score", &weights, &marks), [[1]], "the score is 157");
     assert_eq!(reached, json!([1, 1]));
 
-    // The garbler's own program. The evaluator assembles the program itself, with the same result.
+    // The garbler has a secret program. The evaluator assembles the program itself, with the same result.
     let (secret, known) = (machine.file("tariff.bwp"), machine.file("interface.bwp"));
     let input = machine.file("tariff.json");
     let role = ["--secret-program", "garbler"];

@@ -1,4 +1,4 @@
-//! The command as its users meet it: another process, exit codes, stdout and stderr.
+//! Tests the command as users run it: as another process, with its exit code, stdout and stderr.
 
 mod bench;
 mod child;
@@ -42,7 +42,7 @@ use tempfile::TempDir;
 
 use child::Child;
 
-/// The command with these arguments.
+/// Returns the command with these arguments.
 fn brickwork(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brickwork"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -50,8 +50,8 @@ fn brickwork(arguments: &[&str]) -> Command {
     command
 }
 
-/// A folder of caches with constants that are always the same: what is predicted, and which cut is taken for
-/// it, depends neither on what the machine did when it was measured nor on the user's own folder.
+/// Returns a cache folder with constants that are always the same. So predictions and chosen cuts depend
+/// neither on the load of the machine nor on the user's own folder.
 fn caches() -> &'static Path {
     static FOLDER: OnceLock<&Path> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -69,8 +69,8 @@ fn run(arguments: &[&str]) -> Output {
     brickwork(arguments).output().expect("the command starts")
 }
 
-/// Runs it twice, as text and as JSON; it must succeed, and print what the schema describes. Returns the text
-/// and the JSON object.
+/// Runs the command twice, with text and with JSON output. Both must succeed, and the JSON must fit the
+/// schema. Returns the text and the JSON object.
 fn good(arguments: &[&str]) -> (String, Value) {
     let human = run(arguments);
     assert_eq!(human.status.code(), Some(0), "{arguments:?}: {}", text(&human.stderr));
@@ -81,7 +81,8 @@ fn good(arguments: &[&str]) -> (String, Value) {
     (text(&human.stdout), json)
 }
 
-/// Runs it in both forms; it must fail with this code, say so in each, and hold `words` in its message.
+/// Runs the command with text and with JSON output. Both must fail with this code, and with a message that
+/// contains `words`.
 fn bad(arguments: &[&str], code: i32, words: &str) {
     let human = run(arguments);
     let stderr = text(&human.stderr);
@@ -111,7 +112,7 @@ fn components_of(report: &Value) -> Vec<&Value> {
     batches.iter().filter(|batch| batch["kind"] == "component").collect()
 }
 
-/// The one JSON object on stdout.
+/// Returns the only JSON object on stdout.
 fn object(output: &Output) -> Value {
     let stdout = text(&output.stdout);
     assert_eq!(stdout.lines().count(), 1, "one line: {stdout} {}", text(&output.stderr));
@@ -122,7 +123,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file of the project's examples.
+/// Returns the path of an example file.
 fn example(name: &str) -> String {
     path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name))
 }
@@ -131,7 +132,7 @@ fn path(path: &Path) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// Starts it in the background.
+/// Starts the command in the background.
 fn start(arguments: &[&str]) -> Child {
     Child::spawn(&mut brickwork(arguments))
 }
@@ -140,7 +141,7 @@ fn finish(child: Child) -> Output {
     child.wait_with_output()
 }
 
-/// Where a listening command says that it waits.
+/// Returns the address that a listening command prints.
 fn address(child: &mut Child) -> String {
     let stderr = child.stderr.as_mut().expect("a pipe");
     let mut said = Vec::new();
@@ -154,7 +155,7 @@ fn address(child: &mut Child) -> String {
     }
 }
 
-/// One line, read byte by byte, so that the rest stays in the pipe.
+/// Reads a line byte by byte, so that the rest stays in the pipe.
 fn line(pipe: &mut impl Read) -> String {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while pipe.read(&mut byte).expect("a byte") == 1 && byte != *b"\n" {
@@ -163,7 +164,7 @@ fn line(pipe: &mut impl Read) -> String {
     text(&line)
 }
 
-/// A folder with two key pairs.
+/// A folder with the keys of both parties.
 struct Keys {
     folder: TempDir,
     garbler: String,
@@ -185,7 +186,7 @@ impl Keys {
         path(&self.folder.path().join(name))
     }
 
-    /// Writes a file for its owner alone.
+    /// Writes a file that only its owner can read.
     fn write(&self, name: &str, content: &[u8]) -> String {
         let file = self.file(name);
         std::fs::write(&file, content).expect("a file");
@@ -194,8 +195,8 @@ impl Keys {
     }
 }
 
-/// The signal of Ctrl-C, or SIGTERM if these tests run in the background of a script: there SIGINT is
-/// ignored, by children as well.
+/// Returns the signal of Ctrl-C. If the tests run in the background of a script, where SIGINT is ignored, it
+/// is SIGTERM.
 #[cfg(unix)]
 fn interrupt() -> &'static str {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -210,7 +211,7 @@ fn private(path: &str) {
     set_mode(path, 0o600);
 }
 
-/// Sets the permissions of a file, where the system knows any.
+/// Sets the permissions of a file, if the system has any.
 fn set_mode(path: &str, mode: u32) {
     #[cfg(unix)]
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("permissions");

@@ -1,6 +1,5 @@
-//! `brickwork maker`: two parties, each of which has a coordinator and makers as separate processes; any of
-//! them may be killed with `kill -9` at any moment, and a process that is not a maker of the party is
-//! refused.
+//! Tests `brickwork maker`: each party has a coordinator and makers as separate processes. Any of them may be
+//! killed at any time, and a process that is not a maker of the party is refused.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -12,15 +11,15 @@ use super::stock::{Parties, ROLES, finish_within};
 use super::workers::{EXECUTIONS, by_three_workers, run_all, verified};
 use super::*;
 
-/// Makers of a party; the third worker is a thread of its coordinator.
+/// The number of makers of a party. The third worker is a thread of its coordinator.
 const MAKERS: usize = 2;
 
-/// Makes a key, and returns what its public one is.
+/// Makes a key, and returns its public part.
 fn key(parties: &Parties, name: &str) -> String {
     text(&run(&["keygen", "-o", &parties.keys().file(name)]).stdout).trim_end().to_owned()
 }
 
-/// Returns a port that nobody has, and that the system gives nobody who lets it choose.
+/// Returns a free port that the system does not give to a process that asks for any port.
 fn free() -> String {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;
@@ -29,11 +28,11 @@ fn free() -> String {
     format!("127.0.0.1:{port}")
 }
 
-/// A maker that waits: the process, and what its coordinator is told of it.
+/// A waiting maker: its process, and the data that its coordinator needs.
 struct Waiting {
     child: Child,
     flag: String,
-    /// Where the peer's worker comes to.
+    /// The address for the peer's worker.
     peer_listen: Option<String>,
 }
 
@@ -49,7 +48,7 @@ fn maker(parties: &Parties, role: &str, name: &str, more: &[&str]) -> Waiting {
         }
     };
     let party = if role == "garbler" { &parties.keys().garbler } else { &parties.keys().evaluator };
-    // The garbler listens for its peer, and so do its makers.
+    // The garbler's makers also listen for the peer's workers.
     let peer_listen = (role == "garbler").then(free);
     let own = ["maker", "--listen", "127.0.0.1:0", "--identity", &path, "--party", party, "--json"];
     let listens = peer_listen.iter().flat_map(|address| ["--peer-listen", address]);
@@ -58,7 +57,7 @@ fn maker(parties: &Parties, role: &str, name: &str, more: &[&str]) -> Waiting {
     Waiting { child, flag, peer_listen }
 }
 
-/// All processes that make stock: the coordinators, the garbler's first, and each party's makers.
+/// All processes that make stock: the coordinators, with the garbler's first, and each party's makers.
 struct Making {
     coordinators: [Child; 2],
     makers: [Vec<Child>; 2],
@@ -87,7 +86,7 @@ fn making(parties: &Parties, timeout: &str) -> Making {
     Making { coordinators: [first, second], makers: [children(garblers), children(evaluators)] }
 }
 
-/// All of them end well, and each maker has a share of each step.
+/// Checks that all processes succeed, and that each maker has a share of each step.
 fn all_good(making: Making) -> [Value; 2] {
     let good = |child| {
         let (output, waited) = finish_within(child, Duration::from_secs(120));
@@ -128,12 +127,12 @@ fn row_16_makers_make_what_one_run_takes() {
     assert_eq!(own.len(), 4, "of two steps: {own:?}");
 }
 
-/// How often a process is killed.
+/// The number of times that a process is killed.
 const KILLS: u32 = 6;
 
-/// Row 21: any process is killed while all make stock. A part of the store is burned only with an entry that
-/// gives the reason, either by the party whose process was killed or by its peer, whose log then differs; the
-/// same commands make the part anew.
+/// Row 21: any process is killed while all make stock. If a part of a store is burned, the log has the
+/// reason: the party's own process was killed, or the peer's log differs. The same commands then make the
+/// part again.
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_of_makers_and_coordinators() {
@@ -150,15 +149,15 @@ fn row_21_kill_9_of_makers_and_coordinators() {
         let victim = if which < MAKERS { &mut makers[role][which] } else { &mut coordinators[role] };
         victim.kill().expect("a signal");
         let ended = coordinators.map(|child| finish_within(child, Duration::from_secs(30)));
-        // Their coordinators are gone, so these makers notice it at once; makers without a call wait for the
-        // whole timeout.
+        // Makers whose coordinator is gone notice it at once. Makers without a caller wait for the whole
+        // timeout.
         let patience = Duration::from_secs(10);
         let makers =
             makers.map(|all| all.into_iter().map(|child| finish_within(child, patience)).collect::<Vec<_>>());
         let all = || ended.iter().chain(makers.iter().flatten());
         for (output, waited) in all() {
             let code = output.status.code();
-            // It was killed, or is done, or sees a line go; or nobody has called.
+            // The process was killed, succeeded, or lost a connection; or it never had a caller.
             let known = [None, Some(0), Some(4), Some(6)].contains(&code);
             let called = text(&output.stderr).contains("called by the party");
             assert!(known && !(*waited && called), "{code:?} {output:?}");
@@ -184,8 +183,7 @@ fn row_21_kill_9_of_makers_and_coordinators() {
     assert!(in_time >= KILLS, "{in_time} of {tries} were killed in time");
     println!("counted: {in_time} of {tries} kills in time, {burned} times a burned part was seen");
     parties.forgive();
-    // The epoch that the last kill has burned at one party is burned at the other when they meet, and the
-    // meeting ends with an error.
+    // In the next connection, the party that was not killed burns the epoch, too, and the command fails.
     let component = format!("{}=1", parties.file);
     let met = parties.both(ROLES.map(|role| parties.preprocess(role, &["--component", &component])));
     assert!(met.iter().all(|output| [Some(0), Some(6)].contains(&output.status.code())), "{met:?}");
@@ -193,8 +191,9 @@ fn row_21_kill_9_of_makers_and_coordinators() {
     run_all(&parties);
 }
 
-/// Row 24: a process that is not a maker of this party is refused before it is told anything: the peer, the
-/// party itself, a maker that connects twice, one that works for another party or holds another key.
+/// Row 24: a process that is not a maker of this party is refused before it gets any data. The cases are the
+/// peer, the party itself, a maker that is named twice, a maker of another party, and a maker with another
+/// key.
 #[test]
 fn row_24_strangers_are_no_makers() {
     let parties = Parties::new("millionaires.bwp");
@@ -219,7 +218,7 @@ fn row_24_strangers_are_no_makers() {
         let all = arguments.iter().map(String::as_str).chain(["--listen", "127.0.0.1:0"]);
         is_error(&run(&all.collect::<Vec<_>>()), 2, words);
     }
-    // One works for the peer, and one has another key than it claims.
+    // The first maker works for the peer, and the second has another key than the command expects.
     let mut of_peer = maker(&parties, "evaluator", "0", &[]);
     let mut ours = maker(&parties, "garbler", "0", &[]);
     let (address, _) = ours.flag.split_once('=').expect("a flag");
@@ -231,7 +230,7 @@ fn row_24_strangers_are_no_makers() {
             assert!(parties.ls(role)["epochs"].as_array().expect("epochs").is_empty());
         }
     }
-    // They go on waiting for their party.
+    // Both makers still wait for their party.
     for waiting in [&mut of_peer, &mut ours] {
         assert!(waiting.child.try_wait().expect("a state").is_none());
     }

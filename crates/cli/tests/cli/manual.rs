@@ -1,10 +1,10 @@
-//! Completions, manual pages, and that the system's errors are in words.
+//! Tests completions, manual pages, and the texts for errors of the system.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// The flags that a text names.
+/// Returns the flags in a text.
 fn flags(text: &str) -> BTreeSet<String> {
     let word = |word: &str| {
         let end = word.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(word.len());
@@ -32,14 +32,14 @@ fn shells_complete_every_command_and_flag() {
         for command in commands() {
             assert!(script.contains(&command), "{shell}: {command}");
         }
-        // fish writes flags without their dashes.
+        // The script for fish has flags without dashes.
         for flag in flags(&text(&run(&["garbler", "--help"]).stdout)) {
             assert!(script.contains(flag.trim_start_matches('-')), "{shell}: {flag}");
         }
     }
     bad(&["completions", "no-shell"], 2, "no-shell");
 
-    // A shell itself completes with it, if there is one.
+    // If bash is installed, it completes a command with the script.
     let line =
         "COMP_WORDS=(brickwork st); COMP_CWORD=1; _brickwork brickwork st brickwork; echo ${COMPREPLY[*]}";
     let script = format!("{}\n{line}", text(&run(&["completions", "bash"]).stdout));

@@ -1,4 +1,4 @@
-//! Commands that need no peer.
+//! Tests commands that need no peer.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -32,7 +32,7 @@ fn info_shows_ports_components_and_wires() {
     let (human, json) = good(&["info", &example("millionaires.bwp"), "--wires"]);
     assert!(!short.contains("wires 32-63") && short.contains("--wires"), "{short}");
     assert!(human.starts_with(short.split("\n--wires").next().unwrap()), "{human}");
-    // A type stands there in full, however long it is.
+    // A type is printed completely, however long it is.
     let keys = Keys::new();
     let fields: String = (0..40).map(|k| format!(" byte field_{k};")).collect();
     let source = format!(
@@ -59,10 +59,11 @@ fn info_shows_ports_components_and_wires() {
     assert_eq!(json["digest"].as_str().unwrap().len(), 64);
 }
 
-/// `in0` XOR `in2` is given to both, `in1` counts for nothing.
+/// A circuit that gives `in0` XOR `in2` to both parties and ignores `in1`.
 const THREE_INPUTS: &[u8] = b"1 4\n3 1 1 1\n1 1\n\n2 1 0 2 3 XOR\n";
 
-/// Nothing is written half, over its own source under whatever name, or to a file called "-".
+/// A file is written completely or not at all, never over the command's own source, and never under the name
+/// "-".
 #[test]
 #[cfg(unix)]
 fn outputs_are_whole_files_of_their_own() {
@@ -85,7 +86,7 @@ fn outputs_are_whole_files_of_their_own() {
     bad(&["compile", &program, "--emit", "bristol", "-o", "-"], 2, "- names no file");
     bad(&["keygen", "-o", "-"], 2, "- names no file");
 
-    // The old file stays: the new one, of megabytes, is larger than the limit of files.
+    // The new file exceeds the limit, so the old one stays.
     let output = keys.write("p.txt", b"before");
     let script = "ulimit -f 8; exec \"$0\" compile \"$1\" --emit bristol -o \"$2\"";
     let mut shell = Command::new("sh");
@@ -99,7 +100,7 @@ fn outputs_are_whole_files_of_their_own() {
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tmp"));
     assert_eq!(left.count(), 0);
 
-    // A link leads to the file that is written, which keeps its permissions; a device stays one.
+    // If the output is a link, its target is written and keeps its permissions. A device stays a device.
     private(&output);
     std::os::unix::fs::symlink(&output, folder.join("link.txt")).unwrap();
     good(&["compile", &program, "--emit", "bristol", "-o", &keys.file("link.txt")]);
@@ -111,8 +112,8 @@ fn outputs_are_whole_files_of_their_own() {
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
-/// A prediction takes no time and memory of its own: many executions can be planned at once, and more than
-/// fit are refused.
+/// A plan's own time and memory do not grow with the number of executions, and too many executions are
+/// refused.
 #[test]
 fn plans_of_many_executions() {
     let most = u32::MAX.to_string();
@@ -192,8 +193,8 @@ const LARGER: &str = "
     function void main() { output1 = larger(input1, input2); }
 ";
 
-/// The formats of circuits do not contain which party learns an output: the command prints this, and the
-/// digest of the file.
+/// Circuit formats do not contain which party learns an output, so the command prints this with the digest of
+/// the written file.
 #[test]
 fn a_conversion_says_which_outputs_are_shown_to_both() {
     let keys = Keys::new();
@@ -230,7 +231,7 @@ fn sources_are_compiled_and_converted() {
     let inlined = good(&["compile", &source, "--inline", "larger", "-o", &keys.file("inlined.bwp")]).1;
     assert_ne!(inlined["digest"], json["digest"]);
     bad(&["compile", &keys.file("larger.bwp")], 2, "overwritten");
-    // A compiled program in one piece keeps its types and names; other cuts need the source.
+    // A compiled program in one piece keeps its types and names. Other cuts need the source.
     let (compiled, whole) = (keys.file("larger.bwp"), keys.file("whole.bwp"));
     let in_one = good(&["compile", &compiled, "--cut", "whole", "-o", &whole]).1;
     assert_eq!((&in_one["slots"], &in_one["components"][0]["slots"]), (&1.into(), &1.into()));
@@ -284,7 +285,7 @@ fn compile_describes_its_program_to_machines() {
     );
     assert_eq!(json["wires"].as_u64().unwrap(), 20 + 8 + sum("outputs"));
     assert!(json["and_depth"].as_u64().unwrap() >= 14, "{json}");
-    // The wire of each bit.
+    // The map must show the wire of each bit.
     assert_eq!(json["garbler_inputs"][0]["width"], 20);
     let wires = |map: &str| -> Vec<(String, u64, u64)> {
         let text = |r: &serde_json::Value| {
@@ -301,7 +302,7 @@ fn compile_describes_its_program_to_machines() {
         wires("output_map").contains(&("evaluator output2.b[0..2]".into(), 20, 8)),
         "the second half of b is input2: {json}"
     );
-    // The warnings, with their places.
+    // The warnings must have their positions.
     let warning = |code: &str| {
         json["warnings"].as_array().unwrap().iter().find(|w| w["code"] == code).cloned().unwrap()
     };
@@ -370,7 +371,7 @@ fn bad_inputs_and_files_are_code_3() {
     bad(&["info", &keys.write("flipped.bwp", &flipped)], 3, "damaged");
 }
 
-/// A secret must not come back in a message that ends in a log.
+/// Messages must not repeat a secret input, because they may be written to a log.
 #[test]
 fn messages_do_not_repeat_inputs() {
     for secret in
@@ -413,7 +414,7 @@ fn the_doctor_names_every_problem() {
     for name in ["identity", "peer", "program", "input", "kernel", "parameters", "memory"] {
         assert!(human.contains(&format!("ok           {name}: ")), "{human}");
     }
-    // Checks that were not requested are skipped: a store, and the connection.
+    // The checks of the store and of the connection were not requested.
     let checks = json["checks"].as_array().unwrap();
     let open: Vec<_> =
         checks.iter().filter(|check| check["ok"] != true).map(|check| &check["name"]).collect();

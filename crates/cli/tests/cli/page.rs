@@ -1,8 +1,8 @@
-//! `--report`: pages about what was done.
+//! Tests the pages of `--report`.
 
 use super::*;
 
-/// Asserts that these numbers of the record are on the page, exactly.
+/// Asserts that the page contains exactly these numbers of the record.
 fn has(html: &str, record: &Value, fields: &[&str]) {
     let mut open: Vec<&Value> = fields.iter().map(|field| &record[field]).collect();
     let mut seen = 0;
@@ -40,7 +40,7 @@ fn runs_and_plans_have_pages() {
         let html = written(&page);
         has(&html, &record, &["phases", "predicted", "promise", "and_gates"]);
         assert!(html.contains("Timeline") && html.contains("Solderings"), "{protocol}");
-        // Inputs are never there, and outputs were not asked for.
+        // A page never contains inputs, and here no outputs were requested.
         assert!(!html.contains("91827364") && !html.contains("Outputs"), "{protocol}");
         #[cfg(unix)]
         {
@@ -63,7 +63,7 @@ fn runs_and_plans_have_pages() {
     has(&written(&page), &record, &["rows", "rounds", "threads"]);
 }
 
-/// The result of a party is on its page; a cut that the garbler chose is that of the page's program.
+/// A party's result is on its page. If the garbler chose a cut, the page shows the program in this cut.
 #[test]
 fn parties_have_pages() {
     let keys = Keys::new();
@@ -91,7 +91,7 @@ fn parties_have_pages() {
     }
 }
 
-/// A page that cannot be written is reported before the work; and a failed command leaves no page.
+/// If a page cannot be written, this is reported before the work. A failed command leaves no page.
 #[test]
 fn a_page_that_cannot_be_written_is_an_error_at_once() {
     let folder = TempDir::new().expect("a folder");

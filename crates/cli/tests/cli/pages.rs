@@ -1,8 +1,8 @@
-//! The commands that pages show are commands that `brickwork` knows.
+//! Tests that `brickwork` knows the commands in the documentation.
 
 use super::*;
 
-/// Returns the pages of the project: the README, and all below `docs`.
+/// Returns the pages of the project: the README, and all files below `docs`.
 fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut found, mut open) = (vec![root.join("README.md")], vec![root.join("docs")]);
@@ -20,8 +20,8 @@ fn pages() -> Vec<(String, String)> {
     found.iter().map(|page| (path(page), read(page))).collect()
 }
 
-/// Returns the words behind `brickwork` of each command that a page shows between fences: behind a prompt,
-/// and without a comment. A line that ends in a backslash goes on.
+/// Returns the arguments of each `brickwork` command in a fenced block, with or without a prompt, and without
+/// comments. A line that ends in a backslash continues on the next one.
 fn commands(page: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (place, block) in page.split("\n```").enumerate() {
@@ -43,8 +43,8 @@ fn commands(page: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The command knows all flags of each command that a page shows: it answers `--help` at the end, which it
-/// only does where it knows the words before.
+/// The command knows all flags in each command of a page: with `--help` at the end, it prints its help only
+/// if it knows the flags before.
 #[test]
 fn commands_of_the_pages_are_known() {
     let (mut wrong, mut checked) = (Vec::new(), 0);
@@ -52,7 +52,7 @@ fn commands_of_the_pages_are_known() {
         for words in commands(&text) {
             let words: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
             let output = run(&words);
-            // Files that a page speaks of are not here.
+            // The files that pages mention do not exist here.
             let said = super::text(&output.stderr);
             if output.status.code() != Some(0) && !said.contains("there is no such file") {
                 wrong.push(format!("{page}: {words:?}: {said}"));
@@ -73,8 +73,8 @@ fn commands_are_found() {
     assert_eq!(run(&["run", "--no-such-flag", "--help"]).status.code(), Some(2));
 }
 
-/// The README's first two commands do everything: the first one runs a program on real inputs, and prints
-/// what the README shows, but for the numbers; the second one runs all tests.
+/// The README's first command runs a program on real inputs, and prints what the README shows, except for the
+/// numbers. The second command runs all tests.
 #[test]
 fn the_readme_shows_what_a_run_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,4 +1,5 @@
-//! `garbler`, `evaluator` and `run`: whole computations, and what can go wrong between two parties.
+//! Tests `garbler`, `evaluator` and `run`: whole computations, and everything that can go wrong between two
+//! parties.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The arguments of a party: its role, its own and the other's key, its input, and `more`.
+/// A party in a test: both parties' keys, its role, its program file and its input.
 pub struct Side<'k> {
     pub keys: &'k Keys,
     pub role: &'static str,
@@ -50,7 +51,7 @@ impl<'k> Side<'k> {
         start(&self.arguments(more).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Starts it as the listening side; also where it listens.
+    /// Starts the party as the listening side. Returns the process and its address.
     pub fn listen(&self, more: &[&str]) -> (Child, String) {
         let mut child = self.start(&[&["--listen", "127.0.0.1:0"], more].concat());
         let address = address(&mut child);
@@ -70,7 +71,7 @@ fn check_result(output: &Output, role: &str) {
     check_ran(output, role, "authenticated", &["setup", "preprocess", "build", "evaluate", "decode"]);
 }
 
-/// A run by this protocol, which has these phases.
+/// Checks that a run succeeded by this protocol, which has these phases.
 fn check_ran(output: &Output, role: &str, protocol: &str, phases: &[&str]) {
     let json = object(output);
     assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
@@ -85,15 +86,15 @@ fn check_ran(output: &Output, role: &str, protocol: &str, phases: &[&str]) {
     assert_eq!(names, phases);
 }
 
-/// The evaluator refuses what is proposed to it if it would take too much memory.
+/// The evaluator refuses a proposal that would take too much memory.
 #[test]
 fn an_evaluator_has_limits() {
     let keys = Keys::new();
     let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
-    // The garbler takes the evaluator's protocol, and proposes again.
+    // The garbler takes the protocol that the evaluator accepts, and makes a new proposal for it.
     let flags = ["--json", "--max-ram", "1MiB", "--protocol", "duplo"];
     is_error(&Side::evaluator(&keys).connect(&address, &flags), 7, "memory");
-    // Both are told.
+    // Both parties report the same reason.
     is_error(&finish(listening), 7, "memory at the evaluator");
 }
 
@@ -110,7 +111,7 @@ pub const MAXIMUM: &str = "
     function void main() { byte m = larger(square(input1), square(input2)); output1 = m; output2 = m; }
 ";
 
-/// The garbler proposes a cut, and the evaluator makes it of its own file, or refuses it.
+/// The garbler proposes a cut. The evaluator makes the same cut of its own file, or refuses it.
 #[test]
 fn a_cut_is_proposed_and_made_by_both() {
     let keys = Keys::new();
@@ -167,7 +168,8 @@ fn two_parties_compute_whoever_listens() {
         let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
         check_result(&second.connect(&address, &["--json", "--timeout", "60"]), second.role);
         check_result(&finish(listening), first.role);
-        // A flag that only one protocol takes leaves that one, which the other party then takes, too.
+        // If only one protocol has an effect for a flag, this party accepts only that protocol, so both run
+        // it.
         let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
         let connected = second.connect(&address, &["--json", "--lanes", "2", "--timeout", "60"]);
         for (output, role) in [(connected, second.role), (finish(listening), first.role)] {
@@ -177,8 +179,8 @@ fn two_parties_compute_whoever_listens() {
     }
 }
 
-/// Recovering a cheating garbler's input may depend on the evaluator's own input. So no output shows it, and
-/// a note is only written if the evaluator's user asks for it, and then in every run.
+/// Recovering a cheating garbler's input may depend on the evaluator's own input. So no output shows it. A
+/// note is written only if the evaluator's user asks for it, and then in every run.
 #[test]
 fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
     let keys = Keys::new();
@@ -197,12 +199,12 @@ fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
     }
     assert_eq!(notes().len(), 1);
     assert_eq!((&notes()[0]["recovered"], &notes()[0]["garbler"]), (&json!(0), &json!(keys.garbler)));
-    // `run` hands it to its evaluator; without the flag nothing is noted.
+    // `run` passes the file to its evaluator. Without the flag no note is written.
     let file = example("millionaires.bwp");
     let both = ["run", &file, "--garbler", "5", "--evaluator", "6"];
     let (human, json) = good(&[&both[..], &["--audit", &audit]].concat());
     assert!(!human.contains("recover") && !json.to_string().contains("recover"), "{human} {json}");
-    // Run in both forms of its output.
+    // `good` runs the command twice, so there are two more notes.
     assert_eq!(notes().len(), 3);
     good(&both);
     assert_eq!(notes().len(), 3);
@@ -268,7 +270,7 @@ fn strangers_are_refused_and_the_listener_waits_on() {
     let (listening, address) = Side::garbler(&keys).listen(&["--json", "--timeout", "60"]);
     let _silent = TcpStream::connect(&address).unwrap();
     TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    // A stranger's key, and a peer that expects another key.
+    // The first key belongs to a stranger; in the second case the peer expects another key.
     let (wrong, unknown) = (keys.file("evaluator.key"), stranger.file("evaluator.key"));
     for (identity, peer) in [(&unknown, &keys.garbler), (&wrong, &stranger.garbler)] {
         let file = example("millionaires.bwp");
@@ -286,7 +288,8 @@ fn strangers_are_refused_and_the_listener_waits_on() {
         ];
         bad(&fixed, 4, "key");
     }
-    // A crowd does not fill the log: so many are told of in a minute, and the others are counted.
+    // Many refused connections do not fill the log: only some per minute have a line, and the others are
+    // counted.
     for _ in 0..40 {
         TcpStream::connect(&address).unwrap().write_all(b"rubbish").unwrap();
     }
@@ -320,8 +323,9 @@ fn what_differs_is_code_7_on_both_sides() {
     is_error(&finish(listening), 7, "security");
 }
 
-/// A listener that is to keep waiting does so whatever comes: a visit, another program, other flags, another
-/// cut, the same role, a version of its own; each is told why. Then the peer runs, and that ends it.
+/// With `--keep` a listener refuses visits of peers that do not fit and waits on: another program, other
+/// flags, another cut, or the same role. Each peer gets the reason. Then a peer fits, and the listener ends
+/// with this run.
 #[test]
 fn a_kept_listener_waits_for_the_peer_that_fits() {
     let keys = Keys::new();
@@ -344,7 +348,7 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
         let other = Side { keys: &keys, role: second.role, file: source, input: "7" };
         is_error(&other.connect(&address, &["--json"]), 7, "different programs");
         let mut arguments = first.arguments(&["--connect", &address, "--json"]);
-        // The same role with the other one's key.
+        // The same role, with the other party's key.
         let own = ["--identity", "--peer"].map(|flag| arguments.iter().position(|a| a == flag).unwrap() + 1);
         let honest = second.arguments(&[]);
         own.into_iter().for_each(|place| arguments[place] = honest[place].clone());
@@ -365,7 +369,7 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
             }
             assert!(!log.contains('\u{1b}'), "no colours: {log}");
         }
-        // Times, in the order of the lines; and the file knows what stderr's reader was told otherwise.
+        // The lines have times and are in order, and the file also has what stderr got in another form.
         assert!(file.contains("waiting for the peer at"), "{file}");
         let times: Vec<&str> = file.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
         assert!(times.iter().all(|time| time.len() > 19 && time.ends_with('Z')), "{file}");
@@ -374,8 +378,8 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
     garbler.bad(&["--keep", "--connect", "127.0.0.1:1"], 2, "--keep");
 }
 
-/// Without --keep the first peer that does not fit ends it; and with it one that cheats, or that leaves when
-/// the run has begun.
+/// Without `--keep`, the first peer that does not fit ends the listener. With it, a peer that cheats or
+/// leaves during a run ends it, too.
 #[test]
 fn a_kept_listener_does_not_begin_twice() {
     let keys = Keys::new();
@@ -389,7 +393,7 @@ fn a_kept_listener_does_not_begin_twice() {
     is_error(&finish(listening), 4, "closed the connection");
 }
 
-/// Tables of phases are for those who want them; the result and the promise are for all.
+/// `--quiet` leaves out the tables of phases, but not the result and the promise.
 #[test]
 fn quiet_leaves_the_tables_of_phases_out() {
     let file = example("millionaires.bwp");
@@ -426,16 +430,16 @@ fn two_garblers_do_not_get_along() {
 #[test]
 fn no_peer_and_no_port_are_code_4() {
     let keys = Keys::new();
-    // Nobody can listen at port 1 without special rights.
+    // Only a privileged process can listen at port 1, so nobody does.
     Side::garbler(&keys).bad(&["--connect", "127.0.0.1:1", "--timeout", "1"], 4, "no connection");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     Side::garbler(&keys).bad(&["--listen", &address], 4, "cannot listen");
-    // Somebody is there and never says anything.
+    // A process listens at this address and never sends anything.
     Side::evaluator(&keys).bad(&["--connect", &address, "--timeout", "1"], 4, "no connection");
 }
 
-/// An evaluator that the test plays itself: it has the right key and is connected.
+/// An evaluator that the test plays. It has the right key and is connected.
 fn puppet(keys: &Keys, address: &str) -> Channel {
     let identity = Identity::from_pem(&std::fs::read_to_string(keys.file("evaluator.key")).unwrap()).unwrap();
     let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
@@ -518,11 +522,11 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
     );
 }
 
-/// The processes of both parties end when the one that started them is killed.
+/// The processes of both parties end when the process that started them is killed.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_child_outlives_its_parent() {
-    /// The parent and the state of a process, if it is there.
+    /// Returns the parent and the state of a process, if it exists.
     fn process(id: &str) -> Option<(u32, String)> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         let mut words = stat.rsplit_once(") ")?.1.split(' ');
@@ -541,7 +545,7 @@ fn no_child_outlives_its_parent() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     };
-    // So slow a line that both wait for each other meanwhile.
+    // The network is so slow that both parties wait for each other during the test.
     let (file, slow) = (example("millionaires.bwp"), ["--rtt", "50s", "--timeout", "1000"]);
     let fixed = [&["run", &file, "--garbler", "5", "--evaluator", "6"], &slow[..]].concat();
     let mut parent = Child::spawn(&mut brickwork(&fixed));
@@ -550,11 +554,11 @@ fn no_child_outlives_its_parent() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait(&|| children.iter().all(|id| process(id).is_none_or(|(_, state)| state == "Z")));
-    // Nobody else calls such a process.
+    // Users cannot start such a process.
     bad(&["child"], 2, "is for `brickwork run` alone");
 }
 
-/// A party that dies leaves no picture of its memory behind.
+/// If a party dies, its memory is not written to disk.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_is_not_dumped() {

@@ -1,4 +1,4 @@
-//! Protocols besides DUPLO, as users meet them.
+//! Tests the protocols besides DUPLO through the command.
 
 use brickwork::authenticated;
 use brickwork::circuit::{Party, Program};
@@ -16,13 +16,13 @@ use super::*;
 
 const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
 
-/// The errors about a store that another protocol has filled.
+/// Returns the error about a store that another protocol has filled.
 fn of_another(made: &str, this: &str) -> String {
     format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
 }
 
-/// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what
-/// it does not promise.
+/// Two processes compute one execution and several. The bytes are the predicted ones. The output has a clear
+/// warning about the missing guarantees.
 #[test]
 fn semi_honest_parties_compute_and_say_so() {
     let keys = Keys::new();
@@ -63,7 +63,8 @@ fn semi_honest_parties_compute_and_say_so() {
     }
 }
 
-/// One command for both parties gives the same result as DUPLO, and warns clearly of the missing guarantees.
+/// One command for both parties gives the same result as DUPLO, and has a clear warning about the missing
+/// guarantees.
 #[test]
 fn both_protocols_give_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -93,8 +94,8 @@ fn both_protocols_give_the_same() {
     assert_eq!(names, ["setup", "prepare", "evaluate", "decode"]);
 }
 
-/// Bits 0 to 4 are b, 0, 0, a AND b and 1, from operands that are constant: by EQ, as `w XOR w`, and as a sum
-/// that cancels. One AND gate is dead.
+/// The output bits 0 to 4 are b, 0, 0, a AND b, and 1. The constants come from EQ, from `w XOR w`, and from a
+/// sum that cancels. One AND gate is not used.
 const CONSTANTS: &str = "11 13
 2 1 1
 1 5
@@ -112,8 +113,8 @@ const CONSTANTS: &str = "11 13
 1 1 6 12 INV
 ";
 
-/// Every protocol computes a circuit with constants inside, and pays for none of them, whether it is read as
-/// it is or compiled before: to both files belongs one digest.
+/// Every protocol computes a circuit with constants inside at no cost for the constants. The source and the
+/// compiled file have the same digest.
 #[test]
 fn constants_are_folded_for_every_protocol() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +126,7 @@ fn constants_are_folded_for_every_protocol() {
     let [read, of_compiled] = [&circuit, &compiled].map(|file| good(&["info", file]).1);
     assert_eq!((&read["and_gates"], &read["gates"]), (&json!(1), &json!(3)));
     assert_eq!(read["digest"], of_compiled["digest"]);
-    // The digest is that of all gates, as they are in the file.
+    // The compiled file has the three gates that are left after folding.
     let bytes = std::fs::read(&compiled).unwrap();
     let program = Program::from_bytes(&bytes).unwrap();
     assert_eq!((program.components()[0].circuit.gate_count(), program.to_bytes()), (3, bytes));
@@ -141,7 +142,7 @@ fn constants_are_folded_for_every_protocol() {
     }
 }
 
-/// The cost of a run is predicted, with exact bytes; flags without an effect are refused.
+/// The predicted bytes of a run are exact, and flags without effect are refused.
 #[test]
 fn a_semi_honest_run_is_planned() {
     let file = example("millionaires.bwp");
@@ -167,7 +168,7 @@ fn a_semi_honest_run_is_planned() {
     assert!(!Path::new("nowhere.svg").exists());
 }
 
-/// A flag that would say nothing is refused, so that nobody believes that it did.
+/// A flag without effect is refused, so that no user relies on it.
 #[test]
 fn flags_of_another_protocol_are_refused() {
     let file = example("millionaires.bwp");
@@ -186,7 +187,7 @@ fn flags_of_another_protocol_are_refused() {
     bad(&["run", &file, "--garbler", "1", "--evaluator", "2", "--protocol", "honest"], 2, "semi-honest");
 }
 
-/// Both are told which protocol the other one runs, and `doctor` finds it before.
+/// Parties with different protocols are both told about the difference, and `doctor` finds it in advance.
 #[test]
 fn parties_of_two_protocols_are_told() {
     let keys = Keys::new();
@@ -219,8 +220,8 @@ fn parties_of_two_protocols_are_told() {
     assert_eq!(finish(listening).status.code(), Some(0));
 }
 
-/// Two processes fill their stores, run from them, make missing stock, and refuse what the protocol does not
-/// support; stock is shown, and each report warns clearly of the missing guarantees.
+/// Two processes fill their stores, run from them, make missing stock, and refuse flags without effect. The
+/// stock is listed, and each report has a clear warning about the missing guarantees.
 #[test]
 fn semi_honest_parties_run_from_stock() {
     let parties = Parties::new("millionaires.bwp");
@@ -251,10 +252,11 @@ fn semi_honest_parties_run_from_stock() {
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("semi-honest"), &json!(null)));
         assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
     }
-    // A command that only looks finds it, too.
+    // `doctor`, which changes nothing, finds the stock, too.
     assert!(parties.doctor("evaluator", &SEMI_HONEST, 0).contains("it has all that this run takes"));
 
-    // Two of three, then one more than there is.
+    // The stock has three executions: the first run takes two, and the second one needs one more than are
+    // left.
     let learned = json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]);
     let two = ["[7, 9]", "[9, 7]"];
     for made in [json!(null), json!(format!("{bits} OTs"))] {
@@ -298,7 +300,8 @@ fn semi_honest_parties_run_from_stock() {
     assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
 }
 
-/// One command for both, from stock that it makes: the same as without; and what it will take is planned.
+/// One command for both parties, on stock that it makes, gives the same result as without stock. The cost of
+/// the run is predicted.
 #[test]
 fn semi_honest_runs_from_stock_are_planned() {
     let folder = tempfile::tempdir().unwrap();
@@ -374,12 +377,12 @@ fn semi_honest_runs_from_stock_are_planned() {
     );
 }
 
-/// The flags of CompGC with a linking.
+/// Returns the flags for CompGC with this linking.
 fn linked(linking: Linking) -> [&'static str; 4] {
     ["--protocol", "compgc", "--linking", linking.name()]
 }
 
-/// Two processes with each way of linking; the number of bytes is known before, and missing guarantees are
+/// Two processes compute with each linking. The bytes are the predicted ones, and the missing guarantees are
 /// named.
 #[test]
 fn compgc_parties_compute_and_say_so() {
@@ -427,8 +430,8 @@ fn compgc_parties_compute_and_say_so() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; flags that say nothing are refused, and so is a
-/// peer with another linking.
+/// CompGC works in one command for both parties, in `plan` and in `bench protocol`. Flags without effect are
+/// refused, and so is a peer with another linking.
 #[test]
 fn compgc_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");
@@ -492,7 +495,7 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
-/// Two processes; what each sends is known before, and what is promised is a bound that both computed.
+/// Two processes compute. The bytes are the predicted ones, and both promise the same bound.
 #[test]
 fn lego_parties_compute_and_promise() {
     let keys = Keys::new();
@@ -532,8 +535,8 @@ fn lego_parties_compute_and_promise() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; options that LEGO does not have yet, or that
-/// have no meaning there, are refused.
+/// LEGO works in one command for both parties, in `plan` and in `bench protocol`. Flags without effect are
+/// refused.
 #[test]
 fn lego_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");
@@ -561,8 +564,8 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
     }
 }
 
-/// Two processes make gates and build programs of them, run either, make what is lacking, and refuse what
-/// they are not for; what is there is shown, and what a run takes is planned.
+/// Two processes make gates, build programs of them, run both kinds of stock, make missing items, and refuse
+/// flags without effect. The stock is listed, and the cost of a run from it is predicted.
 #[test]
 fn lego_parties_run_from_stock() {
     const LEGO: [&str; 2] = ["--protocol", "lego"];
@@ -578,7 +581,7 @@ fn lego_parties_run_from_stock() {
         let flags = [&LEGO, more].concat();
         [0, 1].map(|k| parties.run(ROLES[k], inputs[k], &flags))
     };
-    // A component by its name is gates alone; then whole programs, of which one is built.
+    // A named component gives only gates. Then stock for whole programs is made, and one of them is built.
     let one = format!("{}:{name}=2", parties.file);
     for output in parties.both(fill(&["--no-inputs"], &one)) {
         let json = object(&output);
@@ -619,7 +622,7 @@ fn lego_parties_run_from_stock() {
         let all = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| sent(&json, field));
         assert_eq!(all, script(lego::cost::Stock::Built { epochs: 1 }));
     }
-    // Four executions at once have no built program, and no gates that suffice.
+    // For four executions at once no program was built, and there are too few gates.
     let four = ["[7, 9, 7, 9]", "[9, 7, 9, 7]"];
     for output in parties.both(run(four, &["--executions", "4", "--no-top-up"])) {
         is_error(&output, 6, "more than there is");
@@ -632,7 +635,7 @@ fn lego_parties_run_from_stock() {
     }
     let _ = parties.doctor("garbler", &[&LEGO[..], &["--no-top-up", "--security", "64"]].concat(), 6);
 
-    // No other protocol accepts it, and every error explains what to do.
+    // No other protocol accepts the store, and every error has a hint.
     let duplos = [0, 1].map(|k| parties.run(ROLES[k], "7", &["--protocol", "duplo"]));
     for output in parties.both(duplos) {
         is_error(&output, 6, &of_another("lego", "duplo"));
@@ -659,14 +662,14 @@ fn lego_parties_run_from_stock() {
     }
 }
 
-/// Two processes with authenticated masks at each level: what each sends is known before, and what is
-/// promised covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock,
-/// too.
+/// Two processes compute with authenticated masks at each security level. The bytes are the predicted ones,
+/// and the promise reaches the level. `run`, `plan` and `bench protocol` work, and flags without effect are
+/// refused.
 #[test]
 fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let (keys, file) = (Keys::new(), example("millionaires.bwp"));
     let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
-    // Each level with another kind of OTs, which both name, or either, or neither.
+    // Each level uses another kind of OTs, which both parties name, or one of them, or neither.
     for (security, cot, [garblers, evaluators]) in [
         (40, Some(Cot::SoftSpoken8), [true, true]),
         (40, Some(Cot::SoftSpoken2), [false, true]),
@@ -684,7 +687,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         let evaluator = Side { input: "1250000", ..Side::evaluator(&keys) };
         let (listening, address) = garbler.listen(&with(garblers));
         let outputs = [evaluator.connect(&address, &with(evaluators)), finish(listening)];
-        // If neither names one, both report the choice: none that needs further assumptions.
+        // If neither party names one, both report the choice, which needs no additional assumption.
         let chosen =
             object(&outputs[0])["promise"]["triples"]["cot"].as_str().map(str::to_owned).unwrap_or_default();
         let chosen = Cot::ALL.into_iter().find(|cot| cot.name() == chosen).unwrap();
@@ -716,7 +719,8 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     }
     let flags = ["--protocol", "authenticated"];
     let plan = [&["plan", &file, "--executions", "3"], &flags[..]].concat();
-    // On a slow line what sends least is taken, and on one without limits not what computes most.
+    // With a low bandwidth, the OTs with the fewest bytes are taken. Without a limit, the OTs with the most
+    // computation are not.
     let fast = ["extension", "softspoken-2", "softspoken-4"];
     for (line, expected) in [(&["--bandwidth", "1Mbit"][..], &["softspoken-8"][..]), (&[], &fast)] {
         let (said, planned) = good(&[&["plan", &file, "--executions", "2000"], &flags[..], line].concat());
@@ -757,7 +761,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         "--cot has no effect with --protocol duplo",
     );
     bad(&[&run[..], &flags, &["--cot", "softspoken-3"]].concat(), 2, "softspoken-2, softspoken-4");
-    // Parties that name different ones do not begin, nor with LPN where only one has named it.
+    // Parties that name different OTs refuse each other, and so do parties of which only one names PCG.
     for (of_garbler, theirs, words) in [
         (
             &["--cot", "softspoken-4"][..],
@@ -775,8 +779,8 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     }
 }
 
-/// Both parties send megabytes before either reads them: more than sockets hold, so that each must read
-/// while it writes.
+/// Both parties send megabytes before either reads them. This is more than the buffers of the sockets hold,
+/// so each must read while it writes.
 #[test]
 fn parties_that_send_at_once_do_not_wait_for_each_other() {
     let file = example("cbc-mac-16.bwp");
@@ -791,13 +795,14 @@ fn parties_that_send_at_once_do_not_wait_for_each_other() {
     assert_eq!(outputs[0], outputs[1]);
 }
 
-/// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties
-/// must want them, a store has none of them, and nobody is told a prediction that is not one.
+/// Base OTs from lattices give the same outputs in every protocol, and change only their own messages. Both
+/// parties must request them, a store cannot have them, and no prediction is shown.
 #[test]
 fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     let file = example("millionaires.bwp");
     let run = ["run", &file, "--garbler", "5", "--evaluator", "7"];
-    // Of the OTs in which the garbler chooses, and of those in which the evaluator chooses.
+    // The numbers of base OTs, in blocks of 128, in which the garbler chooses and in which the evaluator
+    // chooses.
     let protocols = [
         ("duplo", [1, 0]),
         ("authenticated", [1, 1]),
@@ -817,8 +822,8 @@ fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
         let sent = |run: &Value, field: &str| -> u64 {
             run["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
         };
-        // For the party that chooses, its keys instead of its points; for the other one, ciphertexts instead
-        // of the point that it would send.
+        // The choosing party sends ML-KEM keys instead of points. The other party sends ciphertexts instead
+        // of one point.
         let mut more = [Script::new(&["setup"]), Script::new(&["setup"])];
         let pairs = [(Party::Garbler, Party::Evaluator), (Party::Evaluator, Party::Garbler)];
         for ((chooses, offers), ots) in pairs.into_iter().zip(blocks.map(|blocks| 128 * blocks)) {
@@ -845,8 +850,8 @@ fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     is_error(&finish(listening), 7, words);
 }
 
-/// Two processes garble components into their stores, run programs from them that nobody named then, make
-/// what is lacking, and refuse what the stores are not for.
+/// Two processes garble components into their stores, run programs that were not named then, make missing
+/// items, and refuse flags without effect.
 #[test]
 fn compgc_parties_run_from_stock() {
     const COMPGC: [&str; 2] = ["--protocol", "compgc"];
@@ -870,7 +875,7 @@ fn compgc_parties_run_from_stock() {
         assert_eq!(json["steps"], json!([format!("3 {name}, {} OTs for compgc runs", 3 * bits)]));
         assert!(text(&output.stderr).contains(compgc::WARNING));
     }
-    // A component by its name, without OTs.
+    // A named component gives copies without OTs.
     let _ =
         parties.good(fill(&[&COMPGC[..], &["--no-inputs"]].concat(), &format!("{}:{name}=2", parties.file)));
     for role in ROLES {
@@ -884,8 +889,8 @@ fn compgc_parties_run_from_stock() {
     }
     assert!(parties.doctor("evaluator", &COMPGC, 0).contains("it has all that this run takes"));
 
-    // Two of three, which are one program of two slots; then as many more, of which the OTs are lacking in
-    // part.
+    // The stock has three executions. The first run takes two of them as one program with two slots. The
+    // second run needs as many, for which some OTs are missing.
     let learned = json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]);
     let two = ["[7, 9]", "[9, 7]"];
     for made in [json!(null), json!(format!("{bits} OTs"))] {
@@ -908,7 +913,7 @@ fn compgc_parties_run_from_stock() {
     }
     let _ = parties.doctor("garbler", &[&COMPGC[..], &["--no-top-up"]].concat(), 6);
 
-    // No other protocol accepts it, and every error explains what to do.
+    // No other protocol accepts the store, and every error has a hint.
     for output in parties.both(fill(&SEMI_HONEST, &three)) {
         is_error(&output, 6, &of_another("compgc", "semi-honest"));
     }
@@ -921,7 +926,7 @@ fn compgc_parties_run_from_stock() {
     }
     assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
 
-    // One command for both.
+    // One command runs both parties.
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (key, stores) = (at("key"), at("stores"));
@@ -937,9 +942,8 @@ fn compgc_parties_run_from_stock() {
     bad(&[&fill[..], &flags, &COMPGC].concat(), 2, "--security has no effect with --protocol compgc");
 }
 
-/// Two processes make components with authenticated masks into their stores, run programs from them that
-/// nobody named then, make what is lacking, also in an epoch from which something ran, and say what they
-/// promise.
+/// Two processes make components with authenticated masks, run programs that were not named then, make
+/// missing items, even in an epoch that was used, and print the promise.
 #[test]
 fn parties_with_authenticated_masks_run_from_stock() {
     const AUTHENTICATED: [&str; 2] = ["--protocol", "authenticated"];
@@ -1001,7 +1005,7 @@ fn parties_with_authenticated_masks_run_from_stock() {
     bad(&[&fill[..], &AUTHENTICATED, &["--build"]].concat(), 2, "--build says nothing");
     bad(&[&fill[..], &AUTHENTICATED, &["--no-ots"]].concat(), 2, "--no-ots says nothing");
 
-    // One command for both.
+    // One command runs both parties.
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (key, stores) = (at("key"), at("stores"));
@@ -1013,8 +1017,8 @@ fn parties_with_authenticated_masks_run_from_stock() {
     assert_eq!(with["outputs"], without["outputs"]);
 }
 
-/// A program as a function of CompGC and back: its component is the circuit of that name beside it. Numbers
-/// outside their bounds, and unknown names, are refused.
+/// A program is converted to a CompGC function and back. Its component is the circuit with this name in the
+/// same folder. Numbers outside their bounds, and unknown names, are refused.
 #[test]
 fn functions_of_compgc_are_programs() {
     let folder = tempfile::tempdir().unwrap();

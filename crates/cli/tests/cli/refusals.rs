@@ -1,6 +1,5 @@
-//! Flags that protocols do not accept, in any command: schemes other than half-gates, levels of security
-//! without security against a cheater, and stores of other protocols. Each is an error that explains what to
-//! do.
+//! Tests the refusal of flags in every command and protocol: schemes other than half-gates, security levels
+//! without security against a cheater, and stores of other protocols. Each error has a hint.
 
 use brickwork::stock::{Entry, Epoch, FillStep, Secrets, Store, StoreKey};
 use brickwork::{Security, circuit::Party};
@@ -9,13 +8,13 @@ use super::stock::{Parties, ROLES};
 use super::*;
 
 const PROTOCOLS: [&str; 6] = ["duplo", "semi-honest", "compgc", "jimu", "lego", "authenticated"];
-/// Those that promise nothing against a cheater.
+/// The protocols that are not secure against a cheater.
 const SEMI_HONEST: [&str; 2] = ["semi-honest", "compgc"];
-/// Those that have stock, and of each the bits of security of its epochs here.
+/// The protocols with stock, and the security level of each one's epochs in this test.
 const STOCKED: [(&str, u32); 6] =
     [("duplo", 40), ("semi-honest", 0), ("compgc", 0), ("lego", 40), ("jimu", 40), ("authenticated", 40)];
 
-/// The commands that take a protocol.
+/// Returns the commands that have a flag for the protocol.
 fn commands(parties: &Parties) -> Vec<Vec<String>> {
     let with = |arguments: Vec<String>, more: &[&str]| -> Vec<String> {
         arguments.into_iter().chain(more.iter().map(|s| s.to_string())).collect()
@@ -48,7 +47,7 @@ fn refused(command: &[String], flags: &[&str], code: i32, words: &str) {
     is_error(&output, code, words);
 }
 
-/// No protocol garbles with another scheme than half-gates: each meets each scheme and each command.
+/// Every protocol refuses every scheme other than half-gates, in every command.
 #[test]
 fn no_protocol_takes_another_scheme() {
     let parties = Parties::new("millionaires.bwp");
@@ -66,7 +65,8 @@ fn no_protocol_takes_another_scheme() {
     }
 }
 
-/// A level of security says nothing where nothing is checked, also in a garbling on files.
+/// If nothing is checked, a security level has no effect, and the flag is refused. This also holds for
+/// garblings in files.
 #[test]
 fn what_does_not_hold_against_a_cheater_has_no_level() {
     let parties = Parties::new("millionaires.bwp");
@@ -90,7 +90,7 @@ fn what_does_not_hold_against_a_cheater_has_no_level() {
     }
 }
 
-/// Makes both parties' stores, as this protocol leaves them when it has filled them.
+/// Makes both parties' stores as if this protocol had filled them.
 fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
     for (role, party) in ROLES.iter().zip([Party::Garbler, Party::Evaluator]) {
         let folder = parties.store(role);
@@ -114,8 +114,8 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
     }
 }
 
-/// Stock that one protocol has made is taken by no other, to run from or to add to, and nothing of it is
-/// lost; a protocol that has no stock takes no store.
+/// Stock of one protocol is refused by all others, for runs and for making stock, and nothing of it is lost.
+/// A protocol without stock refuses any store.
 #[test]
 fn no_protocol_takes_the_stock_of_another() {
     let parties = Parties::new("millionaires.bwp");

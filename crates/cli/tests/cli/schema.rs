@@ -1,5 +1,5 @@
-//! `docs/reference/cli.schema.json` describes the output of `--json`, and `docs/reference/json.md` its
-//! meaning.
+//! Tests that `docs/reference/cli.schema.json` describes the output of `--json`, and `docs/reference/json.md`
+//! its meaning.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -54,13 +54,13 @@ fn the_check_finds_what_is_wrong() {
     assert!(entry(r#"{"entry": "fill"}"#).expect_err("incomplete").contains("none of these"));
 }
 
-/// The names of all commands, as the help lists them.
+/// Returns the names of all commands in the help.
 fn commands() -> BTreeSet<String> {
     let listed = |arguments: &[&str]| -> Vec<String> {
         let help = text(&run(&[arguments, &["--help"]].concat()).stdout);
         let (_, list) = help.split_once("Commands:\n").expect("commands");
         let list = list.split_once("\n\n").map_or(list, |(list, _)| list);
-        // A longer description goes on below, further to the right.
+        // A long description continues on the next line, further to the right.
         let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
         names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
     };
@@ -92,7 +92,7 @@ fn every_command_prints_what_the_schema_says() {
         printed
     };
     let file = example("millionaires.bwp");
-    // A constant that loses its upper bits is warned of.
+    // The compiler warns of a constant that loses its upper bits.
     let odd = keys.write(
         "odd.wir",
         b"#parties 2\ntypedef int_t 8 small\n#input 1 small\n#input 2 small\n#output 1 small\n\
@@ -126,9 +126,9 @@ fn every_command_prints_what_the_schema_says() {
     one(&["evaluate-garbled", f, "--inputs", &x, "-o", &y]);
     one(&["decode-garbled", &y, "--decoding", d]);
     one(&["decode-garbled", &y, "--decoding", d, "--program", &file]);
-    // It is printed by another program, whose tests hold it against the schema.
+    // The output of `demo-cheat` comes from another program, whose tests compare it with the schema.
     seen.borrow_mut().insert("demo-cheat".into());
-    // So do theirs.
+    // Other tests compare these outputs with the schema.
     seen.borrow_mut().extend(["serve", "request", "cluster", "worker", "maker"].map(str::to_owned));
     one(&["plan", &example("millionaires.bwp")]);
     one(&["plan", &example("millionaires.bwp"), "--model", "semi-honest"]);
@@ -148,7 +148,7 @@ fn every_command_prints_what_the_schema_says() {
     let results = keys.file("rows.jsonl");
     one(&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results]);
 
-    // Two parties, with a store and without.
+    // Two parties run, with a store and without.
     let store_key = keys.write("store.key", "5e".repeat(32).as_bytes());
     private(&store_key);
     let stores = ["garbler", "evaluator"].map(|role| keys.file(&format!("stock.{role}")));
@@ -201,7 +201,7 @@ fn every_command_prints_what_the_schema_says() {
     one(&[&["stock", "export-report"], &place[..]].concat());
     one(&[&["stock", "export-report"], &place[..], &["-o", &keys.file("report.json")]].concat());
 
-    // Errors, with a diagnostic or without, and of a doctor.
+    // These are errors with and without a diagnostic, and an error of `doctor`.
     bad(&["info", "no-such-file"], 3, "cannot read");
     bad(&["info", "--no-such-flag"], 2, "--no-such-flag");
     bad(&["info", &keys.write("bad.wir", b"function void main() { output1 = 1; }\n")], 3, "bad.wir");
@@ -219,12 +219,12 @@ fn every_command_prints_what_the_schema_says() {
     assert_eq!(all, listed, "each command is described");
 }
 
-/// The flags for a store, where there is to be one.
+/// Returns the flags, with a store if they use one.
 fn own_store<'a>(flags: &[&str], store: &'a str) -> Vec<&'a str> {
     if flags.is_empty() { Vec::new() } else { vec!["--store", store] }
 }
 
-/// All names of fields in a schema.
+/// Collects the names of all fields in a schema.
 fn fields(schema: &Value, into: &mut BTreeSet<String>) {
     if let Some(properties) = schema["properties"].as_object() {
         into.extend(properties.keys().cloned());
@@ -240,7 +240,7 @@ fn fields_of_each(schemas: &Value, into: &mut BTreeSet<String>) {
     schemas.as_array().into_iter().flatten().for_each(|schema| fields(schema, into));
 }
 
-/// Each part of the schema has its paragraph, which names each of its fields, and no other part.
+/// Each part of the schema has one row on the page, which names all fields of this part.
 #[test]
 fn every_field_is_on_the_page() {
     let page = page("json.md");
@@ -265,7 +265,7 @@ fn every_field_is_on_the_page() {
         }
     }
     assert!(lacking.is_empty(), "docs/reference/json.md does not say what these are: {lacking:?}");
-    // And the page names nothing that is no longer there.
+    // The page names no field that the schema lacks.
     for line in page.lines().filter_map(|line| line.strip_prefix("| `")) {
         let name = line
             .split('`')

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler.
+//! Runs the fuzz targets on their seeds and on earlier findings, with the stable compiler.
 
 #[path = "../../../../fuzz/targets/lines.rs"]
 mod lines;

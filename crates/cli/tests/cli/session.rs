@@ -1,9 +1,9 @@
-//! `session`: computations in steps, by two real processes.
+//! Tests `session`: computations in steps, by two real processes.
 
 use super::*;
 use serde_json::json;
 
-/// Plays a session of two processes; what each of them prints.
+/// Runs a session by two processes, and returns what each of them prints.
 fn play(file: &str, garbler: &[&str], evaluator: &[&str]) -> [Value; 2] {
     let keys = Keys::new();
     both(&keys, [file, file], [garbler, evaluator]).map(|output| {
@@ -26,7 +26,7 @@ fn both(keys: &Keys, files: [&str; 2], more: [&[&str]; 2]) -> [Output; 2] {
     [finish(garbler), finish(evaluator)]
 }
 
-/// The results of the steps at a party.
+/// Returns the results of the steps at a party.
 fn outputs(party: &Value) -> Vec<(String, Value)> {
     let role = party["role"].as_str().expect("a role");
     let steps = party["steps"].as_array().expect("steps").iter();
@@ -39,13 +39,13 @@ fn steps(steps: &[(&str, Value)]) -> Vec<(String, Value)> {
     steps.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-/// Rounds go on while somebody raises the price, as often as the file allows, and nobody learns it before the
-/// end.
+/// An auction continues while a bid is raised, as often as the file allows. No party learns the price before
+/// the end.
 #[test]
 fn an_auction_in_rounds() {
     let file = example("sessions/auction.toml");
     let stand = |raised: u8, leader: u8| ("round", json!({ "raised": raised, "leader": leader }));
-    // Nobody raises: the first bids decide, and of equal ones the garbler's.
+    // If no bid is raised, the first bids decide. If they are equal, the garbler wins.
     for (open, lead, price) in [([500, 600], 1, 600), ([7, 7], 0, 7)] {
         let inputs = open.map(|bid| [format!("open={bid}"), "round=0".to_owned()]);
         let inputs = inputs.each_ref().map(|[open, round]| ["--input", open, "--input", round]);
@@ -56,8 +56,8 @@ fn an_auction_in_rounds() {
         ]);
         assert_eq!(play(&file, &inputs[0], &inputs[1]).each_ref().map(outputs), [expected.clone(), expected]);
     }
-    // Three rounds, however much is raised in the last one; the evaluator's second bid stands for the third,
-    // too.
+    // There are at most three rounds, even if a bid is raised in the last one. The evaluator's second input
+    // is used again in the third round.
     let garbler =
         ["--input", "open=500", "--input", "round=700", "--input", "round=800", "--input", "round=900"];
     let evaluator = ["--input", "open=600", "--input", "round=750", "--input", "round=850"];
@@ -81,14 +81,14 @@ fn an_auction_in_rounds() {
     }
 }
 
-/// The second test is made only where the first one has found something, on a score that nobody sees.
+/// The second test is made only if the first one has found something. The score stays secret.
 #[test]
 fn a_program_that_branches_on_a_decoded_bit() {
     let file = example("sessions/triage.toml");
     let model = r#"screen={"weights": [3, 1, 2, 5], "limit": 100}"#;
     let grades = "detail=[110, 150, 1000]";
     let garbler = ["--input", model, "--input", grades];
-    // 3 + 2 + 6 + 20 = 31, and 60 + 20 + 20 + 5 = 105.
+    // The scores are 3 + 2 + 6 + 20 = 31, and 60 + 20 + 20 + 5 = 105.
     let cases = [
         ("authenticated", [1, 2, 3, 4], 9, 0, None),
         ("duplo", [20, 20, 10, 1], 40, 1, Some(1)),
@@ -112,7 +112,7 @@ fn a_program_that_branches_on_a_decoded_bit() {
     }
 }
 
-/// Inputs are asked for on the terminal where they are not given.
+/// Missing inputs are requested on the terminal.
 #[test]
 fn inputs_are_asked_for() {
     use std::io::Write;
@@ -154,7 +154,7 @@ fn inputs_are_asked_for() {
     }
 }
 
-/// A mistake in a session is reported before the peer is called, with its reason.
+/// A mistake in a session's file is reported before the peer is called, with its reason.
 #[test]
 fn sessions_that_are_none() {
     let keys = Keys::new();
@@ -195,7 +195,8 @@ fn sessions_that_are_none() {
     bad(&[&["session", &file], &common[..], &given].concat(), 2, "--input opened: expected STEP=VALUE");
 }
 
-/// A value of `is` is the output's, however it is spelled; one that the output cannot have is refused.
+/// A value of `is` is compared as bits, whatever its spelling. A value that the output cannot have is
+/// refused.
 #[test]
 fn what_comes_next_is_compared_as_bits() {
     let keys = Keys::new();
@@ -249,14 +250,15 @@ fn what_comes_next_is_compared_as_bits() {
     }
 }
 
-/// No input ends a session that has begun, but what ends one nevertheless takes away nothing that is known.
+/// A wrong input does not end a session that has begun. If another error ends it, the results so far are
+/// still printed.
 #[test]
 fn a_session_that_fails_keeps_what_it_gave() {
     let keys = Keys::new();
     let source = "#parties 2\ntypedef uint_t 8 t\n#input 1 t\n#input 2 t\n#output 1 t\n#output 2 t\nfunction \
                   void main() { output1 = input1 + input2; output2 = input1; }\n";
     keys.write("sum.wir", source.as_bytes());
-    // After the second run of the first step comes the second one, which may run once only.
+    // The second step follows the second run of the first step, and may run only once.
     let step =
         |name: &str, more: &str| format!("[[step]]\nname = \"{name}\"\nprogram = \"sum.wir\"\n{more}\n");
     let file = step("first", "at_most = 2") + &step("second", "next = [{ step = \"first\" }]");
@@ -287,7 +289,7 @@ fn a_session_that_fails_keeps_what_it_gave() {
     }
 }
 
-/// Parties of two sessions are told so, and nothing begins.
+/// Parties with different sessions are told so, and nothing begins.
 #[test]
 fn both_have_the_same_session() {
     let keys = Keys::new();

@@ -1,5 +1,5 @@
-//! `preprocess`, `stock`, and running from a store: two real processes, and `kill -9` of either at any
-//! moment.
+//! Tests `preprocess`, `stock`, and runs from a store with two real processes, and with `kill -9` of either
+//! process at any time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::*;
 
-/// How often a process is killed where the number is not asked for.
+/// The number of kills, unless the variable sets another.
 const KILLS: u32 = 6;
 
-/// Sets another number of kills.
+/// The variable that sets another number of kills.
 const KILLS_VARIABLE: &str = "BRICKWORK_KILLS";
 
 pub const ROLES: [&str; 2] = ["garbler", "evaluator"];
@@ -32,7 +32,7 @@ impl Parties {
         Parties { keys, file: example(file), store_key }
     }
 
-    /// Returns the parties' keys, with a folder for others.
+    /// Returns the parties' keys, in a folder for further files.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -41,7 +41,7 @@ impl Parties {
         self.keys.file(&format!("{role} store"))
     }
 
-    /// The flags that both commands need.
+    /// Returns the flags that both commands need.
     fn common(&self, role: &str) -> Vec<String> {
         let peer = if role == "garbler" { &self.keys.evaluator } else { &self.keys.garbler };
         let flags = [
@@ -64,7 +64,7 @@ impl Parties {
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
-    /// Returns what `doctor` prints for a party before it runs; it must end with this code.
+    /// Returns the output of `doctor` for a party. It must end with this code.
     #[track_caller]
     pub fn doctor(&self, role: &str, more: &[&str], code: i32) -> String {
         let arguments = self.run(role, "1", more);
@@ -74,7 +74,7 @@ impl Parties {
         text(&found.stdout)
     }
 
-    /// Returns what [`Parties::run`] gives, without a store.
+    /// Returns the same flags as [`Parties::run`], without a store.
     pub fn without_store(&self, role: &str, input: &str) -> Vec<String> {
         let mut arguments = self.run(role, input, &[]);
         for flag in ["--store", "--store-key"] {
@@ -92,7 +92,7 @@ impl Parties {
         })
     }
 
-    /// Starts both; the garbler listens.
+    /// Starts both processes, of which the garbler listens.
     fn start(&self, arguments: [Vec<String>; 2]) -> [Child; 2] {
         let [garbler, evaluator] = arguments;
         let strings = |all: &[String], more: [&str; 2]| {
@@ -108,7 +108,7 @@ impl Parties {
         self.start(arguments).map(finish)
     }
 
-    /// Asserts that both succeed; returns what they print.
+    /// Asserts that both processes succeed, and returns their outputs.
     pub fn good(&self, arguments: [Vec<String>; 2]) -> [Value; 2] {
         self.both(arguments).map(|output| {
             assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
@@ -120,7 +120,7 @@ impl Parties {
         self.good(ROLES.map(|role| self.preprocess(role, &["--component", component])))
     }
 
-    /// Runs the program, which both know the result of.
+    /// Runs the millionaires' program, and checks its outputs.
     fn millionaires(&self, more: &[&str]) -> [Value; 2] {
         let results =
             self.good([self.run("garbler", "1000000", more), self.run("evaluator", "1250000", more)]);
@@ -146,7 +146,7 @@ impl Parties {
         self.ls(role)["programs"][0]["executions"].as_u64().expect("a number")
     }
 
-    /// Declares for both users, if an attempt failed, that the peer did not intend it.
+    /// Forgives the failed attempts at both parties, if there are any.
     pub fn forgive(&self) {
         for role in ROLES {
             let arguments = self.stock(role, "forgive", &["--all"]);
@@ -154,14 +154,14 @@ impl Parties {
             let said = text(&output.stderr);
             let expected = match said.contains("nothing to forgive") {
                 true => 6,
-                // A process that was killed early has none.
+                // A process that was killed early has no store.
                 false => 3 * i32::from(said.contains("is no store")),
             };
             assert_eq!(output.status.code(), Some(expected), "{said}");
         }
     }
 
-    /// Both parties' epochs, by identifier, with their logs.
+    /// Returns both parties' epochs, sorted by identifier, with their logs.
     fn logs(&self) -> [Vec<Value>; 2] {
         ROLES.map(|role| {
             let arguments = self.stock(role, "export-report", &[]);
@@ -191,7 +191,7 @@ fn stock_is_made_used_and_used_up() {
     for left in [2, 1, 0] {
         for result in parties.millionaires(&["--no-top-up"]) {
             assert!(result["made_on_the_spot"].is_null());
-            // From stock no table travels.
+            // A run from stock sends no tables.
             assert_eq!(phase_bytes(&result, "preprocess") + phase_bytes(&result, "prepare"), 0);
             assert!(result["promise"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
         }
@@ -203,7 +203,7 @@ fn stock_is_made_used_and_used_up() {
     ]) {
         is_error(&output, 6, "needs 1 compare");
     }
-    // Top-up: with a warning, and with tables.
+    // Missing items are made during the run, with a warning, and tables are sent.
     let outputs =
         parties.both([parties.run("garbler", "1000000", &[]), parties.run("evaluator", "1250000", &[])]);
     for output in &outputs {
@@ -225,7 +225,7 @@ fn stock_is_made_used_and_used_up() {
     }
 }
 
-/// Items for inputs are made for the same number of executions, unless a flag says otherwise.
+/// Items for inputs are made for the same number of executions, unless a flag excludes them.
 #[test]
 fn inputs_and_ots_unless_told_otherwise() {
     let fill = |parties: &Parties, flag: &str| {
@@ -239,7 +239,7 @@ fn inputs_and_ots_unless_told_otherwise() {
             .map(|step| step.as_str().expect("text").to_owned())
             .collect::<Vec<_>>()
     };
-    // Without OTs they are made when a program is built, which is no top-up.
+    // Missing OTs are made when a program is built, which is not reported as missing stock.
     let parties = Parties::new("millionaires.bwp");
     let steps = fill(&parties, "--no-ots");
     assert!(
@@ -248,7 +248,7 @@ fn inputs_and_ots_unless_told_otherwise() {
     );
     assert!(ROLES.iter().all(|role| parties.executions(role) == 2));
     parties.millionaires(&["--no-top-up"]);
-    // Without what inputs need a program lacks it.
+    // If the items for inputs are missing, a program cannot run from stock.
     let parties = Parties::new("millionaires.bwp");
     let steps = fill(&parties, "--no-inputs");
     assert_eq!(steps, ["2 compare"]);
@@ -277,7 +277,7 @@ fn an_old_copy_is_code_6_on_both_sides() {
         }
         assert!(ROLES.iter().all(|role| parties.ls(role)["epochs"][0]["condition"] == "burned"));
         assert!(ROLES.iter().all(|role| parties.executions(role) == 0));
-        // Nothing is wrong with new stock.
+        // Afterwards new stock can be made and used.
         parties.millionaires(&[]);
     }
 }
@@ -309,7 +309,7 @@ fn stores_are_looked_after() {
         human.contains("as it was written") && json["bytes"].as_u64().expect("bytes") > 50_000,
         "{human}"
     );
-    // One bit.
+    // One bit of a segment is changed.
     let segments = Path::new(&parties.store("evaluator")).join("segments");
     let segment =
         std::fs::read_dir(&segments).expect("a folder").next().expect("a segment").expect("an entry").path();
@@ -320,7 +320,7 @@ fn stores_are_looked_after() {
     bad(&arguments, 6, &path(&segment));
     std::fs::write(&segment, &whole).expect("a segment");
     good(&arguments);
-    // The key, and none.
+    // First the key is wrong, and then it is missing.
     let other = parties.keys.write("other.key", "5f".repeat(32).as_bytes());
     private(&other);
     bad(&["stock", "ls", &parties.store("garbler"), "--store-key", &other], 6, "key");
@@ -343,8 +343,8 @@ fn stores_are_looked_after() {
     for flag in ["--epoch <ID>", "--all", "--store <DIR>", "--store-key <FILE>"] {
         assert!(help.contains(flag), "{help}");
     }
-    // Burned on one side, it is gone on both at the next meeting, and that locks nobody: the run makes its
-    // own.
+    // If one party burns stock, the other party burns it in the next connection. This blocks nobody, and the
+    // run makes its own items.
     let id = parties.ls("garbler")["epochs"][0]["id"].as_str().expect("an identifier").to_owned();
     let burn = parties.stock("garbler", "burn", &["--epoch", &id[..8]]);
     let burned = run(&burn.iter().map(String::as_str).collect::<Vec<_>>());
@@ -360,7 +360,7 @@ fn stores_are_looked_after() {
     assert_eq!(old.expect("what is burned is listed")["condition"], "burned", "{epochs}");
 }
 
-/// The beginning of the identifier of the pair that a party's store is of.
+/// Returns the beginning of the identifier of a store's pair.
 fn pair(parties: &Parties, role: &str) -> String {
     let pairs = parties.ls(role)["pairs"].clone();
     let [pair] = &pairs.as_array().expect("pairs")[..] else { panic!("{pairs}") };
@@ -368,8 +368,8 @@ fn pair(parties: &Parties, role: &str) -> String {
     pair["id"].as_str().expect("an identifier")[..12].to_owned()
 }
 
-/// A listener with --keep does not end because the peer came with the folder of another pair: nothing was
-/// taken or burned. A fault of the common stock ends it.
+/// With `--keep` a listener does not end when the peer comes with the folder of another pair, because nothing
+/// was taken or burned. An error of the common stock ends it.
 #[test]
 fn a_kept_listener_outlives_the_peers_wrong_folder() {
     let parties = Parties::new("millionaires.bwp");
@@ -397,7 +397,7 @@ fn a_kept_listener_outlives_the_peers_wrong_folder() {
         assert_eq!(waited.status.code(), Some(0), "{}", text(&waited.stdout));
         assert_eq!(text(&waited.stderr).matches("refused the peer").count(), 2, "{}", text(&waited.stderr));
     }
-    // The stock is used up on both sides, so waiting longer would not help.
+    // The stock is used up at both parties, so waiting longer would not help.
     let listen = parties.run("garbler", "1", &["--no-top-up", "--keep", "--listen", "127.0.0.1:0"]);
     let mut waits = start(&listen.iter().map(String::as_str).collect::<Vec<_>>());
     let address = address(&mut waits);
@@ -426,7 +426,7 @@ fn stock_of_another_peer_is_named_as_such() {
     whole(&parties, &ROLES);
 }
 
-/// Nothing of these parties' stock is burned.
+/// Checks that no stock of these parties is burned.
 fn whole(parties: &Parties, roles: &[&str]) {
     for role in roles {
         let epochs = parties.ls(role)["epochs"].clone();
@@ -438,7 +438,7 @@ fn whole(parties: &Parties, roles: &[&str]) {
     }
 }
 
-/// The errors of both parties whose stores are no pair: in a run with and without top-up, and in
+/// Checks that stores that are no pair are refused at both parties, in runs with and without top-up and in
 /// preprocessing.
 fn refused_as_strangers(parties: &Parties, words: &[&str]) {
     let file = format!("{}=1", parties.file);
@@ -453,8 +453,8 @@ fn refused_as_strangers(parties: &Parties, words: &[&str]) {
     }
 }
 
-/// Row 24: two pairs of folders of the same two parties, opened crosswise: both refuse and name both pairs,
-/// and nothing is burned.
+/// Row 24: the same two parties have two pairs of folders, and open folders of different pairs. Both refuse
+/// and name both pairs, and nothing is burned.
 #[test]
 fn row_24_crossed_stores_are_refused_as_they_are() {
     let parties = Parties::new("millionaires.bwp");
@@ -468,7 +468,7 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
         moved(&other, &here);
         moved(&on_the_way, &other);
     };
-    // The first pair's garbler stays where it is.
+    // The first pair's folders are put aside, and a second pair is made.
     let first = parties.keys.file("the first garbler's");
     moved(&parties.store("garbler"), &first);
     moved(&parties.store("evaluator"), &other);
@@ -481,7 +481,7 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
     swap();
     assert_eq!(pair(&parties, "garbler"), pair(&parties, "evaluator"));
     parties.millionaires(&["--no-top-up"]);
-    // The first pair is as good as it was.
+    // The first pair works as before.
     moved(&parties.store("garbler"), &parties.keys.file("the second garbler's"));
     moved(&first, &parties.store("garbler"));
     swap();
@@ -489,8 +489,8 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 24: each party opens the other's folder, so neither finds a pair for its role. Both refuse before new
-/// stock is made.
+/// Row 24: each party opens the other party's folder, so neither finds a pair for its role. Both refuse
+/// before new stock is made.
 #[test]
 fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
     let parties = Parties::new("millionaires.bwp");
@@ -509,8 +509,8 @@ fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 24: a folder that is no store, an empty one, and the other role's, instead of the one that has the
-/// stock. With `--no-top-up` no folder is made, and the peer does not even hear of it.
+/// Row 24: a missing folder, an empty one, and one of the other role are used instead of the folder with the
+/// stock. With `--no-top-up` no folder is made, and the peer is not contacted.
 #[test]
 fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
     let mut parties = Parties::new("millionaires.bwp");
@@ -527,16 +527,16 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         ["run", &parties.file, "--garbler", "1", "--evaluator", "2", "--store", &typo, "--store-key"];
     bad(&[&run_both[..], &[&parties.store_key, "--no-top-up"]].concat(), 6, "is no store");
     assert!(!Path::new(&typo).exists(), "a folder was made");
-    // Neither of them was asked anything.
+    // Neither peer was contacted.
     whole(&parties, &ROLES);
     let key = pair(&parties, "garbler");
     for (role, other) in [("garbler", "evaluator"), ("evaluator", "garbler")] {
         let (store, kept) = (parties.store(role), parties.keys.file("kept"));
         std::fs::rename(&store, &kept).expect("a folder that moves");
-        // Absent: it is made, and stays empty.
+        // A missing folder is made, and stays empty.
         refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
         whole(&parties, &[other]);
-        // Stock of the other role cannot be used here.
+        // Stock of the other role cannot be used.
         std::fs::remove_dir_all(&store).expect("a folder");
         copy(&parties.store(other), &store);
         refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
@@ -545,7 +545,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         std::fs::rename(&kept, &store).expect("a folder that moves");
     }
     parties.millionaires(&["--no-top-up"]);
-    // Another program burns nothing either.
+    // A run of another program burns nothing either.
     let adder = parties.keys.file("other.bwp");
     std::fs::copy(example("aes-128.bwp"), &adder).expect("a copy");
     let given = std::mem::replace(&mut parties.file, adder);
@@ -555,7 +555,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         assert!([Some(7), Some(4)].contains(&output.status.code()), "{}", text(&output.stdout));
         assert!(!text(&output.stdout).contains("cut by \\\"\\\""), "{}", text(&output.stdout));
     }
-    // A list that asks for something else, on one side.
+    // One party's list requests another number of items.
     let lists = ["1", "2"].map(|count| ["--component".to_owned(), format!("{}={count}", parties.file)]);
     let lists = [0, 1].map(|k| parties.preprocess(ROLES[k], &[&lists[k][0], &lists[k][1]]));
     for output in parties.both(lists) {
@@ -564,7 +564,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// A user can give up the stock of a lost folder and begin again.
+/// If a folder is lost, the user can give up its stock and begin again.
 #[test]
 fn a_lost_folder_is_replaced_by_the_users_word() {
     let parties = Parties::new("millionaires.bwp");
@@ -580,7 +580,7 @@ fn a_lost_folder_is_replaced_by_the_users_word() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// One party with a store and one without: both say so.
+/// If only one party uses a store, both are told so.
 #[test]
 fn a_store_on_one_side_only_is_code_7() {
     let parties = Parties::new("millionaires.bwp");
@@ -599,7 +599,7 @@ fn a_store_on_one_side_only_is_code_7() {
     whole(&parties, &ROLES);
 }
 
-/// At another level there is no stock; the message names the existing levels.
+/// At another security level there is no stock, and the message names the existing levels.
 #[test]
 fn another_level_burns_nothing_and_is_named() {
     let parties = Parties::new("millionaires.bwp");
@@ -609,7 +609,7 @@ fn another_level_burns_nothing_and_is_named() {
     for output in parties.both(run(&more)) {
         is_error(&output, 6, "there is stock for --security 40");
     }
-    // On one side only.
+    // Only one party asks for another level.
     let [garbler, _] = run(&more);
     let [_, evaluator] = run(&["--no-top-up"]);
     for output in parties.both([garbler, evaluator]) {
@@ -619,7 +619,7 @@ fn another_level_burns_nothing_and_is_named() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// A store is looked at while a party waits with it, and names a segment that is missing.
+/// A store can be listed while a party waits with it, and the list names a missing segment.
 #[test]
 fn stock_is_listed_while_a_party_waits() {
     let parties = Parties::new("millionaires.bwp");
@@ -630,7 +630,7 @@ fn stock_is_listed_while_a_party_waits() {
     whole(&parties, &ROLES);
     let report = parties.logs();
     assert_eq!(report[0][0]["log"], report[1][0]["log"]);
-    // A process that wants to change it waits.
+    // A process that wants to change the store gets an error.
     let burn = parties.stock("garbler", "burn", &["--all"]);
     bad(&burn.iter().map(String::as_str).collect::<Vec<_>>(), 6, "in use by another process");
     let connect = parties.run("evaluator", "1250000", &["--no-top-up", "--connect", &address]);
@@ -639,7 +639,7 @@ fn stock_is_listed_while_a_party_waits() {
         assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
     }
     assert!(ROLES.iter().all(|role| parties.executions(role) == 1));
-    // A part is lost.
+    // A segment is lost.
     let lost = segments(&parties.store("garbler")).remove(0);
     let bytes = std::fs::read(&lost).expect("a segment");
     std::fs::remove_file(&lost).expect("a segment");
@@ -656,7 +656,8 @@ fn stock_is_listed_while_a_party_waits() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// The risk of all programs from one part of the stock is printed beside that of a run, and in the inventory.
+/// The risk of all programs from one part of the stock is printed beside the risk of a run, and in the
+/// inventory.
 #[test]
 fn the_risk_of_all_programs_stands_beside_that_of_a_run() {
     let parties = Parties::new("millionaires.bwp");
@@ -680,7 +681,7 @@ fn the_risk_of_all_programs_stands_beside_that_of_a_run() {
     }
 }
 
-/// The key of a store is made by one command, which errors name.
+/// One command makes the key of a store, and errors name this command.
 #[test]
 fn the_key_of_a_store_is_made() {
     let folder = TempDir::new().expect("a folder");
@@ -720,15 +721,15 @@ fn the_key_of_a_store_is_made() {
     is_error(&with(&["--store-key", &path(&wrong)]), 3, "brickwork keygen --store-key");
 }
 
-/// The files of batches.
+/// Returns the segments of a store.
 fn segments(store: &str) -> Vec<PathBuf> {
     let files = std::fs::read_dir(Path::new(store).join("segments"))
         .map(|files| files.map(|file| file.expect("an entry").path()));
     files.into_iter().flatten().filter(|path| path.extension().is_some_and(|e| e == "segment")).collect()
 }
 
-/// Row 23: whose store lost a segment, or has one in another's place, ends with 6 before anything is sent;
-/// the peer sees it go.
+/// Row 23: if a store has lost a segment, or has another in its place, its party ends with code 6 before it
+/// sends anything. The peer sees the connection close.
 #[test]
 fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
     let parties = Parties::new("millionaires.bwp");
@@ -761,12 +762,12 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
             std::fs::write(&files[1], &second).expect("a segment");
         }
     }
-    // Nothing else was lost.
+    // Nothing else is lost.
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 23: a party whose index is missing changes nothing, whatever it is asked; when the index is back,
-/// nothing is lost.
+/// Row 23: a party without its index changes nothing, whatever the command. When the index is back, nothing
+/// is lost.
 #[test]
 fn row_23_a_missing_index_costs_nothing() {
     let parties = Parties::new("millionaires.bwp");
@@ -798,8 +799,8 @@ fn row_23_a_missing_index_costs_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 23: a damaged index is code 6 without a word of a panic. The user orders that it is made anew, and
-/// programs continue with the undamaged part.
+/// Row 23: a damaged index gives code 6, and the message mentions no panic. At the user's request the index
+/// is made again, and programs use the undamaged part.
 #[test]
 fn row_23_a_damaged_index_is_repaired() {
     let parties = Parties::new("millionaires.bwp");
@@ -811,7 +812,7 @@ fn row_23_a_damaged_index_is_repaired() {
         run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let mut refused = 0;
-    // The first page has the way to all others.
+    // The first page comes last, because it leads to all others.
     for page in (0..good.len()).step_by(4096).rev() {
         let mut bad = good.clone();
         bad[page..page + 300].fill(0xa5);
@@ -832,13 +833,13 @@ fn row_23_a_damaged_index_is_repaired() {
     assert!(text(&output.stderr).contains("verify --repair"), "{}", text(&output.stderr));
     let output = command("verify", &["--repair", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    // The last entry of a log may be lost without a trace, so nothing of the stock is used again.
+    // The last entry of a log may have been lost without a trace, so all stock is burned.
     assert_eq!(object(&output)["burned"].as_array().expect("an array").len(), 1);
     parties.millionaires(&[]);
 }
 
-/// Row 23: a flipped bit at either party costs no run. The damaged record is left out, and a program that
-/// lacks items then makes them. A segment that is lost is given up by the user's word.
+/// Row 23: a changed bit at either party prevents no run. The damaged record is left out, and a program makes
+/// the items that it then lacks. The user gives up a lost segment with a command.
 #[test]
 fn row_23_a_flipped_bit_costs_no_run() {
     let parties = Parties::new("millionaires.bwp");
@@ -846,7 +847,7 @@ fn row_23_a_flipped_bit_costs_no_run() {
     for role in ROLES {
         for file in segments(&parties.store(role)) {
             let mut bytes = std::fs::read(&file).expect("a segment");
-            // Behind the header, which programs do not need: it is of the first items.
+            // This byte comes after the header, which programs do not need, and belongs to the first items.
             bytes[120] ^= 1;
             std::fs::write(&file, bytes).expect("a segment");
         }
@@ -864,7 +865,7 @@ fn row_23_a_flipped_bit_costs_no_run() {
         parties.millionaires(&[]);
     }
     let logs = parties.logs();
-    // The parts have no order: those that were made on the spot are among them.
+    // The epochs have no fixed order, and include those that were made during runs.
     let damaged = |parts: &[Value]| {
         let entries = parts.iter().flat_map(|part| part["log"].as_array().expect("a log").clone());
         entries.filter(|entry| entry["entry"] == "damaged").collect::<Vec<_>>()
@@ -873,7 +874,7 @@ fn row_23_a_flipped_bit_costs_no_run() {
     assert!(!garblers.is_empty() && garblers == evaluators, "{garblers:?} {evaluators:?}");
     let (human, _) = good(&["stock", "ls", &parties.store("evaluator"), "--store-key", &parties.store_key]);
     assert!(human.contains(" damaged, "), "{human}");
-    // Lost ones are missing until they are given up.
+    // Lost segments are reported until the user gives them up.
     segments(&parties.store("evaluator"))
         .iter()
         .for_each(|lost| std::fs::remove_file(lost).expect("a segment"));
@@ -886,20 +887,20 @@ fn row_23_a_flipped_bit_costs_no_run() {
     parties.millionaires(&[]);
 }
 
-/// Row 22: a real disk is full while stock is made. The party whose disk is full says so and ends with 6;
-/// both continue when there is room.
+/// Row 22: a real disk becomes full while stock is made. The party with the full disk reports it and ends
+/// with code 6. Both parties continue when there is room.
 #[cfg(target_os = "linux")]
 #[test]
 fn row_22_a_full_disk() {
     for (k, role) in ROLES.into_iter().enumerate() {
         let parties = Parties::new("millionaires.bwp");
         parties.fill(&format!("{}=1", parties.file));
-        // So large that the garbler's OTs alone need more room than the index has left.
+        // The garbler's OTs alone need more room than the limit leaves.
         let arguments =
             ROLES.map(|role| parties.preprocess(role, &["--component", &format!("{}=1500", parties.file)]));
         let index =
             std::fs::metadata(Path::new(&parties.store(role)).join("index.redb")).expect("an index").len();
-        // Files may not grow beyond what the index has, in blocks of 512 bytes.
+        // No file may become larger than the index is now, in blocks of 512 bytes.
         let limited = |arguments: &[String]| {
             let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", index / 512);
             let mut command = Command::new("sh");
@@ -919,7 +920,7 @@ fn row_22_a_full_disk() {
             "{}",
             text(&outputs[1 - k].stdout)
         );
-        // Existing stock is kept, and interrupted steps are made.
+        // The existing stock is kept, and the interrupted steps are made.
         assert!(ROLES.iter().all(|role| parties.executions(role) == 1));
         parties.good(arguments);
         assert!(ROLES.iter().all(|role| parties.executions(role) == 1501));
@@ -927,12 +928,12 @@ fn row_22_a_full_disk() {
     }
 }
 
-/// Batches with other sizes and another s are stored together; the printed bound is that of the batches that
-/// a program uses.
+/// A store can hold batches with other sizes and another security level. The printed bound is that of the
+/// batches that a program uses.
 #[test]
 fn batches_of_different_parameters_side_by_side() {
     let parties = Parties::new("millionaires.bwp");
-    // `ls` has them by age in seconds: those of the same second come in any order.
+    // `ls` sorts epochs by their age in seconds, so those of the same second have no fixed order.
     let by_security = |ls: &Value| {
         let mut epochs = ls["epochs"].as_array().expect("epochs").clone();
         epochs.sort_by_key(|epoch| epoch["security"].as_u64());
@@ -963,8 +964,8 @@ fn batches_of_different_parameters_side_by_side() {
         assert!(small["bucket_size"].as_u64() > large["bucket_size"].as_u64(), "{small} {large}");
         assert_eq!(parties.executions(role), 33);
     }
-    // The bounds of all that was made in one go, as `ls` shows them; the first program takes from the first,
-    // the second from the second.
+    // The sums of the bounds of each step, as `ls` shows them. The first program uses the first step, and the
+    // second program the second.
     let mut made: BTreeMap<u64, f64> = BTreeMap::new();
     for batch in by_security(&parties.ls("evaluator"))[0]["batches"].as_array().expect("batches") {
         let step = batch["serial"].as_u64().expect("a number") >> 16;
@@ -977,13 +978,12 @@ fn batches_of_different_parameters_side_by_side() {
         let more = ["--no-top-up", "--security", security];
         parties.millionaires(&more).map(|result| result["promise"]["bound_log2"].as_f64().expect("a bound"))
     };
-    // From the first batch, from the second, and at another s.
+    // The runs use the first step, the second step, and the other security level.
     let bounds = [run("40"), run("40"), run("64")];
     assert!(bounds.iter().all(|[garbler, evaluator]| garbler == evaluator));
     assert!(bounds[0][0] <= -40.0 && bounds[1][0] <= -40.0 && bounds[2][0] <= -64.0, "{bounds:?}");
     assert_ne!(bounds[0], bounds[1], "another batch, another bound");
-    // Each is the sum over the batches that it took from, and what the other checks leave, which is the same
-    // for both.
+    // Each bound is the sum over the used batches and the other checks, which add the same amount.
     let others = [0, 1].map(|k| bounds[k][0].exp2() - sums[k]);
     assert!(
         (others[0] - others[1]).abs() < 1e-6 * bounds[0][0].exp2() && others[0] >= 0.0,
@@ -991,12 +991,12 @@ fn batches_of_different_parameters_side_by_side() {
     );
 }
 
-/// Ctrl-C while stock is made: `stock ls` shows how far it got, and the same command goes on from there.
+/// Ctrl-C interrupts the making of stock. `stock ls` shows the progress, and the same command continues.
 #[cfg(unix)]
 #[test]
 fn row_20_preprocessing_goes_on_after_ctrl_c() {
     let parties = Parties::new("millionaires.bwp");
-    // A small step, then a large one: steps come in the order of their files.
+    // There is a small step and then a large one, because steps have the order of their files.
     let components =
         [("millionaires.bwp", "a.bwp", 2), ("aes-128.bwp", "b.bwp", 300)].map(|(from, to, count)| {
             let to = parties.keys.file(to);
@@ -1008,9 +1008,8 @@ fn row_20_preprocessing_goes_on_after_ctrl_c() {
             parties.preprocess(role, &["--component", &components[0], "--component", &components[1]])
         })
     };
-    // The time of a step depends on the machine and its other load: if the kill came too early, the next
-    // attempt continues from there a little later; if too late, the next one fills a new store and is killed
-    // earlier.
+    // The time of a step depends on the machine and its load. If the kill came too early, the next attempt
+    // waits a little longer; if it came too late, the next one fills a new store and is killed earlier.
     let made = |role: &str| {
         parties.ls(role)["epochs"].get(0).and_then(|epoch| epoch["progress"]["made"].as_u64()).unwrap_or(0)
     };
@@ -1076,7 +1075,7 @@ fn run_keeps_both_stores_in_one_folder() {
     }
 }
 
-/// A generator for moments, so that a failure can be repeated (as far as the machine repeats itself).
+/// A generator of times for kills, so that a failure can be repeated (if the machine behaves the same).
 struct Moments(u64);
 
 impl Moments {
@@ -1089,11 +1088,14 @@ impl Moments {
 /// The results of the kills.
 #[derive(Default)]
 struct Tally {
-    /// By command and killed party: how many were killed in time, and how many only after they had ended.
+    /// For each command and killed party, the number of kills in time, and of kills after the end of the
+    /// process.
     kills: BTreeMap<(&'static str, &'static str), [u32; 2]>,
-    /// Of the parties that were not killed: finished, saw the other close, waited for one that never came.
+    /// The number of other parties that succeeded, that saw the connection end, and that waited for a peer
+    /// that never came.
     survivors: [u32; 3],
-    /// Runs afterwards, all of which gave the right result: from what was left, and with what was made then.
+    /// The number of later runs from remaining stock, and from stock that was made then. All gave the right
+    /// result.
     runs: [u32; 2],
 }
 
@@ -1124,10 +1126,10 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Rows 20 and 21: either process, or both, are killed at random moments while they make stock or run a
-/// program. After each kill both stores are sound, their logs only ever grow and agree but for an entry that
-/// the other is about to write, and the parties go on: a program gives the right result, from what is left or
-/// from what is made then, and nobody burns an epoch.
+/// Rows 20 and 21: one of the processes or both are killed at random times while they make stock or run a
+/// program. After each kill both stores are sound. Their logs only grow, and are equal except for an entry
+/// that the other party is about to write. A program then gives the right result, from remaining or from new
+/// stock, and no epoch is burned.
 #[test]
 fn row_21_kill_9_at_any_moment() {
     let kills: u32 = std::env::var(KILLS_VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
@@ -1135,7 +1137,7 @@ fn row_21_kill_9_at_any_moment() {
     let stock = format!("{}=2", parties.file);
     let fill = || ROLES.map(|role| parties.preprocess(role, &["--component", &stock]));
     let use_it = || [parties.run("garbler", "1000000", &[]), parties.run("evaluator", "1250000", &[])];
-    // How long either takes, so that the moments cover it.
+    // Measures the time of a command, so that the kills cover it.
     let timed = |arguments: [Vec<String>; 2]| {
         let start = Instant::now();
         parties.good(arguments);
@@ -1156,16 +1158,16 @@ fn row_21_kill_9_at_any_moment() {
         let came = victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none());
         tally.kills.entry((["preprocess", "run from stock"][what], names)).or_default()
             [usize::from(!came)] += 1;
-        // The moments follow the speed of the machine.
+        // The times for kills follow the speed of the machine.
         times[what] =
             if came { times[what] + times[what] / 16 } else { times[what] - times[what] / 4 }.max(1000);
         for &victim in victims {
-            // SIGKILL; it may have ended by itself.
+            // This sends SIGKILL; the process may have ended by itself.
             let _ = children[victim].kill();
         }
         for (child, (k, role)) in children.into_iter().zip(ROLES.into_iter().enumerate()) {
             let (output, waited) = finish_within(child, PATIENCE);
-            // Ended well, killed, or the other went away: nothing else.
+            // A process succeeded, was killed, or saw the other one go. Nothing else is allowed.
             let code = output.status.code();
             assert!(
                 [Some(0), Some(4), None].contains(&code),
@@ -1180,7 +1182,7 @@ fn row_21_kill_9_at_any_moment() {
         let after = parties.logs();
         only_grown(&before, &after);
         before = after;
-        // They go on at once, every other time; otherwise the next kill comes on top.
+        // Half of the time a run follows at once. Otherwise the next kill comes first.
         if moments.below(2) == 0 {
             parties.forgive();
             let results = parties.millionaires(&[]);
@@ -1200,11 +1202,11 @@ fn row_21_kill_9_at_any_moment() {
     tally.to_string().lines().for_each(|line| println!("counted: {line}"));
 }
 
-/// A party that listens for a peer that died before it connected waits without limit; it is given this time.
-/// A connected party sees at once that the other one is gone.
+/// The time for a party that listens for a peer that was killed before it connected. A party with a
+/// connection notices at once that its peer is gone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Waits for the end, and after this time kills; says whether it had to.
+/// Waits for the end of a process, and kills it after this time. Returns whether that was necessary.
 pub fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
     let start = Instant::now();
     while child.try_wait().expect("a state").is_none() {
@@ -1217,9 +1219,9 @@ pub fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
     (finish(child), false)
 }
 
-/// No entry of a log ever changes or goes away, an epoch with entries stays until it is used up, and none is
-/// burned for another reason. Both parties count the items that programs took in the same way: for each
-/// batch, item after item.
+/// Checks that no log entry changes or disappears. An epoch with entries stays until it is used up, and is
+/// burned for no other reason. Both parties must count the items that programs took in the same way, item
+/// after item for each batch.
 fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     for (before, after) in before.iter().zip(after) {
         for old in before.iter().filter(|epoch| epoch["entries"] != 0) {
@@ -1254,7 +1256,8 @@ fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     }
 }
 
-/// The run uses the cut that is in stock; a fixed cut is made immediately, or refused.
+/// A run uses the cut that is in stock. If the user names another cut, its items are made during the run, or
+/// the run is refused.
 #[test]
 fn the_cut_is_one_that_is_in_stock() {
     let mut parties = Parties::new("millionaires.bwp");
@@ -1279,7 +1282,7 @@ fn the_cut_is_one_that_is_in_stock() {
     is_error(&evaluator, 7, "wants --cut given");
 }
 
-/// The commands at the head of the guide work as they are printed, line after line. One that listens goes on
+/// The commands at the beginning of the guide work as printed, line after line. A listening command continues
 /// while the next one runs.
 #[test]
 #[cfg(unix)]
@@ -1291,7 +1294,7 @@ fn the_guide_works_as_printed() {
         std::fs::copy(example(name), folder.path().join(name)).expect("a copy");
     }
     let command = path(Path::new(env!("CARGO_BIN_EXE_brickwork")));
-    // The address of who listened last.
+    // The process that listens, its address, and its output.
     let (mut listening, mut address, mut said) = (None, String::new(), String::new());
     for line in block.lines().filter(|line| !line.is_empty()) {
         let (_, line) = line.split_once("$ ").expect("a prompt");

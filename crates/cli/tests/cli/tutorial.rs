@@ -1,8 +1,8 @@
-//! The tutorial, command for command, as somebody who reads it does it.
+//! Runs the tutorial, command after command, as a reader would.
 
 use super::*;
 
-/// Cuts a page at its code blocks: the text before a block, the word after the fence, and the block.
+/// Splits a page at its code blocks: the text before a block, the word after the fence, and the block.
 fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
     let mut parts = page.split("```");
     let mut blocks = Vec::new();
@@ -13,7 +13,7 @@ fn blocks(page: &str) -> Vec<(&str, &str, &str)> {
     blocks
 }
 
-/// The last name in backquotes with this ending.
+/// Returns the last name in backquotes with this ending.
 fn name<'t>(text: &'t str, ending: &str) -> &'t str {
     text.split('`')
         .rfind(|word| word.ends_with(ending))
@@ -25,8 +25,8 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// Checks that a command printed the text of a page: a line of dots stands for any lines, and dots at the end
-/// of a line for its rest.
+/// Checks that a command printed the text of a page. In the page, a line of dots stands for any lines, and
+/// dots at the end of a line for its rest.
 fn is_shown(printed: &str, shown: &str) -> bool {
     fn all(printed: &[&str], shown: &[&str]) -> bool {
         match shown.split_first() {
@@ -59,7 +59,7 @@ fn dots_stand_for_numbers_and_for_lines() {
     }
 }
 
-/// The page's statements about larger programs, and about operators in `main`.
+/// The page's advice on larger programs, and on operators in `main`, is right.
 #[test]
 fn the_advice_on_components_holds() {
     let page = page();
@@ -91,7 +91,7 @@ fn the_advice_on_components_holds() {
         (number(of, "slots"), number(of, "bucket_size"))
     };
 
-    // The function that is called many times is what a large program runs on, without any flag.
+    // A large program runs with its frequently called function as a component, without any flag.
     assert!(page.contains("200 numbers of 16 bits in place of 4 numbers of 4 bits"));
     let larger = changed(&[
         ("at[4]", "at[200]"),
@@ -110,7 +110,7 @@ fn the_advice_on_components_holds() {
     };
     assert!(seconds(1) > 1.5 * seconds(201), "{planned}");
 
-    // However a small program is cut, its result is that of the given cut.
+    // For a small program, every cut has the same result as the given one.
     let glued = changed(&[
         ("multiply_add(sum, input1.at[i], input2.at[i])", "sum + multiply(input1.at[i], input2.at[i])"),
         (
@@ -152,7 +152,7 @@ fn every_command_of_the_tutorial_works() {
         match word {
             "wir program" => write(name(before, ".wir"), block),
             "csv" => write("one.csv", block),
-            // The output of the last command.
+            // This block is the output of the last command.
             "" if !block.contains("$ ") => {
                 assert!(is_shown(&shown, block), "{shown}");
                 checked += 1;
@@ -171,7 +171,7 @@ fn every_command_of_the_tutorial_works() {
         }
     }
     assert_eq!(checked, 2, "outputs that the page shows");
-    // Without a flag: the cut of the file, or another one that is then named.
+    // Without a flag the run uses the cut of the file, or another one, which it then names.
     let default = done(&[
         "run",
         "inner.wir",

@@ -1,4 +1,4 @@
-//! The forms of values, as users give them.
+//! Tests the forms in which users give values.
 
 use std::io::Write;
 
@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Up to four items of a shop, and a price of the other party's: their sum, and how many there are.
+/// A program with up to four items of a shop, and a price of the other party. It computes their sum and their
+/// number.
 const SHOP: &str = "
     #parties 2
     typedef uint_t 32 money
@@ -28,10 +29,10 @@ const SHOP: &str = "
     }
 ";
 
-/// Runs it with this on stdin.
+/// Runs a command with this text on stdin.
 fn with_stdin(arguments: &[&str], stdin: &str) -> Output {
     let mut child = Child::spawn(brickwork(arguments).stdin(Stdio::piped()));
-    // A command that refuses something else does not read it.
+    // A command that refuses something else does not read its stdin.
     let _ = child.stdin.take().expect("a pipe").write_all(stdin.as_bytes());
     finish(child)
 }
@@ -52,11 +53,11 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
     let expected = [json!(1551), json!(2)];
     assert_eq!(outputs(&[&fixed[..], &[&format!("csv:{rows}")]].concat()), expected);
     assert_eq!(outputs(&[&fixed[..], &[&format!("{{\"rows\": \"csv:{rows}\"}}")]].concat()), expected);
-    // Paths in a file start from its folder.
+    // Paths in a file are relative to its folder.
     let inside = keys.write("own.json", b"{\"rows\": \"csv:rows.txt\"}");
     assert_eq!(outputs(&[&fixed[..], &[&format!("@{inside}")]].concat()), expected);
     for value in ["csv:-", "{\"rows\": \"csv:-\"}"] {
-        // `run` reads it once, for the process of the garbler.
+        // `run` reads the file once and passes the value to the garbler's process.
         for command in ["simulate", "run"] {
             let arguments = [&[command], &fixed[1..], &[value, "--json"]].concat();
             let output = with_stdin(&arguments, ITEMS);
@@ -66,7 +67,7 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
     }
     #[cfg(target_os = "linux")]
     {
-        // The path that a shell makes from `csv:<(…)`.
+        // A shell makes this path from `csv:<(…)`.
         let arguments = [&fixed[..], &["csv:/dev/fd/0", "--json"]].concat();
         assert_eq!(object(&with_stdin(&arguments, ITEMS))["outputs"]["garbler"], 1551);
         let shell =
@@ -76,7 +77,7 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
         let output = bash.output().expect("bash starts");
         assert_eq!(object(&output)["outputs"]["garbler"], 1551, "{}", text(&output.stderr));
     }
-    // Stdin is read once, wherever it is named.
+    // Stdin can be read only once, wherever it is named.
     for (garbler, evaluator) in [("-", "-"), ("csv:-", "-"), ("{\"rows\": \"csv:-\"}", "-")] {
         let arguments = ["simulate", &source, "--garbler", garbler, "--evaluator", evaluator, "--json"];
         is_error(&with_stdin(&arguments, ITEMS), 2, "only one value can come from stdin");
@@ -87,7 +88,7 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
     assert!(hint.contains("csv:FILE"), "{hint}");
 }
 
-/// As money comes out of a spreadsheet: with names and cents.
+/// A table from a spreadsheet has names and cents.
 #[test]
 fn columns_are_left_out_and_decimals_read_when_asked() {
     let keys = Keys::new();
@@ -135,7 +136,7 @@ fn columns_are_left_out_and_decimals_read_when_asked() {
     refused(&["--scale", "amount"], 2, "amount=2", "--help");
     refused(&["--scale", "amount=101"], 2, "up to 100", "--help");
 
-    // A party of its own reads its own values by its own scales; the other one's fields are none of its own.
+    // A single party has scales for its own fields only. The other party's fields are unknown to it.
     let identity = keys.file("garbler.key");
     let link =
         ["--connect", "127.0.0.1:1", "--timeout", "1", "--identity", &identity, "--peer", &keys.evaluator];
@@ -189,7 +190,8 @@ fn one_execution_takes_a_plain_value() {
         let both = json!([{"alice": 0, "bob": 1}]);
         assert_eq!(outputs(&arguments), [both.clone(), both], "the outputs are arrays all the same");
     }
-    // A table is the value where that is one, and has a row for each value otherwise.
+    // If the value of an execution is a table, the file is this value. Otherwise each row of a table is the
+    // value of an execution.
     let keys = Keys::new();
     let source = keys.write("shop.wir", SHOP.as_bytes());
     let (items, price) = (keys.write("items.csv", ITEMS.as_bytes()), keys.write("price.csv", b"price\n4\n"));
@@ -232,14 +234,14 @@ fn messages_say_whose_input_it_is_and_that_an_at_may_be_missing() {
             assert!(said.contains(hint) && !said.contains(given), "{said}");
         }
     }
-    // Nor inside a value.
+    // The hint is also given for a name inside a value.
     for given in [format!("{value:?}"), format!("{{\"of\": {table:?}}}"), format!("[1, {value:?}]")] {
         let arguments = ["simulate", &file, "--garbler", &given, "--evaluator", "1"];
         bad(&arguments, 3, "input of the garbler");
         let said = told(&arguments);
         assert!(said.contains("write an @ before it") && !said.contains(&value), "{said}");
     }
-    // A text that is no file name gets no such hint, and no secret is repeated.
+    // A text that is not the name of a file gets no hint, and no secret is repeated.
     for given in ["{\"77secret", "77secret", "[1.", "12.5e"] {
         let said = told(&["simulate", &file, "--garbler", given, "--evaluator", "1"]);
         assert!(
@@ -258,7 +260,7 @@ fn messages_say_whose_input_it_is_and_that_an_at_may_be_missing() {
     }
 }
 
-/// A public key in a file, as `keygen -o own.key > own.pub` leaves it.
+/// `keygen -o own.key > own.pub` writes a public key to a file, which `--peer` accepts.
 #[test]
 fn the_peers_key_may_be_in_a_file() {
     let keys = Keys::new();

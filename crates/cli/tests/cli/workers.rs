@@ -1,5 +1,5 @@
-//! `preprocess --workers`: two processes whose workers make steps side by side; `kill -9` of either at any
-//! moment, and peers that were told something else.
+//! Tests `preprocess --workers`: two processes with several workers each, `kill -9` of either process at any
+//! time, and peers with different flags.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use serde_json::json;
 use super::stock::{Parties, ROLES, finish_within};
 use super::*;
 
-/// More executions than any worker makes stock for.
+/// A number of executions for which no single worker makes enough.
 pub const EXECUTIONS: u32 = 7;
 
-/// The common flags of both parties, with this number of workers.
+/// Returns the flags of both parties, with these numbers of workers.
 fn making(parties: &Parties, workers: [&str; 2]) -> [Vec<String>; 2] {
     let component = format!("{}={EXECUTIONS}", parties.file);
     let more = |k: usize| ["--component", &component, "--workers", workers[k]];
     [0, 1].map(|k| parties.preprocess(ROLES[k], &more(k)))
 }
 
-/// Runs all executions at once, whose result both know.
+/// Runs all executions at once, and checks the result.
 pub fn run_all(parties: &Parties) {
     let [mine, theirs] = [1_000_000u64, 1_250_000].map(|first| {
         let values: Vec<u64> = (0..u64::from(EXECUTIONS)).map(|k| first + k * 50_000 * (first % 3)).collect();
@@ -39,11 +39,11 @@ pub fn run_all(parties: &Parties) {
     }
 }
 
-/// Nothing of either party's stock is burned.
+/// Checks that no stock of either party is burned.
 fn unburned(parties: &Parties) {
     for role in ROLES {
         let ls = run(&parties.stock(role, "ls", &["--json"]).iter().map(String::as_str).collect::<Vec<_>>());
-        // One who was killed before it had a store has none.
+        // A party that was killed early has no store.
         let ls = object(&ls);
         let epochs = ls["epochs"].as_array().cloned().unwrap_or_default();
         assert!(epochs.iter().all(|epoch| epoch["condition"] != "burned"), "{ls}");
@@ -67,7 +67,7 @@ pub(super) fn by_three_workers(done: &Value) {
     assert!(phases.iter().map(bytes).sum::<u64>() > 100_000, "those of all connections: {phases:?}");
 }
 
-/// Rows 4, 16 and 21: a program takes buckets that three workers made, of which none made enough.
+/// Rows 4, 16 and 21: a program uses buckets of three workers, none of which made enough.
 #[test]
 fn row_16_workers_make_what_one_run_takes() {
     let parties = Parties::new("millionaires.bwp");
@@ -85,7 +85,7 @@ fn row_16_workers_make_what_one_run_takes() {
     }
     verified(&parties);
     run_all(&parties);
-    // The log says how many they were.
+    // The log contains the number of workers.
     let report = parties.stock("garbler", "export-report", &[]);
     let report = good(&report.iter().map(String::as_str).collect::<Vec<_>>()).1;
     let entries = report["epochs"][0]["log"].as_array().expect("a log");
@@ -93,15 +93,15 @@ fn row_16_workers_make_what_one_run_takes() {
     assert_eq!(workers, [3, 3]);
 }
 
-/// How often a process is killed.
+/// The number of kills.
 const KILLS: u32 = 4;
 
-/// Row 21: either process, with all its workers, is killed while they make stock: nothing is burned, the
-/// interrupted stock is given up, and the same command makes it without any acknowledgement of the kills.
+/// Row 21: either process with all its workers is killed while stock is made. Nothing is burned, the
+/// interrupted step is given up, and the same command makes it again without any acknowledgement.
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_while_workers_make_stock() {
-    // As long as it takes here and now, with nobody killed.
+    // Measures the time that the command takes without a kill.
     let (whole, alone) = (Instant::now(), Parties::new("millionaires.bwp"));
     let _ = alone.good(making(&alone, ["3", "3"]));
     let whole = whole.elapsed();
@@ -124,7 +124,7 @@ fn row_21_kill_9_while_workers_make_stock() {
             0 => (garbler.0, evaluator),
             _ => (evaluator.0, garbler),
         };
-        // It sees the connection of a worker go, or the first one; or it was done; or nobody called.
+        // The other process lost a worker's connection or the first one, had succeeded, or was never called.
         let code = other.status.code();
         assert!(waited || [Some(0), Some(4)].contains(&code), "{code:?} {}", text(&other.stdout));
         in_time += u32::from(killed.status.code().is_none() && !waited);
@@ -139,8 +139,8 @@ fn row_21_kill_9_while_workers_make_stock() {
     run_all(&parties);
 }
 
-/// Row 24: parties that were told different numbers, or of which one was told none, part before their stores
-/// are compared; and no other protocol takes the flag.
+/// Row 24: parties with different numbers of workers, or of which only one has workers, refuse each other
+/// before their stores are compared. Other protocols refuse the flag.
 #[test]
 fn row_24_both_say_how_many_workers_there_are() {
     let parties = Parties::new("millionaires.bwp");

@@ -1,9 +1,9 @@
-//! `--audit`: the trail of all that a service does and refuses.
+//! Tests `--audit`: the record of everything that a service does and refuses.
 
 use super::*;
 
-/// Both trails have what happened, with the same sessions and runs, and no value of a party. A file that was
-/// renamed keeps its lines, and SIGHUP begins a new one.
+/// Both trails record all events, with the same names of sessions and runs, and contain no value of a party.
+/// A file that was renamed keeps its lines, and SIGHUP begins a new one.
 #[test]
 fn a_trail_of_what_happened() {
     let program = entry("richer", "millionaires.bwp", "input = \"314159\"\ntotal = 2\n");
@@ -13,7 +13,7 @@ fn a_trail_of_what_happened() {
     let ask = |id: &str| garbler.run(&json!({ "program": "richer", "input": 271828, "id": id })).status;
     assert_eq!([ask("first"), ask("second"), ask("third")], [200, 200, 429]);
     assert_eq!(garbler.run(&json!({ "program": "none", "input": 271828 })).status, 403);
-    // The evaluator may write down that it ran after the garbler has answered.
+    // The evaluator may record its run after the garbler has answered, so this waits.
     let runs = |role: usize| -> Vec<Value> {
         let mut lines = pair.audited(role);
         lines.retain(|line| line["event"] == "run");
@@ -43,7 +43,7 @@ fn a_trail_of_what_happened() {
     assert_eq!(refusals[0]["reason"], "the program's budget is used up");
     assert_eq!(refusals[1]["reason"], "the program is not allowed");
 
-    // A new file.
+    // SIGHUP opens a new file.
     let old = pair.keys.file("garbler.audit.1");
     std::fs::rename(pair.audit(0), &old).expect("a name");
     pair.reload(0, &garbler);
@@ -68,7 +68,7 @@ fn a_trail_of_what_happened() {
     }
 }
 
-/// Stock that is burned while the service was down, and because of it, is in the trail of whoever burned it.
+/// If stock was burned because the service was down, the trail of the party that burned it has a line.
 #[test]
 fn burned_stock_is_in_the_trail() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n");

@@ -1,4 +1,4 @@
-//! The files of `examples/serve`: configurations that fit each other, a unit, a container file.
+//! Tests the files in `examples/serve`: two configurations, a systemd unit, and a container file.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(example(&format!("serve/{name}"))).expect("an example")
 }
 
-/// Both configurations are read as they are, but for addresses; the two services meet, make stock, and
+/// Both configurations are used as they are, except for addresses. The two services connect, make stock, and
 /// answer.
 #[test]
 fn configurations() {
@@ -49,8 +49,7 @@ fn configurations() {
     assert_eq!(learned.lines().count(), 2, "{learned}");
 }
 
-/// The words of a command line are those of the command: it gets as far as the configuration, which is not
-/// there.
+/// Checks that the command knows these arguments: it fails only because the configuration does not exist.
 fn is_a_command(words: &[&str]) {
     assert!(words.contains(&"serve") && words.contains(&"--config"), "{words:?}");
     let log = TempDir::new().expect("a folder");
@@ -62,8 +61,8 @@ fn is_a_command(words: &[&str]) {
     assert!(text(&output.stderr).contains("serve.toml"), "{}", text(&output.stderr));
 }
 
-/// The unit starts the command with words that it knows, and gives a run the time that it may take; systemd
-/// finds nothing wrong with it, where there is a systemd to ask.
+/// The unit starts the command with known flags, and gives a run enough time to end. If systemd is installed,
+/// it accepts the unit.
 #[test]
 fn a_systemd_unit() {
     let unit = read("brickwork.service").replace("\\\n", " ");
@@ -78,7 +77,7 @@ fn a_systemd_unit() {
     let page = std::fs::read_to_string(example("../docs/guides/serve.md")).expect("a page");
     let seconds = page.lines().find_map(|line| line.strip_prefix("* `run_seconds` (")).expect("its line");
     let seconds: u64 = seconds.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
-    // As docs/guides/serve.md promises, the service does not connect again by itself to a peer that cheated.
+    // As docs/guides/serve.md promises, the service does not connect again to a peer that cheated.
     assert_eq!((value("Restart"), value("RestartPreventExitStatus")), ("on-failure", "5"));
     assert!(value("TimeoutStopSec").parse::<u64>().expect("seconds") > seconds);
 
@@ -89,7 +88,7 @@ fn a_systemd_unit() {
     }
     let folder = TempDir::new().expect("a folder");
     let verified = |unit: &str| {
-        // The command is looked for where the unit says, and need not be installed here.
+        // systemd checks that the command exists, so the path is replaced by that of the built command.
         let file = folder.path().join("brickwork.service");
         let unit = unit.replace("/usr/local/bin/brickwork", env!("CARGO_BIN_EXE_brickwork"));
         std::fs::write(&file, unit).expect("a file");
@@ -103,8 +102,8 @@ fn a_systemd_unit() {
     assert!(!verified(&right.replace("NoNewPrivileges", "NoOldPrivileges")).1.is_empty(), "it looks at it");
 }
 
-/// The container starts the command at its place in the image of the project, with words that it knows, as
-/// a user that is not root.
+/// The container starts the command from the project's image, with known flags, and as a user that is not
+/// root.
 #[test]
 fn a_container_file() {
     let file = read("Containerfile").replace("\\\n", " ");
@@ -117,6 +116,6 @@ fn a_container_file() {
     is_a_command(&words[1..]);
     assert_ne!(line("USER "), "0");
     assert_eq!(line("STOPSIGNAL "), "SIGTERM");
-    // The door of the example's configuration.
+    // The port is the one in the example's configuration.
     assert!(read("garbler.toml").contains(&format!(":{}\"", line("EXPOSE "))));
 }

@@ -1,4 +1,4 @@
-//! A peer that holds the right key and does not play along: it speaks the lines' messages, but other ones.
+//! Tests a service against a peer that has the right key and sends wrong messages on the lines.
 
 use super::*;
 use brickwork::circuit::Party;
@@ -10,14 +10,14 @@ use brickwork::wire::{Channel, Tag};
 
 const SERVE: Tag = Tag(120);
 
-/// The three lines to an honest service, held by somebody who need not be.
+/// The three lines to an honest service, at a hostile peer.
 struct Hostile {
     work: Stocked,
     fill: Stocked,
     ask: Channel,
 }
 
-/// The hostile party's role, keys and store.
+/// The hostile peer's role, keys and store.
 struct Means {
     party: Party,
     identity: Identity,
@@ -76,7 +76,7 @@ impl Means {
         Hostile { work: self.stocked(work), fill: self.stocked(fill), ask }
     }
 
-    /// As the evaluator, to a garbler that listens.
+    /// Connects as an evaluator to a listening garbler.
     fn connect(&self, address: &str) -> Hostile {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
         let meeting = format!("{:032x}", now.as_nanos());
@@ -88,7 +88,7 @@ impl Means {
         self.hostile(["work", "fill", "ask"].map(line).into())
     }
 
-    /// As the garbler, of an evaluator that connects.
+    /// Accepts an evaluator that connects to this garbler.
     fn accept(&self, listener: &Listener) -> Hostile {
         let sheet = json!({ "serve": 1, "line": "", "meeting": "" }).to_string();
         let line = |_| listener.meet(sheet.as_bytes(), None).expect("a line").channel;
@@ -100,8 +100,8 @@ fn say(channel: &mut Channel, message: &Value) {
     channel.send(SERVE, message.to_string().as_bytes()).and_then(|()| channel.flush()).expect("a line");
 }
 
-/// Returns the service's next message, except the empty ones that it sends regularly. None if it has closed
-/// the line.
+/// Returns the service's next message, without the empty ones that it sends regularly. Returns none if the
+/// service has closed the line.
 fn hear(channel: &mut Channel) -> Option<Value> {
     loop {
         let said: Value = serde_json::from_slice(&channel.receive_up_to(SERVE, 4096).ok()?).expect("JSON");
@@ -116,7 +116,8 @@ fn richer_program() -> brickwork::circuit::Program {
     brickwork::circuit::Program::from_bytes(&bytes).expect("a program")
 }
 
-/// Returns the request that the garbler sends next. If it wants to, both compare their logs again first.
+/// Reads messages up to the garbler's next request for a run. If the garbler wants to compare the stores
+/// again, this does so.
 fn asked(mut work: Stocked) -> Stocked {
     loop {
         match hear(work.channel()).expect("a request") {
@@ -129,7 +130,7 @@ fn asked(mut work: Stocked) -> Stocked {
     }
 }
 
-/// A pair that has stock, and of which one party is down.
+/// Makes two services with stock, and stops one of them.
 fn stocked(programs: [&str; 2], limits: &str, down: usize) -> (Pair, Service) {
     let mut pair = Pair::new(programs);
     pair.limits[1 - down] = limits.into();
@@ -142,8 +143,8 @@ fn stocked(programs: [&str; 2], limits: &str, down: usize) -> (Pair, Service) {
     (pair, stays)
 }
 
-/// Whatever an evaluator answers to a request, it decides neither the status nor the words that the one who
-/// asked gets; what is no answer ends the lines, and the request waits on.
+/// An evaluator's answer decides neither the status nor the text for the user. An invalid answer ends the
+/// lines, and the user's request waits on.
 #[test]
 fn an_evaluator_that_answers_as_it_likes() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -192,8 +193,8 @@ fn an_evaluator_that_answers_as_it_likes() {
     garbler.stop();
 }
 
-/// An evaluator that agrees to a run and goes away, or agrees and only gives signs of life, fails that run:
-/// it counts, other requests wait no longer than they may, and the service goes down when it should.
+/// If an evaluator agrees to a run and then goes away or stalls, the run fails and counts. Other requests do
+/// not wait longer than allowed, and the service can be stopped in time.
 #[test]
 fn an_evaluator_that_breaks_off_or_stalls() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -221,7 +222,7 @@ fn an_evaluator_that_breaks_off_or_stalls() {
         garbler.until("ready", |got| got.status == 503);
     }
     assert_eq!(garbler.runs_ever("richer"), 2);
-    // It goes down while a run stalls, no later than that run may take.
+    // If a run stalls, the service stops at the latest when the run must end.
     let Hostile { work, fill, ask } = means.connect(&address);
     garbler.until("ready", |got| got.status == 200);
     std::thread::scope(|scope| {
@@ -235,9 +236,9 @@ fn an_evaluator_that_breaks_off_or_stalls() {
     garbler.stop();
 }
 
-/// A garbler can have the evaluator run and make nothing but what its configuration allows: by digest, up to
-/// its marks, within its budget, which no new connection renews, and on no request's input but for that
-/// request.
+/// A garbler can make the evaluator run and make only what its configuration allows: the listed programs,
+/// stock up to `high`, and runs within the budget, which a new connection does not renew. A request's input
+/// is used only for this request.
 #[test]
 fn a_garbler_that_asks_for_too_much() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -254,7 +255,7 @@ fn a_garbler_that_asks_for_too_much() {
 
     say(fill.channel(), &json!({ "fill": { "digest": other, "count": 5 } }));
     assert_eq!(hear(fill.channel()), Some(json!({ "no": "not_allowed" })));
-    // However much stock the peer asks for, the service makes as much as its mark allows, and then nothing.
+    // However much stock the peer asks for, the service makes only as much as `high` allows.
     say(fill.channel(), &json!({ "fill": { "digest": digest, "count": u64::MAX } }));
     assert_eq!(hear(fill.channel()), Some(json!({ "count": 6 })));
     let mut fill = fill.preprocess(&steps_of(&program, 6)).and_then(|(_, fill)| fill.renew()).expect("stock");
@@ -269,15 +270,15 @@ fn a_garbler_that_asks_for_too_much() {
     };
     for (asked, answer) in [
         (run(&other, "=a", false), json!({ "no": "not_allowed" })),
-        // No user has requested it there.
+        // No user of the evaluator has requested this run.
         (run(&digest, "evaluator#1", true), json!({ "no": "no_input" })),
     ] {
         say(work.channel(), &asked);
         assert_eq!(hear(work.channel()), Some(answer), "{asked}");
     }
     drop((work, fill, ask));
-    // Each agreement counts, whichever party breaks off; at the limit there is no further one, over all
-    // connections together.
+    // Each agreement counts, whichever party breaks off. At the limit the evaluator agrees to no further run,
+    // over all connections together.
     for round in 0..5 {
         evaluator.until("ready", |got| got.status == 503);
         let Hostile { mut work, fill, ask } = means.accept(&listener);
@@ -305,7 +306,8 @@ fn a_garbler_that_asks_for_too_much() {
     evaluator.stop();
 }
 
-/// An evaluator that announces more than may be, or what is not allowed, is refused; nothing grows.
+/// If an evaluator announces too many runs, or runs that are not allowed, it is refused, and the garbler's
+/// memory does not grow.
 #[test]
 fn an_evaluator_that_announces_too_much() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -327,7 +329,7 @@ fn an_evaluator_that_announces_too_much() {
     garbler.stop();
 }
 
-/// Dies when the tables of a step begin to pass: then the garbler knows the challenge.
+/// Goes away when the tables of a step begin to pass. By then the garbler knows the challenge.
 struct Dies;
 
 impl Observer for Dies {
@@ -338,7 +340,7 @@ impl Observer for Dies {
     }
 }
 
-/// Returns the stock that this number of executions takes, as the service makes it.
+/// Returns the same steps as the service makes for this number of executions.
 fn steps_of(program: &brickwork::circuit::Program, count: usize) -> Vec<Request> {
     let one = Request::of(program);
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
@@ -349,9 +351,9 @@ fn steps_of(program: &brickwork::circuit::Program, count: usize) -> Vec<Request>
     steps
 }
 
-/// A garbler that breaks every filling off, and comes again, gets another challenge each time, and all of
-/// them count. Where few are left, it waits for the next one, also after a restart of the service. Where none
-/// is, it gets none, until the user forgives it, which needs no restart.
+/// A garbler breaks off every step to get another challenge, and each challenge counts as an attempt. If few
+/// attempts are left, it must wait for the next one, even after a restart of the service. If none is left, it
+/// gets no challenge until the user forgives the attempts, which needs no restart.
 #[test]
 fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -362,7 +364,7 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     let program = richer_program();
     let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
     let all = brickwork::Security::of(40).units();
-    // Adds attempts while no service has the store, up to this share of all in hundredths.
+    // Counts attempts up to this percentage of the limit, while no service has the store open.
     let attempts = |hundredths: u128| {
         let evaluators = Means::of(&pair, Party::Evaluator);
         let account = evaluators.account();
@@ -391,7 +393,7 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
         });
         assert!(!matches!(filled.join(), Ok(Ok(()))), "it is broken off");
         drop((work, asks));
-        // It counts nothing here: an evaluator learns nothing by going away.
+        // The garbler counts no attempt, because an evaluator learns nothing by going away.
         assert_eq!(means.store.accounts().unwrap(), []);
     }
     evaluator.stop();
@@ -434,7 +436,7 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     assert!(pair.audited(1).iter().any(|line| line["event"] == "forgiveness"));
 }
 
-/// After a check that the peer failed the service ends, as a job does, and does not meet it again.
+/// If a peer fails a check, the service ends with an error and does not connect to it again.
 #[test]
 fn a_peer_that_cheats_is_not_met_again() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -451,7 +453,7 @@ fn a_peer_that_cheats_is_not_met_again() {
     assert!(said["error"]["message"].as_str().is_some_and(|why| why.contains("cheated")), "{said}");
 }
 
-/// A check that fails on one line ends the run on another one: nobody computes on with who cheats.
+/// If the peer fails a check on one line, the run on another line ends.
 #[test]
 fn a_run_ends_where_the_peer_cheats_elsewhere() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -467,14 +469,14 @@ fn a_run_ends_where_the_peer_cheats_elsewhere() {
         let got = asks.join().unwrap();
         assert_eq!(got.status, 502, "{}", got.body);
         assert!(got.body.contains("the peer cheated elsewhere"), "{}", got.body);
-        // It gave signs of life all the time.
+        // The peer has given signs of life the whole time.
         drop((work, fill));
     });
     let output = finish(garbler.child.take().expect("it runs"));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
 }
 
-/// Asks a service to go down when the tables of a step begin to pass, and goes on a little later.
+/// Asks a service to stop when the tables of a step begin to pass, and continues a little later.
 struct Asks(Option<rustix::process::Pid>);
 
 impl Observer for Asks {
@@ -488,8 +490,8 @@ impl Observer for Asks {
     }
 }
 
-/// A service that is asked to go down makes the step that has begun, and begins no other: neither party has
-/// tried anything in vain.
+/// A service that is asked to stop completes the current step and begins no other. Neither party counts a
+/// failed attempt for a step.
 #[test]
 fn a_service_goes_down_between_two_steps() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -512,7 +514,7 @@ fn a_service_goes_down_between_two_steps() {
     let steps = steps_of(&program, 6);
     assert_eq!(steps.len(), 2);
     let filled = fill.preprocess(&steps).map(drop);
-    // The peer reports that it makes no more stock.
+    // The peer is told that no more stock is made.
     assert!(matches!(filled, Err(brickwork::ProtocolError::Stock(_))), "{filled:?}");
     let output = finish(child);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -520,7 +522,7 @@ fn a_service_goes_down_between_two_steps() {
     assert_eq!(means.store.accounts().unwrap(), []);
     let (store, key) = (pair.keys.file("evaluator.store"), pair.keys.file("store.key"));
     let (_, listed) = good(&["stock", "ls", "--store", &store, "--store-key", &key]);
-    // The setup counts, with next to nothing.
+    // Only the setup counts, with a very small risk.
     let vain = listed["vain"].as_array().expect("a list");
     let is_small = |vain: &serde_json::Value| vain["bound_log2"].as_f64().is_some_and(|log2| log2 < -64.0);
     assert!(!vain.is_empty() && vain.iter().all(is_small), "{listed}");

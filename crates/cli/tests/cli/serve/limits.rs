@@ -1,9 +1,9 @@
-//! Limits that SIGHUP changes, and what they do afterwards.
+//! Tests limits that SIGHUP changes.
 
 use super::refusals::is;
 use super::*;
 
-/// Of these connections that came one after the other, whether each is still answered.
+/// Returns for each of these connections, oldest first, whether it is still answered.
 fn answered(streams: Vec<TcpStream>) -> Vec<bool> {
     let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let answer = |mut stream: TcpStream| {
@@ -19,12 +19,12 @@ fn answered(streams: Vec<TcpStream>) -> Vec<bool> {
     answered
 }
 
-/// Connects so many times: those that connect later are accepted later.
+/// Opens this many connections, in order.
 fn crowd(at: SocketAddr, count: usize) -> Vec<TcpStream> {
     (0..count).map(|_| TcpStream::connect(at).expect("a door")).collect()
 }
 
-/// Of more connections than may be there the oldest goes; how many may be is read again.
+/// If there are too many connections, the oldest one is closed. SIGHUP changes the limit.
 #[test]
 fn connections() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -42,7 +42,7 @@ fn connections() {
     garbler.stop();
 }
 
-/// A source with a warning where no line is underlined any more is read like any other.
+/// A source whose warning is beyond the underlined columns is read like any other.
 #[test]
 fn a_source_with_a_long_line() {
     let sum = "#parties 2\ntypedef uint_t 8 u8\ntypedef int_t 8 s8\n#input 1 u8\n#input 2 u8\n#output 1 \
@@ -60,7 +60,8 @@ fn a_source_with_a_long_line() {
     garbler.stop();
 }
 
-/// Requests a second, the length of a body, and the token are read again, too. What is wrong changes nothing.
+/// SIGHUP changes the number of requests per second, the size of a body, and the token. A wrong configuration
+/// changes nothing.
 #[test]
 fn requests() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -77,7 +78,7 @@ fn requests() {
     let other = "fedcba9876543210fedcba9876543210";
     pair.keys.write("token", other.as_bytes());
     pair.limit(0, &garbler, "");
-    // Under the old limit nothing was left, and what the new one allows comes with time.
+    // The new limit is reached only after some time, because the old limit was used up.
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(garbler.post(TOKEN, &long).status, 401);
     std::thread::sleep(Duration::from_secs(1));
@@ -85,8 +86,8 @@ fn requests() {
     garbler.stop();
 }
 
-/// How long the peer may be silent is read again by either side, for the lines that stand: a peer that stops
-/// is given up after the new limit, not the old one. Before, unequal limits do no harm to lines without work.
+/// SIGHUP changes at either party how long the peer may be silent, even for open lines. A stopped peer is
+/// given up after the new limit. Different limits of the two parties do not close idle lines.
 #[test]
 fn stalling() {
     std::thread::scope(|scope| {
@@ -95,7 +96,7 @@ fn stalling() {
     });
 }
 
-/// Stops this party.
+/// Stops this party, and checks when the other one gives it up.
 fn stalls(stopped: usize) {
     let program = entry("richer", "millionaires.bwp", "input = \"5\"\n");
     let mut pair = Pair::new([&program, &program]);
@@ -103,7 +104,7 @@ fn stalls(stopped: usize) {
     pair.limits = [long, "stall_seconds = 5"].map(str::to_owned);
     let both = pair.both();
     both.iter().for_each(|service| service.stocked("richer", 6));
-    // Longer than the shorter limit.
+    // This is longer than the shorter limit.
     std::thread::sleep(Duration::from_secs(6));
     for role in 0..2 {
         let log = std::fs::read_to_string(pair.log(role)).expect("a log");
@@ -114,7 +115,7 @@ fn stalls(stopped: usize) {
     for limits in [long, "stall_seconds = 2\nwait_seconds = 600"] {
         pair.limit(stays, &both[stays], limits);
     }
-    // A call that waits for the peer keeps the old limit until the peer has sent a message.
+    // A receive call that waits already keeps the old limit until the peer sends a message.
     std::thread::sleep(Duration::from_secs(3));
     both[stopped].signal(rustix::process::Signal::STOP);
     std::thread::scope(|scope| {
@@ -122,7 +123,7 @@ fn stalls(stopped: usize) {
         both[stays].until("ready", |got| got.status == 503);
         both[stopped].signal(rustix::process::Signal::CONT);
         both.iter().for_each(|service| service.until("ready", |got| got.status == 200));
-        // An earlier request gets its run when the peer is back, or an error that the run broke off.
+        // The earlier request gets its outputs when the peer is back, or an error about a failed run.
         let got = asks.join().unwrap();
         assert!(got.status == 200 || got.body.contains("the run failed"), "{}", got.body);
     });
@@ -133,7 +134,7 @@ fn stalls(stopped: usize) {
     pair.verified();
 }
 
-/// A budget that is used up stays so when files beside the store's own are removed, emptied or put there.
+/// A budget stays used up if files outside the index are removed, emptied or added.
 #[test]
 fn a_budget_is_not_reset() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n");

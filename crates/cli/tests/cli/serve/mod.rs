@@ -1,4 +1,4 @@
-//! `serve` and `request`: standing parties in two real processes, asked over HTTP.
+//! Tests `serve` and `request` with two real services, over HTTP.
 
 mod audit;
 mod examples;
@@ -22,19 +22,19 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// The configurations, keys and stores of two services.
 struct Pair {
     keys: Keys,
-    /// The programs that both allow, as text that follows the differing lines of the configuration.
+    /// For each party, the allowed programs, as text for the end of the configuration.
     programs: [String; 2],
-    /// Further lines of each under [limits].
+    /// For each party, further lines for [limits].
     limits: [String; 2],
-    /// Where the evaluator finds the garbler.
+    /// The garbler's address in the evaluator's configuration.
     address: Option<String>,
 }
 
-/// A service, which is gone with its test.
+/// A service, which is stopped at the end of the test.
 struct Service {
     child: Option<Child>,
     http: SocketAddr,
-    /// Where its peer finds it, if it listens.
+    /// The address for the peer, if the service listens.
     listening: Option<String>,
 }
 
@@ -78,17 +78,17 @@ impl Pair {
         self.keys.write(&format!("{name}.toml"), text.as_bytes())
     }
 
-    /// Where a service writes its log.
+    /// Returns the path of a service's log.
     fn log(&self, role: usize) -> String {
         self.keys.file(["garbler.log", "evaluator.log"][role])
     }
 
-    /// Where it keeps its audit trail.
+    /// Returns the path of a service's audit trail.
     fn audit(&self, role: usize) -> String {
         self.keys.file(["garbler.audit", "evaluator.audit"][role])
     }
 
-    /// The lines of an audit trail.
+    /// Returns the lines of an audit trail.
     fn audited(&self, role: usize) -> Vec<Value> {
         let text = std::fs::read_to_string(self.audit(role)).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str(line).expect(line));
@@ -112,7 +112,7 @@ impl Pair {
         Service { child: Some(child), http, listening }
     }
 
-    /// Both, connected.
+    /// Starts both services, and waits until they are connected.
     fn both(&mut self) -> [Service; 2] {
         let garbler = self.start(0);
         self.address = garbler.listening.clone();
@@ -122,13 +122,13 @@ impl Pair {
         both
     }
 
-    /// Has a service read other limits.
+    /// Changes a service's limits, and lets it read them.
     fn limit(&mut self, role: usize, service: &Service, limits: &str) {
         self.limits[role] = limits.into();
         self.reload(role, service);
     }
 
-    /// Has a service read its configuration again, as it is now.
+    /// Lets a service read its configuration again.
     fn reload(&self, role: usize, service: &Service) {
         let before = self.readings(role);
         self.configure(role);
@@ -136,14 +136,14 @@ impl Pair {
         self.until_read_again(role, before);
     }
 
-    /// How often a service has read its configuration again, or tried to.
+    /// Returns how often a service has read its configuration again, or tried to.
     fn readings(&self, role: usize) -> usize {
         let log = std::fs::read_to_string(self.log(role)).expect("a log");
         let said = |line: &&str| [" again: ", " stays as it was: "].iter().any(|said| line.contains(said));
         log.lines().filter(said).count()
     }
 
-    /// Waits until it has done so more often.
+    /// Waits until the service has read it more often than `before`.
     fn until_read_again(&self, role: usize, before: usize) {
         let begun = Instant::now();
         while self.readings(role) == before {
@@ -152,7 +152,7 @@ impl Pair {
         }
     }
 
-    /// Both stores are sound, and say the same of what is left.
+    /// Checks that both stores are sound, and have the same items left.
     fn verified(&self) {
         let key = self.keys.file("store.key");
         for name in ["garbler", "evaluator"] {
@@ -173,7 +173,7 @@ impl Service {
         self.get_with(path, "Host: localhost\r\n")
     }
 
-    /// Asks for a page with these headers.
+    /// Requests a page with these headers.
     fn get_with(&self, path: &str, headers: &str) -> std::io::Result<Got> {
         ask(self.http, &format!("GET /{path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"))
     }
@@ -191,7 +191,7 @@ impl Service {
         self.post(TOKEN, &body.to_string())
     }
 
-    /// Waits for what a page says.
+    /// Waits until a page fulfils a condition.
     fn until(&self, path: &str, holds: impl Fn(&Got) -> bool) {
         let begun = Instant::now();
         loop {
@@ -212,7 +212,7 @@ impl Service {
         });
     }
 
-    /// How often a program has run, as the page says it.
+    /// Returns the number of all runs of a program, as the page shows it.
     fn runs_ever(&self, program: &str) -> u64 {
         let page = self.get("").body;
         let (_, row) = page.split_once(&format!("<tr><td>{program}</td>")).expect("a row");
@@ -226,7 +226,7 @@ impl Service {
         rustix::process::kill_process(pid, which).expect("a signal");
     }
 
-    /// Goes down as it should.
+    /// Stops the service, which must end without an error.
     fn stop(mut self) {
         self.signal(rustix::process::Signal::TERM);
         let output = finish(self.child.take().expect("it runs"));
@@ -250,7 +250,7 @@ fn ask(at: SocketAddr, request: &str) -> std::io::Result<Got> {
     Ok(Got { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// A header of requests with the token.
+/// Returns the header for requests with the token.
 fn bearer(token: &str) -> String {
     format!("Authorization: Bearer {token}\r\n")
 }
@@ -259,8 +259,8 @@ fn entry(name: &str, file: &str, more: &str) -> String {
     format!("[[program]]\nname = \"{name}\"\nfile = \"{}\"\nlow = 2\nhigh = 6\n{more}\n", example(file))
 }
 
-/// Requests at either side give what the program gives: with an input that stands at the other, or with one
-/// that is asked for there under the same id; stock is made when it falls below its mark.
+/// Requests at either party give the program's outputs. The other party's input is its standing input, or one
+/// that its user gives under the same id. Stock is made when it falls below `low`.
 #[test]
 fn requests_at_either_side() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -272,14 +272,14 @@ fn requests_at_either_side() {
         let got = garbler.run(&json!({ "program": "richer", "input": x }));
         assert_eq!((got.status, got.json()["outputs"].clone()), (200, richer(x, 500)), "{}", got.body);
     }
-    // The evaluator may write down what it has learned after the garbler has answered.
+    // The evaluator may write its outputs after the garbler has answered, so this waits.
     let (seen, begun) = (pair.keys.file("seen"), Instant::now());
     let seen = || std::fs::read_to_string(&seen).expect("what the evaluator learned");
     while seen().lines().count() < 5 && begun.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(seen().lines().count(), 5, "{}", seen());
-    // The evaluator's own input comes before the one that stands, if somebody gives it under this id.
+    // If a user of the evaluator gives an input under this id, it is used instead of the standing input.
     let (mine, theirs) = std::thread::scope(|scope| {
         let theirs = scope.spawn(|| evaluator.run(&json!({ "program": "richer", "id": "a", "input": 10 })));
         std::thread::sleep(Duration::from_millis(300));
@@ -287,7 +287,7 @@ fn requests_at_either_side() {
     });
     assert_eq!([&mine, &theirs].map(|got| got.json()["outputs"].clone()), [richer(11, 10), richer(11, 10)]);
     assert_eq!(mine.json()["id"], json!("a"));
-    // Below the mark more is made, and runs go on.
+    // Below `low` more stock is made, while programs run.
     [&garbler, &evaluator].iter().for_each(|service| service.stocked("richer", 4));
     let token = pair.keys.file("token");
     let at = garbler.http.to_string();
@@ -298,20 +298,20 @@ fn requests_at_either_side() {
         2,
         "the program is not allowed",
     );
-    // Without an input of the garbler's nothing runs for the evaluator.
+    // Without an input of the garbler's users, no run for the evaluator's users begins.
     let other = std::thread::spawn(move || evaluator.stop());
     garbler.stop();
     other.join().unwrap();
     pair.verified();
 }
 
-/// The output of the millionaires' program: the one who has more.
+/// Returns the output of the millionaires' program.
 fn richer(garbler: u32, evaluator: u32) -> Value {
     json!({ "alice": u32::from(garbler > evaluator), "bob": u32::from(evaluator > garbler) })
 }
 
-/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is
-/// used twice, and what was begun counts.
+/// A party is killed during runs and started again. Its peer connects again, runs continue, nothing is used
+/// twice, and runs that had begun count.
 #[test]
 fn a_killed_party_comes_back() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n")
@@ -345,7 +345,7 @@ fn a_killed_party_comes_back() {
     pair.verified();
 }
 
-/// Errors in a configuration are reported, with a hint for each.
+/// Errors in a configuration are reported, each with a hint.
 #[test]
 fn a_configuration_that_is_wrong() {
     let pair = Pair::new(["", ""]);
@@ -367,12 +367,12 @@ fn a_configuration_that_is_wrong() {
         assert_ne!(output.status.code(), Some(0), "{to}");
         assert!(text(&output.stderr).contains(words), "{to}: {}", text(&output.stderr));
     }
-    // More stock at a time than there is memory for: the hint says how much fits, and that does.
+    // If `high` needs more memory than allowed, the hint has a number that fits.
     let serve = |high: u32| {
         let program = entry("richer", "millionaires.bwp", "").replace("high = 6", &format!("high = {high}"));
         let text = format!("{}{program}", good.replace("[limits]", "[limits]\nmemory = \"64MiB\""));
         let file = pair.keys.write("wrong.toml", text.as_bytes());
-        // It is read before the store's key, which is not there.
+        // The configuration is read before the store's key, which does not exist here.
         let output =
             run(&["serve", "--config", &file, "--store", &store, "--store-key", "nowhere", "--json"]);
         let refused: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -1,8 +1,8 @@
-//! The page of a service in a browser, its figures and its log.
+//! Tests a service's status page in a browser, its metrics and its log.
 
 use super::*;
 
-/// The page and the figures hold what happened, and no value of a party; the page asks for nothing.
+/// The page and the metrics show all events and no value of a party. The page loads nothing.
 #[test]
 fn a_page_without_secrets() {
     let program = entry("richer", "millionaires.bwp", "input = \"314159\"\n");
@@ -30,10 +30,10 @@ fn a_page_without_secrets() {
     let runs = "brickwork_runs_total{program=\"richer\",outcome=\"done\"} 1";
     assert!(metrics.body.lines().any(|line| line == runs), "{}", metrics.body);
     assert_eq!(garbler.get("health").json(), json!({ "status": "up" }));
-    // The logs are objects, line by line, and have what happened.
+    // Each line of a log is a JSON object, and the log has all events.
     for role in 0..2 {
         let read = || std::fs::read_to_string(pair.log(role)).expect("a log");
-        // The evaluator may write down that it ran after the garbler has answered.
+        // The evaluator may log its run after the garbler has answered, so this waits.
         let begun = Instant::now();
         while !read().contains("\"ran\"") && begun.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(10));
@@ -49,13 +49,14 @@ fn a_page_without_secrets() {
             assert!(line["program"] == "richer" && line["milliseconds"].is_f64(), "{line}");
         }
     }
-    // A party that has lost its peer shows this on its page.
+    // If the connection to the peer is lost, the page shows this.
     evaluator.stop();
     garbler.until("ready", |got| got.status == 503);
     garbler.stop();
 }
 
-/// The browser of this machine. None if there is none, with a word, and not where `BRICKWORK_CI` is set.
+/// Returns the browser of this machine. If there is none, prints a message and returns `None`. With
+/// `BRICKWORK_CI` set, a missing browser is an error.
 fn browser() -> Option<&'static str> {
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     let is_there =
@@ -69,8 +70,8 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// A real browser shows the page, and asks the service for nothing else. The test is skipped, with a message,
-/// if there is no browser.
+/// A real browser shows the page, and requests nothing else from the service. The test is skipped, with a
+/// message, if there is no browser.
 #[test]
 fn a_browser_shows_the_page() {
     let Some(browser) = browser() else { return };
@@ -102,7 +103,7 @@ fn a_browser_shows_the_page() {
     show(&format!("--screenshot={picture}"));
     let png = std::fs::read(&picture).expect("a picture");
     assert!(png.starts_with(b"\x89PNG") && png.len() > 5000, "{} bytes", png.len());
-    // The page requested nothing that does not exist.
+    // The browser has requested nothing that does not exist.
     let metrics = garbler.get("metrics").body;
     assert!(!metrics.contains("brickwork_answers_total{status=\"404\"}"), "{metrics}");
     garbler.stop();

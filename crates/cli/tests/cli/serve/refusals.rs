@@ -1,8 +1,8 @@
-//! Every refusal of a request, with its status, its words, and when to ask again.
+//! Tests every refusal of a request: its status, its text, and the time for another attempt.
 
 use super::*;
 
-/// Asserts that it was refused with these words.
+/// Asserts that a request was refused with this status and text.
 pub fn is(got: &Got, status: u16, words: &str) {
     assert_eq!(got.status, status, "{}", got.body);
     let refused = got.json();
@@ -15,8 +15,8 @@ pub fn is(got: &Got, status: u16, words: &str) {
     assert_eq!(header("www-authenticate"), (status == 401).then_some("Bearer"), "{got:?}");
 }
 
-/// A service refuses, with words, requests that a party does not allow, that are too large, or that lack the
-/// token.
+/// A service refuses requests that are not allowed, that are too large, or that lack the token. Each refusal
+/// has a text.
 #[test]
 fn refusals_are_polite() {
     let both = entry("richer", "millionaires.bwp", "input = \"5\"\ntotal = 2");
@@ -25,7 +25,7 @@ fn refusals_are_polite() {
     pair.limits[0] = "request_bytes = 2000\n".into();
     let [garbler, evaluator] = pair.both();
     garbler.stocked("richer", 2);
-    // A body that does not come is not waited for.
+    // If the body of a request does not arrive, other requests do not wait for it.
     let slow = std::thread::spawn({
         let (http, head) =
             (garbler.http, format!("POST /run HTTP/1.1\r\nHost: localhost\r\n{}", bearer(TOKEN)));
@@ -41,11 +41,11 @@ fn refusals_are_polite() {
     is(&garbler.post(TOKEN, &"x".repeat(2001)), 413, "longer than 2000 bytes");
     is(&garbler.get("else"), 404, "nothing here");
     is(&garbler.get("run"), 405, "method");
-    // The garbler allows it, the evaluator does not.
+    // The garbler's configuration allows this program, and the evaluator's does not.
     let key = "bits:".to_owned() + &"0".repeat(128);
     is(&garbler.run(&json!({ "program": "aes", "input": key })), 403, "the peer refuses: the program is not");
 
-    // The budget is used up at both, whoever asks, and stays so.
+    // The budget is used up at both parties, whichever party's users ran the program, even after a restart.
     assert_eq!(garbler.run(&richer).status, 200);
     assert_eq!(evaluator.run(&richer).status, 200);
     is(&slow.join().unwrap(), 408, "did not come in time");
@@ -54,7 +54,7 @@ fn refusals_are_polite() {
     garbler.stop();
     let garbler = pair.start(0);
     is(&garbler.run(&richer), 429, "budget");
-    // Another budget, read again; the evaluator keeps its own.
+    // The garbler gets another budget by SIGHUP, and the evaluator keeps its own.
     pair.programs[0] = pair.programs[0].replace("total = 2", "total = 9");
     pair.reload(0, &garbler);
     is(&garbler.run(&richer), 429, "the peer refuses: the program's budget is used up");
@@ -63,8 +63,8 @@ fn refusals_are_polite() {
     pair.verified();
 }
 
-/// A service alone answers what waits for its peer: a second request with the same id, more than may wait,
-/// and what has waited long enough. A client that closes its connection leaves no request behind.
+/// A service without its peer refuses a second request with the same id, requests beyond the limit, and
+/// requests that have waited too long. A client that closes its connection leaves no request behind.
 #[test]
 fn what_waits_is_answered() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -80,7 +80,7 @@ fn what_waits_is_answered() {
         let first = scope.spawn(|| garbler.run(&body("a")));
         waits("1");
         is(&garbler.run(&body("a")), 409, "a request with this id waits already");
-        // One that goes away before it is answered.
+        // This client closes the connection before it gets an answer.
         let mut gone = TcpStream::connect(garbler.http).expect("a door");
         let text = body("b").to_string();
         let head = format!("POST /run HTTP/1.1\r\nHost: localhost\r\n{}", bearer(TOKEN));
@@ -92,11 +92,11 @@ fn what_waits_is_answered() {
         waits("1");
         let third = scope.spawn(|| garbler.run(&body("c")));
         waits("2");
-        // With another limit the next one waits no longer than that, also without a peer.
+        // With a new limit the next request waits only this long, even without a peer.
         pair.limits[0] = "waiting = 3\nwait_seconds = 1".into();
         pair.reload(0, &garbler);
         is(&garbler.run(&body("d")), 504, "could not begin in time");
-        // A program that is not allowed any more is waited for no longer.
+        // If a program is not allowed any more, its waiting requests are refused.
         let programs = std::mem::take(&mut pair.programs[0]);
         pair.reload(0, &garbler);
         [first, third].into_iter().for_each(|waits| is(&waits.join().unwrap(), 403, "not allowed"));
@@ -111,7 +111,7 @@ fn what_waits_is_answered() {
     });
 }
 
-/// A run that has no stock, or whose peer gives no input, is refused when it has waited long enough.
+/// If a run has no stock, or no input of the peer, it is refused after the limit of time.
 #[test]
 fn what_is_lacking() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -121,7 +121,7 @@ fn what_is_lacking() {
     let [garbler, evaluator] = pair.both();
     let body = json!({ "program": "richer", "input": 4 });
     [&garbler, &evaluator].iter().for_each(|service| is(&service.run(&body), 504, "in time"));
-    // With stock it is the other's input that lacks.
+    // Now there is stock, and the other party's input is missing.
     pair.programs = [program.clone(), program];
     [(0, &garbler), (1, &evaluator)].iter().for_each(|(role, service)| pair.reload(*role, service));
     [&garbler, &evaluator].iter().for_each(|service| service.stocked("richer", 2));
@@ -130,8 +130,8 @@ fn what_is_lacking() {
     garbler.stop();
 }
 
-/// Requests with the token have a turn of their own, however many come without it; of too many with it some
-/// are refused.
+/// Requests with the token are counted separately from those without it. If there are too many with the
+/// token, some are refused.
 #[test]
 fn too_many_requests() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -150,7 +150,8 @@ fn too_many_requests() {
     let (first, of_many) = refused(&with);
     assert!(first == 200 && of_many > 5, "the one with the token had {of_many} of 20 refused");
     assert!((0..20).all(|_| garbler.get("health").status == 200), "a supervisor is always answered");
-    // The name of the scheme may have letters of either case: this is a bad request, and no stranger's.
+    // The name of the scheme may have letters of either case: the service knows the token, and refuses only
+    // the body.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let post = |scheme: &str| {
         let with = with.replace("Bearer", scheme);
@@ -162,8 +163,8 @@ fn too_many_requests() {
     garbler.stop();
 }
 
-/// A program runs in an hour as often as its budget allows, and a refusal contains the time of the next run,
-/// also for the peer's budget and after a restart.
+/// A program runs as often in an hour as its budget allows. A refusal contains the time of the next run, even
+/// if the peer's budget is used up, and after a restart.
 #[test]
 fn a_budget_for_each_hour() {
     let program = entry("richer", "millionaires.bwp", "input = \"5\"\n");
@@ -195,8 +196,8 @@ fn a_budget_for_each_hour() {
     pair.verified();
 }
 
-/// Pages in a browser cannot send requests, neither under a host name that an attacker has pointed at this
-/// machine, nor from another page, and they cannot show the service's answers.
+/// Web pages in a browser cannot send requests, neither under a host name that an attacker has pointed at
+/// this machine, nor from another origin. They cannot display the answers of the service either.
 #[test]
 fn web_pages_are_refused() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -211,7 +212,7 @@ fn web_pages_are_refused() {
     for host in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{port}")) {
         assert_eq!(get(&format!("Host: {host}\r\n")).status, 200, "{host}");
     }
-    // The host in the address line counts more than the one in the header.
+    // The host in the request line counts, and not the one in the header.
     let absolute = "GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     is(&ask(garbler.http, absolute).expect("an answer"), 421, "for another host");
     let own = format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n");
@@ -219,7 +220,7 @@ fn web_pages_are_refused() {
     for origin in ["http://evil.example", "null", "https://localhost", "http://localhost:1"] {
         let headers = format!("Host: localhost:{port}\r\nOrigin: {origin}\r\n");
         is(&get(&headers), 403, "from a web page");
-        // Not even with the token: a page that has got hold of it.
+        // Even a web page that has the token is refused.
         is(&get(&format!("{headers}{}", bearer(TOKEN))), 403, "from a web page");
     }
     let preflight = "OPTIONS /run HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -233,7 +234,7 @@ fn web_pages_are_refused() {
         }
     }
     assert!(garbler.get("").head.contains("frame-ancestors 'none'"));
-    // HEAD gets the fields of GET without a body, and metrics in the older form have no mark of the end.
+    // HEAD gets the headers of GET without a body. Metrics in the older format have no end mark.
     let fields = "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let got = ask(garbler.http, fields).expect("an answer");
     assert_eq!((got.status, got.body.as_str()), (200, ""));

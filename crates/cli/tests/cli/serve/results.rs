@@ -1,10 +1,10 @@
-//! Results of runs whose askers went away.
+//! Tests the results of runs whose users lost their connection.
 
 use super::refusals::is;
 use super::*;
 
-/// An asker that goes away at any time gets the outputs when it asks the same again, also after a restart,
-/// and the program runs once for it.
+/// A user loses the connection at any time and repeats the request, even after a restart. The outputs are the
+/// same, and the program runs only once.
 #[test]
 fn a_result_is_there_for_an_asker_that_went_away() {
     const ASKERS: u32 = 12;
@@ -27,7 +27,7 @@ fn a_result_is_there_for_an_asker_that_went_away() {
         let begun = Instant::now();
         loop {
             let got = service.run(&body(k));
-            // The first one may run yet.
+            // The first request may still be running.
             if got.status != 409 || begun.elapsed() > Duration::from_secs(60) {
                 assert_eq!((got.status, &got.json()["outputs"]), (200, &richer(490 + 2 * k, 500)), "{k}");
                 return;
@@ -47,7 +47,7 @@ fn a_result_is_there_for_an_asker_that_went_away() {
     pair.verified();
 }
 
-/// Outputs that could not be written show before the run, and it is not charged.
+/// If outputs could not be written, the program does not run, and its budget is not charged.
 #[test]
 fn a_run_whose_outputs_cannot_be_written_does_not_begin() {
     let program = entry("richer", "millionaires.bwp", "");

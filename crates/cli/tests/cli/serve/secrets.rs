@@ -1,11 +1,11 @@
-//! A service shows none of its secrets, and takes none that others can read or change.
+//! Tests that a service shows no secret, and accepts no secret file that other users can read or change.
 
 use super::*;
 
-/// A standing input that nobody but the evaluator may see.
+/// A standing input that only the evaluator may see.
 const SECRET: &str = "4711999";
 
-/// No page, no log and no error repeats anything of a file with secrets, whatever is wrong in it.
+/// No page, log or error repeats a part of a file with secrets, whatever mistake the file has.
 #[test]
 fn no_page_and_no_log_repeats_a_file() {
     let entry = |more: &str| entry("richer", "millionaires.bwp", more);
@@ -66,8 +66,8 @@ fn text_of(output: &Output) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
-/// Files with secrets are refused where others can read or change them, or where they are another user's, at
-/// the start and at SIGHUP.
+/// A file with secrets is refused, at the start and at SIGHUP, if other users can read or change it, or if it
+/// belongs to another user.
 #[test]
 fn files_of_others_are_refused() {
     let entry = entry("sum", "millionaires.bwp", "input = \"@wealth.json\"\noutputs = \"seen\"\n");
@@ -75,7 +75,7 @@ fn files_of_others_are_refused() {
     pair.keys.write("wealth.json", b"500");
     pair.keys.write("seen", b"");
     let (config, store) = (pair.configure(1), pair.keys.file("some.store"));
-    // A service that refuses nothing else ends as the key of its store is not there.
+    // If a service refuses nothing else, it ends because the store's key does not exist.
     let refused = |name: &str, words: &str| {
         let key = if name == "store.key" { pair.keys.file(name) } else { "nowhere".into() };
         let arguments = ["serve", "--config", &config, "--store", &store, "--store-key", &key];
@@ -101,7 +101,7 @@ fn files_of_others_are_refused() {
             stays(name, "other users can read or change");
         }
         private(&file);
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&file, Some(4711), None).expect("it is root's");
             refused(name, "this file, which is a secret, belongs to another user");
@@ -120,7 +120,7 @@ fn files_of_others_are_refused() {
     evaluator.stop();
 }
 
-/// Files and folders that a service makes are its user's alone, whatever the umask is.
+/// Only the user of a service can read the files and folders that it makes, whatever the umask is.
 #[test]
 fn what_it_makes_is_private() {
     let program = entry("richer", "millionaires.bwp", "");

@@ -1,9 +1,9 @@
-//! Strangers at either door.
+//! Tests strangers that connect to either listener.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Connects, unless the door's own queue is full of those who came before.
+/// Connects, unless the queue of the listener is full.
 fn connect(at: SocketAddr) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&at, Duration::from_millis(50))
 }
@@ -36,16 +36,16 @@ fn strangers_do_not_disturb_runs() {
                 }
             });
         };
-        // They connect at both listeners and send nothing.
+        // These clients connect to both listeners and send nothing.
         stranger(0, |door, http| Ok(vec![connect(door)?, connect(http)?]));
-        // They begin a request, or a handshake, and stall.
+        // These clients begin a request or a handshake, and stall.
         stranger(1, |door, http| {
             let (mut a, mut b) = (connect(http)?, connect(door)?);
             a.write_all(b"POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Le")?;
             b.write_all(&[0x16, 3, 1, 0x02])?;
             Ok(vec![a, b])
         });
-        // They flood either door with noise.
+        // These clients send noise to both listeners.
         stranger(2, |door, http| {
             for at in [door, http] {
                 let mut noise = connect(at)?;
@@ -54,7 +54,7 @@ fn strangers_do_not_disturb_runs() {
             }
             Ok(Vec::new())
         });
-        // They ask for runs without the token, and for pages, and read no answer.
+        // These clients request runs without the token, and pages, and read no answer.
         stranger(3, |_, http| {
             let mut asks = connect(http)?;
             asks.set_write_timeout(Some(Duration::from_millis(50)))?;
@@ -69,7 +69,8 @@ fn strangers_do_not_disturb_runs() {
         while runs < 20 || !enough() {
             let x = wealth[runs % wealth.len()];
             let body = json!({ "program": "richer", "input": x }).to_string();
-            // A connection whose request has not come yet may have to go for a newer one.
+            // If the request on a connection has not arrived yet, the service may close the connection to
+            // accept a newer one.
             let got = std::iter::repeat_with(|| garbler.try_post(TOKEN, &body)).take(50);
             let got = got.filter_map(Result::ok).find(|got| got.status != 0).expect("an answer");
             assert_eq!((got.status, got.json()["outputs"].clone()), (200, richer(x, 500)), "{}", got.body);
@@ -77,7 +78,7 @@ fn strangers_do_not_disturb_runs() {
         }
         over.store(true, Ordering::SeqCst);
     });
-    // The line has held all the time.
+    // The connection to the peer was never lost.
     let log = std::fs::read_to_string(pair.log(0)).expect("a log");
     assert_eq!(log.lines().filter(|line| line.contains("the peer is connected")).count(), 1, "{log}");
     evaluator.stop();
